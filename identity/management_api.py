@@ -7,22 +7,7 @@ from collections.abc import Collection
 
 from django.conf import settings
 
-from taxpayers.duties import (
-    READ,
-    SCOPE_OF_DUTY,
-    WHOLE,
-    Duty,
-    are_for_management,
-)
-
-__all__ = [
-    "BASE_PATH",
-    "SCOPES",
-    "are_for_management",
-    "base_url",
-    "scopes_that_change",
-    "scopes_that_read",
-]
+from taxpayers.duties import READ, SCOPE_OF_DUTY, WHOLE, Duty
 
 # What each opens, in words. A scope reads what it changes, and what it must name to do so.
 SCOPES = {

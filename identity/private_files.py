@@ -40,7 +40,7 @@ def _refuse_shared(folder: Path) -> None:
         raise ImproperlyConfigured(
             f"VAR_DIR: other users can open {folder}, and it is not this service's own to close."
             f" Run as its owner, or name a folder inside it that does not exist yet, for example"
-            f" VAR_DIR={folder / 'token-service'}: the service makes it, for itself alone."
+            f" VAR_DIR={folder / 'token-service'}: the service makes it, only for itself."
         )
 
 

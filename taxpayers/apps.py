@@ -1,4 +1,4 @@
-"""The registry: who may act for whom, and who may log in."""
+"""The registry: who may act for which taxpayer, and who may log in."""
 
 from django.apps import AppConfig
 from django.core import checks

@@ -11,6 +11,11 @@ def format_moment(moment: datetime) -> str:
     return f"{timezone.localtime(moment):%Y-%m-%d %H:%M}"
 
 
+def exact_text(moment: datetime) -> str:
+    """The moment for programs: in UTC, and exact (RFC 3339)."""
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
 def start_of_day(day: date) -> datetime:
     """The first moment of the day, in UTC. Raises OverflowError outside the calendar."""
     return to_utc(datetime.combine(day, time.min))

@@ -1,4 +1,4 @@
-"""May this client have a token, for whom, with what? (specification 3, contract 1 and 4). Pure.
+"""May a client have a token, for which taxpayer, with what? (specification 3, contract 1, 4). Pure.
 
 `decide` is the only maker of an `Authorization`, and nothing is signed without one. What is blocked
 or revoked is so whatever the clock says: its date is for people.

@@ -113,7 +113,6 @@ PURE = {
     *("tokens.access_tokens.claims", "tokens.access_tokens.verification"),
     *(f"tokens.rate_limits.{noun}" for noun in ("backoff", "buckets", "denial_cache", "quota")),
     *("tokens.rate_limits.throttle", "tokens.rate_limits.call_limit"),
-    "tokens.rate_limits.process_quotas",
     *("tokens.keys.ring", "tokens.system_warnings", "taxpayers.sandbox.clients"),
     "tokens.calls",
     *(f"tokens.status_lists.{noun}" for noun in ("assignment", "format", "reserved", "reuse")),

@@ -116,7 +116,7 @@ def _proxies_of_everybody() -> Iterator[Problem]:
             yield (
                 "W006",
                 f"TRUSTED_PROXIES has {proxy}: each client may name its own address and scheme.",
-                "List the addresses of the proxies alone, for example 10.0.0.5.",
+                "List only the addresses of the proxies, for example 10.0.0.5.",
             )
 
 

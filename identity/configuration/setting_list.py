@@ -196,7 +196,7 @@ _ALL = (
             "1024"),
     Setting("WEBHOOK_ALLOWED_NETWORKS", NETWORKS, "",
             "networks to which webhooks are sent though they are not public, comma-separated; "
-            "`http` is for these alone (`docs/webhooks.md`)",
+            "`http` is only for these (`docs/webhooks.md`)",
             "10.20.0.0/24", default_in_words="none"),
     Setting("WEBHOOK_RETENTION_DAYS", number(4, 36_500), "30",
             "how many days deliveries of webhooks are stored after their end",

@@ -25,7 +25,6 @@ from tokens.lifetime import TOKEN_LIFETIME
 from tokens.rate_limits.quota import Quota
 from tokens.rate_limits.throttle import RateLimited, Throttle, ThrottleCause
 from tokens.refusals.table import REFUSALS, Check, ProtocolReason
-from tokens.request.token_request import GRANT_TYPE
 
 AT = datetime(2026, 11, 22, 2, 0, tzinfo=UTC)
 REFERENCE = UUID("01a3a0c4-9b1e-7c3a-8d52-0f6b1c2d3e4f")
@@ -104,11 +103,6 @@ def issued_example(auth_url: str) -> Example:
     quota = Quota(DEFAULT_LOGINS_PER_MINUTE, 1, AT)
     text = json.dumps(body, ensure_ascii=False)
     return _example(issued_answer(REFERENCE, AT, text, TAXPAYER, _client(), quota, TOKEN_LIFETIME))
-
-
-def form_example() -> dict[str, str]:
-    """The form of a login; the values are placeholders."""
-    return {"grant_type": GRANT_TYPE, "client_id": "ci_test_…", "client_secret": "cs_test_…"}
 
 
 def _refused(reason: str) -> Refused:

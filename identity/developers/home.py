@@ -24,7 +24,7 @@ _ADDRESSES = (
     ("GET", reverse("me"), _("which taxpayer a token represents, and what it allows")),
     ("GET", reverse("credentials"), _("your client, its secrets and its limit")),
     ("DELETE", reverse("credentials"), _("end a secret that leaked")),
-    ("GET", reverse("permissions"), _("for whom you may act")),
+    ("GET", reverse("permissions"), _("for which taxpayers you may act")),
     (
         "POST",
         unquote(reverse("explanation", args=["{reference}"])),

@@ -21,7 +21,7 @@ SANDBOX = Author("sandbox", kind=AuthorKind.OPERATOR)
 BEGAN, ENDED = datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 12, 31, tzinfo=UTC)
 REASON = "This is what the client of the sandbox shows"
 CODES = ("documents:submit", "documents:view")
-NOBODYS_NETWORK = "192.0.2.0/24"  # RFC 5737: for documentation
+UNUSED_NETWORK = "192.0.2.0/24"  # RFC 5737: for documentation
 OWN, INACTIVE = "C9990000001", "C9990000002"
 AGENT, ENDED_AGENT = "C9990000003", "C9990000004"
 

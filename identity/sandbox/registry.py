@@ -5,6 +5,7 @@ What exists stays as it is. A state that lies in the past is made as of a moment
 
 from collections.abc import Callable
 from datetime import datetime, time, timedelta
+from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -23,9 +24,9 @@ from identity.sandbox.records import (
     ENDED,
     ENDED_AGENT,
     INACTIVE,
-    NOBODYS_NETWORK,
     REASON,
     SANDBOX,
+    UNUSED_NETWORK,
     new_client,
     permission_of,
     role_of,
@@ -85,41 +86,21 @@ def _make_agent(name: SandboxName, at: datetime, **facts: Any) -> None:
     new_client(name, at, AGENT, **facts)
 
 
-def _make_one_a_minute(name: SandboxName, at: datetime) -> None:
-    new_client(name, at, logins_per_minute=1)
-
-
 def _make_ending(name: SandboxName, at: datetime) -> None:
     new_client(name, at, ends=_end_of_tomorrow(at))
 
 
-def _make_expired_secret(name: SandboxName, at: datetime) -> None:
-    new_client(name, BEGAN, ends=ENDED)
+def _make_in_the_past(name: SandboxName, _at: datetime, **facts: Any) -> None:
+    new_client(name, BEGAN, **facts)
 
 
 def _make_revoked_secret(name: SandboxName, at: datetime) -> None:
     revoke_credential(credential=new_client(name, at).secret, reason=REASON, by=SANDBOX, at=at)
 
 
-def _make_network(name: SandboxName, at: datetime) -> None:
-    new_client(name, at, allowed_networks=[NOBODYS_NETWORK])
-
-
-def _make_bound_to_key(name: SandboxName, at: datetime) -> None:
-    new_client(name, at, token_binding=TokenBinding.DPOP)
-
-
-def _make_bound_to_certificate(name: SandboxName, at: datetime) -> None:
-    new_client(name, at, token_binding=TokenBinding.TLS)
-
-
 def _make_blocked(name: SandboxName, at: datetime) -> None:
     user = new_client(name, at).system_user
     block_system_user(system_user=user, reason=REASON, by=SANDBOX, at=at)
-
-
-def _make_expired(name: SandboxName, at: datetime) -> None:
-    new_client(name, BEGAN, expires_at=ENDED)
 
 
 def _make_inactive(name: SandboxName, at: datetime) -> None:
@@ -136,14 +117,6 @@ def _make_inactive_intermediary(name: SandboxName, at: datetime) -> None:
     role_of(ENDED_AGENT, until=ENDED)
     taxpayer_of(REPRESENTED)
     new_client(name, at, ENDED_AGENT)
-
-
-def _make_limited_to_taxpayer(name: SandboxName, at: datetime) -> None:
-    _make_agent(name, at, allowed_taxpayers=[TaxpayerId(REPRESENTED)])
-
-
-def _make_limited_to_code(name: SandboxName, at: datetime) -> None:
-    _make_agent(name, at, allowed_permissions=["documents:reject"])
 
 
 def _make_without_permission(name: SandboxName, at: datetime) -> None:
@@ -166,6 +139,7 @@ def _make_revoked_permission(name: SandboxName, at: datetime) -> None:
     new_client(name, at, AGENT)
 
 
+_limited_to_taxpayer = partial(_make_agent, allowed_taxpayers=[TaxpayerId(REPRESENTED)])
 _MAKERS: dict[SandboxName, Callable[[SandboxName, datetime], Any]] = {
     SandboxName.WORKS: new_client,
     SandboxName.TOKEN_FOR_A_MINUTE: new_client,
@@ -173,24 +147,26 @@ _MAKERS: dict[SandboxName, Callable[[SandboxName, datetime], Any]] = {
     SandboxName.RATE_LIMITED: new_client,
     SandboxName.TEMPORARILY_UNAVAILABLE: new_client,
     SandboxName.SERVER_ERROR: new_client,
-    SandboxName.ONE_LOGIN_A_MINUTE: _make_one_a_minute,
+    SandboxName.ONE_LOGIN_A_MINUTE: partial(new_client, logins_per_minute=1),
     SandboxName.SECRET_ENDS_TOMORROW: _make_ending,
-    SandboxName.SECRET_EXPIRED: _make_expired_secret,
+    SandboxName.SECRET_EXPIRED: partial(_make_in_the_past, ends=ENDED),
     SandboxName.SECRET_REVOKED: _make_revoked_secret,
-    SandboxName.SOURCE_NETWORK_NOT_ALLOWED: _make_network,
-    SandboxName.DPOP_PROOF_MISSING: _make_bound_to_key,
-    SandboxName.CERTIFICATE_MISSING: _make_bound_to_certificate,
+    SandboxName.SOURCE_NETWORK_NOT_ALLOWED: partial(new_client, allowed_networks=[UNUSED_NETWORK]),
+    SandboxName.DPOP_PROOF_MISSING: partial(new_client, token_binding=TokenBinding.DPOP),
+    SandboxName.CERTIFICATE_MISSING: partial(new_client, token_binding=TokenBinding.TLS),
     SandboxName.SYSTEM_USER_BLOCKED: _make_blocked,
-    SandboxName.SYSTEM_USER_EXPIRED: _make_expired,
+    SandboxName.SYSTEM_USER_EXPIRED: partial(_make_in_the_past, expires_at=ENDED),
     SandboxName.TAXPAYER_INACTIVE: _make_inactive,
     SandboxName.INTERMEDIARY: _make_agent,
     SandboxName.NOT_AN_INTERMEDIARY: _make_not_an_intermediary,
     SandboxName.INTERMEDIARY_INACTIVE: _make_inactive_intermediary,
-    SandboxName.OWN_TAXPAYER_NOT_ALLOWED: _make_limited_to_taxpayer,
-    SandboxName.TAXPAYER_NOT_ALLOWED: _make_limited_to_taxpayer,
+    SandboxName.OWN_TAXPAYER_NOT_ALLOWED: _limited_to_taxpayer,
+    SandboxName.TAXPAYER_NOT_ALLOWED: _limited_to_taxpayer,
     SandboxName.NO_PERMISSION: _make_without_permission,
     SandboxName.PERMISSION_NOT_YET_VALID: _make_not_yet_valid,
     SandboxName.PERMISSION_EXPIRED: _make_expired_permission,
     SandboxName.PERMISSION_REVOKED: _make_revoked_permission,
-    SandboxName.PERMISSIONS_NOT_ALLOWED: _make_limited_to_code,
+    SandboxName.PERMISSIONS_NOT_ALLOWED: partial(
+        _make_agent, allowed_permissions=["documents:reject"]
+    ),
 }

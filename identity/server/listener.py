@@ -26,7 +26,7 @@ _SO_ATTACH_FILTER = 26  # asm-generic/socket.h; the module socket does not name 
 _DROP_SYN = (
     (0x30, 0, 0, 13),  # load the byte of the flags
     (0x54, 0, 0, 0x12),  # SYN and ACK of it
-    (0x15, 0, 1, 0x02),  # SYN alone?
+    (0x15, 0, 1, 0x02),  # only SYN?
     (0x06, 0, 0, 0),  # drop
     (0x06, 0, 0, 0xFFFFFFFF),  # let through
 )

@@ -6,14 +6,7 @@ to: what the name means a moment later does not matter. Pure.
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from ipaddress import (
-    IPv4Address,
-    IPv4Network,
-    IPv6Address,
-    IPv6Network,
-    ip_address,
-    ip_network,
-)
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from urllib.parse import urlsplit
 
 LONGEST_URL = 2_000

@@ -16,11 +16,12 @@ from identity.webhooks.destination import NotAllowed, read_url
 from identity.webhooks.event_types import EVENT_TYPES, TEST
 from identity.webhooks.models import WebhookDelivery, WebhookEndpoint, WebhookEvent
 from identity.webhooks.owners import confirm_owner, was_stopped
-from identity.webhooks.publishing import moment_text, publish_all_changes
+from identity.webhooks.publishing import publish_all_changes
 from identity.webhooks.secret_storage import encrypt, encrypt_anew
 from identity.webhooks.signatures import new_secret
 from taxpayers.actions import Action
 from taxpayers.duties import Duty
+from taxpayers.moments import exact_text
 from taxpayers.operations import (
     ByReason,
     Operation,
@@ -164,7 +165,7 @@ def send_test(*, endpoint: WebhookEndpoint, at: datetime) -> WebhookDelivery:
     """
     if not endpoint.is_active:
         raise ServiceError("The webhook is disabled. Enable it first.")
-    content = f'{{"type":"{TEST}","timestamp":"{moment_text(at)}","data":{{}}}}'
+    content = f'{{"type":"{TEST}","timestamp":"{exact_text(at)}","data":{{}}}}'
     event = WebhookEvent.objects.create(type=TEST, body=content, created_at=at)
     return WebhookDelivery.objects.create(
         event=event, endpoint=endpoint, record=f"test {event.pk}", created_at=at, due_at=at
@@ -186,6 +187,7 @@ REGISTER_WEBHOOK = Operation(
     "Register a webhook",
     "It gets what is committed from now on. Its secret is shown once.",
     Reason.OPTIONAL,
+    service=register_webhook,
 )
 CHANGE_WEBHOOK = Operation(
     actions.CHANGE_WEBHOOK,
@@ -198,6 +200,8 @@ ROTATE_WEBHOOK_SECRET = Operation(
     actions.ROTATE_WEBHOOK_SECRET,
     "Issue a new secret of the webhook",
     "It is shown once. For a day messages are signed with the present one, too.",
+    service=rotate_webhook_secret,
+    row="endpoint",
 )
 ENABLE_WEBHOOK = ByReason(
     actions.ENABLE_WEBHOOK,

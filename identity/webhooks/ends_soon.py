@@ -10,9 +10,10 @@ from django.db.models import Q, QuerySet
 
 from identity.webhooks.event_types import ENDS_SOON
 from identity.webhooks.models import EndReminder
-from identity.webhooks.publishing import NewEvent, active_endpoints, moment_text, store_events
+from identity.webhooks.publishing import NewEvent, active_endpoints, store_events
 from identity.webhooks.subjects import subject_of
 from taxpayers.models import Credential, GrantedPermission, Intermediary, SystemUser
+from taxpayers.moments import exact_text
 
 DAYS = (1, 7, 30)
 _BATCH = 500
@@ -87,7 +88,7 @@ def _stage(end: datetime, at: datetime) -> int:
 
 
 def _event(row: Any, reminder: EndReminder, at: datetime) -> NewEvent:
-    more = {"ends_at": moment_text(reminder.ends_at), "days": reminder.days}
+    more = {"ends_at": exact_text(reminder.ends_at), "days": reminder.days}
     if isinstance(row, Credential):
         more["credential"] = row.pk
         row = row.system_user

@@ -7,20 +7,16 @@ its place in the feed here, and in the same transaction a delivery for each endp
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
 
 from identity.webhooks.event_types import event_type_of
-from identity.webhooks.models import (
-    LONGEST_RECORD,
-    WebhookDelivery,
-    WebhookEndpoint,
-    WebhookEvent,
-)
+from identity.webhooks.models import LONGEST_RECORD, WebhookDelivery, WebhookEndpoint, WebhookEvent
 from identity.webhooks.subjects import Subject, subjects_of
 from taxpayers.models import Change
+from taxpayers.moments import exact_text
 from taxpayers.services.feed.numbering import is_numbered, number_changes
 
 
@@ -38,7 +34,7 @@ class NewEvent:
         """The JSON that is sent."""
         content = {
             "type": self.type,
-            "timestamp": moment_text(self.occurred_at),
+            "timestamp": exact_text(self.occurred_at),
             "data": {**self.subject.as_json(), **self.more},
         }
         return json.dumps(content, separators=(",", ":"))
@@ -47,11 +43,6 @@ class NewEvent:
     def record(self) -> str:
         """What is sent in order. Records whose long identifiers begin alike are one here."""
         return f"{self.subject.kind} {self.subject.id}"[:LONGEST_RECORD]
-
-
-def moment_text(moment: datetime) -> str:
-    """As the management API writes a moment."""
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def publish_changes(at: datetime) -> int:

@@ -4,12 +4,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from ipaddress import (
-    IPv4Network,
-    IPv6Network,
-    ip_address,
-    ip_network,
-)
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
 MAX_NETWORKS = 20
 Network = IPv4Network | IPv6Network

@@ -31,7 +31,7 @@ def was_in_force(permission: PermissionFacts, at: datetime) -> bool:
 
 
 def next_end(facts: Facts, at: datetime) -> datetime | None:
-    """The next last moment in these facts: until it has passed, time alone refuses nothing."""
+    """The next last moment in these facts: until it has passed, no end is reached."""
     role, represented = facts.client.intermediary, facts.represented
     ends = [
         facts.credential.expires_at,

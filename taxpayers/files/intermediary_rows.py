@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import BinaryIO
+from functools import partial
 
 from django.utils.translation import gettext as _
 
 from taxpayers.files.csv_reader import CsvRow
-from taxpayers.files.rows import Columns, ParsedFile, last_moment, read_file, yes_or_no
+from taxpayers.files.rows import Columns, last_moment, read_file, yes_or_no
 from taxpayers.identifiers import Notation, TaxpayerId
 from taxpayers.moments import format_moment
 from taxpayers.validation import ServiceError
@@ -42,13 +42,6 @@ class IntermediaryRow:
         return self.taxpayer.tin, self.taxpayer.rob, until
 
 
-def read_intermediaries(
-    file: BinaryIO, notation: Notation, max_rows: int
-) -> ParsedFile[IntermediaryRow]:
-    """Every row of the file. Raises ServiceError if the file as a whole cannot be read."""
-    return read_file(file, COLUMNS, _parse, notation, max_rows)
-
-
 def _parse(row: CsvRow, notation: Notation) -> IntermediaryRow:
     if yes_or_no(row, "active") is False:
         # An export has those that are not active too: to import it must not make them active.
@@ -58,3 +51,6 @@ def _parse(row: CsvRow, notation: Notation) -> IntermediaryRow:
         taxpayer=notation.parse_parts(row.cells["tin"], row.cells.get("rob", "")),
         until=last_moment(row, "active_until"),
     )
+
+
+read_intermediaries = partial(read_file, columns=COLUMNS, parse=_parse)

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import BinaryIO
+from functools import partial
 
 from django.utils.translation import gettext as _
 
 from taxpayers.files.csv_reader import CsvRow
-from taxpayers.files.rows import Columns, ParsedFile, first_moment, last_moment, read_file, words
+from taxpayers.files.rows import Columns, first_moment, last_moment, read_file, words
 from taxpayers.identifiers import Notation, TaxpayerId
 from taxpayers.moments import format_moment
 from taxpayers.validation import ServiceError
@@ -50,13 +50,6 @@ class PermissionRow:
         )
 
 
-def read_permissions(
-    file: BinaryIO, notation: Notation, max_rows: int
-) -> ParsedFile[PermissionRow]:
-    """Every row of the file. Raises ServiceError if the file as a whole cannot be read."""
-    return read_file(file, COLUMNS, _parse, notation, max_rows)
-
-
 def _parse(row: CsvRow, notation: Notation) -> PermissionRow:
     if row.cells.get("revoked_at"):
         # An export has revoked permissions too: to import it must not grant them again.
@@ -69,3 +62,6 @@ def _parse(row: CsvRow, notation: Notation) -> PermissionRow:
         valid_from=first_moment(row, "valid_from"),
         valid_until=last_moment(row, "valid_until"),
     )
+
+
+read_permissions = partial(read_file, columns=COLUMNS, parse=_parse)

@@ -89,7 +89,7 @@ Parse = Callable[[CsvRow, Notation], AnyRow]
 
 
 def read_file(
-    file: BinaryIO, columns: Columns, parse: Parse[AnyRow], notation: Notation, max_rows: int
+    file: BinaryIO, notation: Notation, max_rows: int, *, columns: Columns, parse: Parse[AnyRow]
 ) -> ParsedFile[AnyRow]:
     """Every row of the file; a second row with the same key is a bad one.
 

@@ -5,12 +5,12 @@ Never an id or a secret: both are generated (contract 3).
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import BinaryIO
+from functools import partial
 
 from django.utils.translation import gettext as _
 
 from taxpayers.files.csv_reader import CsvRow
-from taxpayers.files.rows import Columns, ParsedFile, last_moment, read_file, words
+from taxpayers.files.rows import Columns, last_moment, read_file, words
 from taxpayers.identifiers import Notation, TaxpayerId
 from taxpayers.moments import format_moment
 from taxpayers.validation import ServiceError, validate_name
@@ -62,13 +62,6 @@ class SystemUserRow:
         )
 
 
-def read_system_users(
-    file: BinaryIO, notation: Notation, max_rows: int
-) -> ParsedFile[SystemUserRow]:
-    """Every row of the file. Raises ServiceError if the file as a whole cannot be read."""
-    return read_file(file, COLUMNS, _parse, notation, max_rows)
-
-
 def _parse(row: CsvRow, notation: Notation) -> SystemUserRow:
     for column in _NARROWING:
         if row.cells.get(column, "") not in ("", "none"):
@@ -96,3 +89,6 @@ def _number(text: str) -> int | None:
             _("logins_per_minute must be a number, not {given}").format(given=repr(text[:20]))
         )
     return int(text)
+
+
+read_system_users = partial(read_file, columns=COLUMNS, parse=_parse)

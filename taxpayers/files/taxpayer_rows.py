@@ -35,7 +35,7 @@ def read_taxpayers(
     file: BinaryIO, notation: Notation, max_rows: int = MAX_ROWS
 ) -> ParsedFile[TaxpayerRow]:
     """Every row of the file. Raises ServiceError if the file as a whole cannot be read."""
-    return read_file(file, COLUMNS, _parse, notation, max_rows)
+    return read_file(file, notation, max_rows, columns=COLUMNS, parse=_parse)
 
 
 def _parse(row: CsvRow, notation: Notation) -> TaxpayerRow:

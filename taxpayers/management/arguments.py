@@ -49,6 +49,11 @@ def add_taxpayer_and_intermediary(parser: CommandParser) -> None:
         )
 
 
+def add_end(parser: CommandParser, option: str, service_name: str, text: str) -> None:
+    """An option with a last moment, under the name that the service has for it."""
+    parser.add_argument(option, dest=service_name, metavar="DATE", type=parse_end, help=text)
+
+
 def parse_start(text: str) -> datetime:
     """A moment, or the first one of a whole day in the authority's time zone; in UTC."""
     return _parse(text, start_of_day)

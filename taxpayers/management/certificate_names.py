@@ -1,14 +1,11 @@
-"""The names of certificates: those that a command line gives, and what commands show of them."""
+"""The names of certificates that a command line gives."""
 
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import CommandParser
 
 from taxpayers.certificates.names import NameKind
 from taxpayers.management.arguments import read_keys
-from taxpayers.models import SystemUser
-from taxpayers.moments import format_moment
 
 _FILE = "certificate"
 _OPTIONS = {
@@ -40,40 +37,3 @@ def certificate_name(options: dict[str, Any]) -> dict[str, Any]:
         if options[option] is not None:
             return {"text": options[option], "kind": kind}
     return {}
-
-
-def certificates_data(owner: SystemUser) -> dict[str, Any]:
-    """What the ERP system and its operator need to know, for machines: all of it is public."""
-    return {
-        "client_id": owner.client_id,
-        "token_endpoint_auth_method": owner.token_endpoint_auth_method,
-        "certificates": [
-            {"name": row.certificate_name, "hint": row.hint, "expires_at": row.expires_at}
-            for row in _live(owner)
-        ],
-        "environment": settings.ENVIRONMENT,
-        "token_endpoint": f"{_base_url()}/connect/token",
-    }
-
-
-def certificates_text(owner: SystemUser) -> str:
-    """The same for people."""
-    names = "".join(
-        f"certificate    {row.certificate_name} ({row}, until {format_moment(row.expires_at)})\n"
-        for row in _live(owner)
-    )
-    return (
-        f"client_id      {owner.client_id}\n"
-        f"{names}"
-        f"log in at      {_base_url()}/connect/token\n"
-        "\n"
-        "It logs in with tls_client_auth: client_id in the form, and a certificate with this name."
-    )
-
-
-def _base_url() -> str:
-    return settings.MTLS_URL or settings.AUTH_URL
-
-
-def _live(owner: SystemUser) -> Any:
-    return owner.credentials.filter(slot__isnull=False).order_by("pk")

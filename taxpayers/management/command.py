@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, ClassVar
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -17,6 +17,7 @@ from django.db import Error, connections
 from django.utils import timezone
 
 from taxpayers.management.database_errors import describe
+from taxpayers.moments import exact_text
 from taxpayers.operations import Operation
 from taxpayers.services import Author, AuthorKind, ServiceError
 
@@ -137,5 +138,5 @@ def _errors_as_one_line() -> Iterator[None]:
 
 def _plain(value: Any) -> str:
     if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+        return exact_text(value)
     return str(value)

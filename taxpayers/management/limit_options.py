@@ -1,4 +1,4 @@
-"""The options of commands that limit credentials: for whom, with what, and from where."""
+"""The options of commands that limit credentials: for which taxpayers, with what, from where."""
 
 from argparse import SUPPRESS
 from collections.abc import Collection
@@ -64,10 +64,11 @@ def limit_text(row: SystemUser) -> str:
 def add_network_options(
     parser: CommandParser, present: str = "", *, required: bool = False
 ) -> None:
-    """`--from-network NETWORK…` or `--from-anywhere`; read them with `read_networks`."""
+    """`--from-network NETWORK…` or `--from-anywhere`: `allowed_networks`; None: neither."""
     either = parser.add_mutually_exclusive_group(required=required)
     either.add_argument(
         "--from-network",
+        dest="allowed_networks",
         metavar="NETWORK",
         nargs="+",
         action="extend",
@@ -75,13 +76,12 @@ def add_network_options(
         f" address{present}",
     )
     either.add_argument(
-        "--from-anywhere", action="store_true", help="it may be used from any address"
+        "--from-anywhere",
+        dest="allowed_networks",
+        action="store_const",
+        const=(),
+        help="it may be used from any address",
     )
-
-
-def read_networks(options: dict[str, Any]) -> Collection[str] | None:
-    """The networks given, none for anywhere; None: neither option was given."""
-    return () if options["from_anywhere"] else options["from_network"]
 
 
 def networks_text(secret: Credential) -> str:

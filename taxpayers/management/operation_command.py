@@ -1,4 +1,4 @@
-"""The bases of the commands that change one record: the arguments, the answer, the texts."""
+"""The bases of the commands that do one operation: the arguments, the answer, the texts."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -8,20 +8,28 @@ from django.core.management.base import CommandParser
 
 from taxpayers.management.arguments import add_tin_and_rob, read_tin_and_rob
 from taxpayers.management.command import Output, ServiceCommand, add_reason
-from taxpayers.management.find_records import find_intermediary, find_system_user, find_taxpayer
-from taxpayers.models import SystemUser
+from taxpayers.management.find_records import (
+    find_intermediary,
+    find_secret,
+    find_system_user,
+    find_taxpayer,
+)
+from taxpayers.models import Credential, SystemUser
 from taxpayers.operations import Reason
 from taxpayers.services import Author
 
+Options = dict[str, Any]
+
 
 class OperationCommand(ServiceCommand):
-    """`RECORD [--reason TEXT]`: does what the record of the operation says.
+    """`RECORD [OPTIONS] [--reason TEXT]`: does what the record of the operation says.
 
     A base of each kind of record says how it is named and shown, a command which operation it is.
     """
 
     operation: ClassVar[Any]
-    fields: ClassVar[tuple[str, ...]] = ()  # its other options
+    fields: ClassVar[tuple[str, ...]] = ()  # its other options, as the service names them
+    takes_reason: ClassVar[bool] = True
     note = "Safe to repeat."
     done: ClassVar[str] = ""  # what `text` fills in: {row} and {effect}
 
@@ -34,14 +42,29 @@ class OperationCommand(ServiceCommand):
         """The answer for people."""
         return self.done.format(row=row, effect=self.operation.effect)
 
+    def answer(self, done: Any, options: Options) -> Output:
+        """The answer, from what the service returned."""
+        return Output(self.data(done), self.text(done))
+
+    def add_options(self, parser: CommandParser) -> None:
+        """Add those that stand between the record and the reason."""
+
+    def given(self, options: Options) -> dict[str, Any]:
+        """What the service gets beside the record and the reason."""
+        return {name: options[name] for name in self.fields}
+
     def add_arguments(self, parser: CommandParser) -> None:
         self.add_record(parser)
-        add_reason(parser, is_required=self.operation.reason is Reason.ALWAYS)
+        self.add_options(parser)
+        if self.takes_reason:
+            add_reason(parser, is_required=self.operation.reason is Reason.ALWAYS)
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
-        given = {name: options[name] for name in (*self.fields, "reason")}
-        row = self.operation.run(self.find(options), **given, by=by, at=at)
-        return Output(self.data(row), self.text(row))
+    def act(self, options: Options, *, by: Author, at: datetime) -> Output:
+        row = self.find(options) if self.operation.row else None
+        given = self.given(options)
+        if self.takes_reason:
+            given["reason"] = options["reason"]
+        return self.answer(self.operation.run(row, **given, by=by, at=at), options)
 
 
 class TaxpayerCommand(OperationCommand):
@@ -50,7 +73,7 @@ class TaxpayerCommand(OperationCommand):
     def add_record(self, parser: CommandParser) -> None:
         add_tin_and_rob(parser)
 
-    def find(self, options: dict[str, Any]) -> Any:
+    def find(self, options: Options) -> Any:
         return find_taxpayer(read_tin_and_rob(options))
 
     def data(self, row: Any) -> dict[str, Any]:
@@ -60,7 +83,7 @@ class TaxpayerCommand(OperationCommand):
 class IntermediaryCommand(TaxpayerCommand):
     """`TIN [--rob ROB]`."""
 
-    def find(self, options: dict[str, Any]) -> Any:
+    def find(self, options: Options) -> Any:
         return find_intermediary(read_tin_and_rob(options))
 
     def data(self, row: Any) -> dict[str, Any]:
@@ -77,7 +100,7 @@ class SystemUserCommand(OperationCommand):
     def add_record(self, parser: CommandParser) -> None:
         parser.add_argument("client_id", metavar="CLIENT_ID")
 
-    def find(self, options: dict[str, Any]) -> SystemUser:
+    def find(self, options: Options) -> SystemUser:
         return find_system_user(options["client_id"])
 
     def data(self, row: SystemUser) -> dict[str, Any]:
@@ -85,3 +108,19 @@ class SystemUserCommand(OperationCommand):
         if row.blocked_at is not None:
             data |= {"blocked_by": row.blocked_by, "blocked_reason": row.blocked_reason}
         return data
+
+
+class CredentialCommand(OperationCommand):
+    """`CLIENT_ID SECRET_HINT`."""
+
+    def add_record(self, parser: CommandParser) -> None:
+        parser.add_argument("client_id", metavar="CLIENT_ID")
+        parser.add_argument(
+            "hint",
+            metavar="SECRET_HINT",
+            help="its last four characters; of a key, the end of its kid; of a certificate, as"
+            " register_client_certificate shows it",
+        )
+
+    def find(self, options: Options) -> Credential:
+        return find_secret(find_system_user(options["client_id"]), options["hint"])

@@ -3,7 +3,7 @@
 What must always be true is a constraint of the database. Rows are changed by `taxpayers.services`.
 """
 
-from taxpayers.models import name_lookups  # noqa: F401 - registers them
+from taxpayers.models import name_lookups  # registers them
 from taxpayers.models.credential import MAX_LIVE_CREDENTIALS, SLOTS, Credential
 from taxpayers.models.history import Change
 from taxpayers.models.permission import GrantedPermission, PermissionCode
@@ -18,24 +18,3 @@ from taxpayers.models.taxpayer import Intermediary, Taxpayer
 from taxpayers.models.upload import UploadedFile
 from taxpayers.models.usage import RateLimitCounter
 from taxpayers.models.view_only import VIEW_ONLY
-
-__all__ = [
-    "DEFAULT_LOGINS_PER_MINUTE",
-    "DEFAULT_SCOPE",
-    "MAX_LIVE_CREDENTIALS",
-    "MAX_LOGINS_PER_MINUTE",
-    "SLOTS",
-    "VIEW_ONLY",
-    "Change",
-    "Credential",
-    "EndedStatusIndex",
-    "GrantedPermission",
-    "Intermediary",
-    "PermissionCode",
-    "RateLimitCounter",
-    "StatusChange",
-    "StatusIndex",
-    "SystemUser",
-    "Taxpayer",
-    "UploadedFile",
-]

@@ -129,6 +129,12 @@ class Credential(models.Model):
     def is_live(self, at: datetime) -> bool:
         return self.revoked_at is None and not is_over(self.expires_at, at)
 
+    def state(self, at: datetime) -> str:
+        """In the words of the APIs."""
+        if self.revoked_at is not None:
+            return "revoked"
+        return "expired" if is_over(self.expires_at, at) else "live"
+
     @property
     def last_used_at(self) -> datetime | None:
         """The start of the minute in which it last got a token; None if it never did."""

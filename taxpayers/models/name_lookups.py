@@ -9,13 +9,7 @@ from typing import Any
 from django.core.exceptions import EmptyResultSet
 from django.db.models import CharField, Lookup
 
-from taxpayers.names import (
-    SEPARATORS,
-    SHORTEST_PART,
-    distinctive_words,
-    glob_of,
-    words_of,
-)
+from taxpayers.names import SEPARATORS, SHORTEST_PART, distinctive_words, glob_of, words_of
 
 Sql = tuple[str, Any]
 _LONGEST_TEXT = 400  # longer than each name; and SQLite takes no pattern of any length

@@ -30,7 +30,7 @@ class StatusIndex(models.Model):
     # in one statement.
     scopes = models.JSONField(default=dict)
     permissions = models.JSONField(default=dict)
-    # After this moment time alone may have ended the tokens.
+    # After this moment an end that has passed may have ended the tokens.
     check_at = models.DateTimeField(null=True)
     # Another number whenever the row gets another meaning. As the epoch of a client it never
     # returns: what a node remembers of a row is true as long as the row has this version.

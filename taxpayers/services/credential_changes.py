@@ -82,26 +82,41 @@ def create_secret(
 ) -> IssuedSecret:
     """Create a secret in a free slot; `also` is stored in the history beside it.
 
-    `public_secret`: the one that a client of the sandbox has; everybody else gets a random one.
+    `public_secret`: the one that a client of the sandbox has; all others get a random one.
     """
     clear = public_secret or new_client_secret(settings.ENVIRONMENT)
-    secret = Credential.objects.create(
+    row = Credential(
         system_user=owner,
         slot=slot,
         lookup=hash_secret(clear),
         hint=hint_of(clear),
         allowed_networks=networks_for_new(owner, allowed_networks),
-        created_at=context.at,
-        expires_at=validate_end(expires_at, _("the secret"), context.at)
-        or context.at + settings.SECRET_LIFETIME,
     )
-    store_last_end(owner)
-    # The history of a secret is stored with its system user, where people look for it.
-    after = {**(also or {}), **named(secret), "secret_expires_at": secret.expires_at}
-    if secret.allowed_networks:
-        after["allowed_networks"] = secret.allowed_networks
-    record_change(owner, context, after=after)
+    secret = store_new(row, expires_at, _("the secret"), context, also)
     return IssuedSecret(owner, secret, Credentials(owner.client_id, clear))
+
+
+def store_new(
+    row: Credential,
+    expires_at: datetime | None,
+    label: str,
+    context: ChangeContext,
+    also: dict[str, Any] | None = None,
+) -> Credential:
+    """Store a new one, valid until `expires_at` (None: for settings.SECRET_LIFETIME).
+
+    Its history is stored with its system user, where people look for it.
+    """
+    usual_end = context.at + settings.SECRET_LIFETIME
+    row.created_at = context.at
+    row.expires_at = validate_end(expires_at, label, context.at) or usual_end
+    row.save(force_insert=True)
+    store_last_end(row.system_user)
+    after = {**(also or {}), **named(row), "secret_expires_at": row.expires_at}
+    if row.allowed_networks:
+        after["allowed_networks"] = row.allowed_networks
+    record_change(row.system_user, context, after=after)
+    return row
 
 
 @transaction.atomic
@@ -195,12 +210,16 @@ ROTATE_SECRET = Operation(
     ),
     Reason.NONE,
     why_no_secret,
+    service=issue_secret,
+    row="system_user",
 )
 RETIRE_SECRET = Operation(
     actions.RETIRE_SECRET,
     marked("Set an earlier last day of a secret, key or certificate"),
     marked("It stops working after this day, or earlier if it expires earlier."),
     refusal=why_none_valid,
+    service=retire_credential,
+    row="credential",
 )
 REVOKE_SECRET = Operation(
     actions.REVOKE_SECRET,

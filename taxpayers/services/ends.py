@@ -15,12 +15,7 @@ from taxpayers.models import GrantedPermission, Intermediary, SystemUser
 from taxpayers.moments import a_year_after, format_moment
 from taxpayers.operations import Operation
 from taxpayers.services.granted_permissions import codes_of, grant_permission
-from taxpayers.services.history import (
-    Author,
-    ChangeContext,
-    lock_for_update,
-    update_and_record,
-)
+from taxpayers.services.history import Author, ChangeContext, lock_for_update, update_and_record
 from taxpayers.services.intermediaries import set_intermediary_active
 from taxpayers.services.system_users import extend_system_user
 from taxpayers.validation import ServiceError, validate_reason
@@ -168,6 +163,8 @@ def _ends(action: Action, kind: str, title: str) -> tuple[Operation, Operation]:
         marked("It gets a later last day, or none."),
         refusal=why_never_extended,
         own_name=f"extend_{kind}",
+        service=extend,
+        row="record",
     ), Operation(
         action,
         marked("Set an earlier end"),
@@ -176,6 +173,8 @@ def _ends(action: Action, kind: str, title: str) -> tuple[Operation, Operation]:
         ),
         refusal=why_never_ended_earlier,
         own_name=f"end_{kind}_earlier",
+        service=end_earlier,
+        row="record",
     )
 
 

@@ -164,13 +164,6 @@ GRANT_PERMISSION = Operation(
     Reason.OPTIONAL,
     service=grant_permission,
 )
-REVOKE_CODES = Operation(
-    actions.REVOKE_PERMISSION,
-    "Revoke permissions of an intermediary",
-    "They end now. What is granted together with them stays, for its remaining time.",
-    is_danger=True,
-    own_name="revoke_codes",
-)
 REVOKE_PERMISSION = ByReason(
     actions.REVOKE_PERMISSION,
     marked("Revoke the permission"),
@@ -229,3 +222,13 @@ def revoke_codes(
                 at=at,
             )
     return ended
+
+
+REVOKE_CODES = Operation(
+    actions.REVOKE_PERMISSION,
+    "Revoke permissions of an intermediary",
+    "They end now. What is granted together with them stays, for its remaining time.",
+    is_danger=True,
+    own_name="revoke_codes",
+    service=revoke_codes,
+)

@@ -10,14 +10,7 @@ from django.db.models import Model
 from django.utils.translation import gettext as _
 
 from taxpayers.actions import Action
-from taxpayers.models import (
-    Change,
-    Credential,
-    GrantedPermission,
-    Intermediary,
-    SystemUser,
-    Taxpayer,
-)
+from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.operations import Operation, Reason
 from taxpayers.redaction import hide_secrets
 from taxpayers.validation import ServiceError, validate_reason
@@ -159,7 +152,7 @@ def _change(
     )
 
 
-def named(secret: Credential) -> dict[str, Any]:
+def named(secret: Any) -> dict[str, Any]:
     """What every change of it says of it: its last characters and its kind."""
     return {"secret": str(secret), "credential": secret.kind.value}
 

@@ -17,12 +17,7 @@ from taxpayers.operations import (
     unneeded_if_active,
     unneeded_if_inactive,
 )
-from taxpayers.services.history import (
-    Author,
-    context_of,
-    lock_for_update,
-    update_and_record,
-)
+from taxpayers.services.history import Author, context_of, lock_for_update, update_and_record
 from taxpayers.services.new_records import NewRecord, save_new
 from taxpayers.validation import ServiceError, validate_end
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import Any
+from typing import Any, Required, TypedDict, Unpack
 
 from django.conf import settings
 from django.db import transaction
@@ -42,49 +42,47 @@ from taxpayers.validation import (
 )
 
 
+class NewSystemUser(TypedDict, total=False):
+    """What a new system user is, however it logs in. Omitted: the defaults.
+
+    `allowed_permissions` and `allowed_taxpayers` as for `limit_system_user`.
+    """
+
+    taxpayer: Required[Taxpayer]
+    name: Required[str]
+    scopes: Collection[str] | None
+    expires_at: datetime | None
+    logins_per_minute: int | None
+    allowed_permissions: Collection[str]
+    allowed_taxpayers: Collection[TaxpayerId]
+
+
 @transaction.atomic
 def register_system_user(
     *,
-    taxpayer: Taxpayer,
-    name: str,
-    scopes: Collection[str] | None = None,
-    expires_at: datetime | None = None,
     secret_expires_at: datetime | None = None,
-    logins_per_minute: int | None = None,
-    allowed_permissions: Collection[str] = (),
-    allowed_taxpayers: Collection[TaxpayerId] = (),
     allowed_networks: Collection[str] = (),
     by: Author,
     at: datetime,
+    **fields: Unpack[NewSystemUser],
 ) -> IssuedSecret:
-    """Register a system user of the taxpayer, with its first secret. Omitted: the defaults.
+    """Register a system user of the taxpayer, with its first secret.
 
-    `allowed_permissions` and `allowed_taxpayers` as for `limit_system_user`, `allowed_networks` of
-    the secret as for `change_secret`. Raises ServiceError if the taxpayer has one of that name: its
-    secret cannot be shown again.
+    `allowed_networks` of the secret as for `change_secret`. Raises ServiceError if the taxpayer has
+    one of that name: its secret cannot be shown again.
     """
-    owner, fields = create_system_user(
-        taxpayer=taxpayer,
-        name=name,
-        scopes=scopes,
-        expires_at=expires_at,
-        logins_per_minute=logins_per_minute,
-        allowed_permissions=allowed_permissions,
-        allowed_taxpayers=allowed_taxpayers,
-        by=by,
-        at=at,
-    )
+    owner, stored = create_system_user(**fields, by=by, at=at)
     context = ChangeContext(actions.ISSUE_CREDENTIALS, by, at)
-    return create_secret(owner, 1, secret_expires_at, context, fields, allowed_networks)
+    return create_secret(owner, 1, secret_expires_at, context, stored, allowed_networks)
 
 
 def create_system_user(
     *,
     taxpayer: Taxpayer,
     name: str,
-    scopes: Collection[str] | None,
-    expires_at: datetime | None,
-    logins_per_minute: int | None,
+    scopes: Collection[str] | None = None,
+    expires_at: datetime | None = None,
+    logins_per_minute: int | None = None,
     allowed_permissions: Collection[str] = (),
     allowed_taxpayers: Collection[TaxpayerId] = (),
     token_endpoint_auth_method: str = "",
@@ -95,7 +93,7 @@ def create_system_user(
 ) -> tuple[SystemUser, dict[str, Any]]:
     """Create it without anything to log in with, and return what the history stores of it.
 
-    `public_id`: the id that a client of the sandbox has; everybody else gets a random one.
+    `public_id`: the id that a client of the sandbox has; all others get a random one.
     Raises ServiceError as `register_system_user`.
     """
     check_scopes(scopes or (), by)

@@ -1,4 +1,4 @@
-"""Clients, and for whom they could act, at a moment of the past: facts for the same decision.
+"""Clients, and for which taxpayers they could act, in the past: facts for the same decision.
 
 `taxpayers.rules.decide` decides about the past as it does about a login now.
 """

@@ -2,7 +2,7 @@
 
 It is a login for its own taxpayer, which every system user may do that is not limited in what it
 may do for others; a login on behalf of another one also needs a permission. So the limit itself is
-left out here: it does not stop a system user, it says for whom it may log in.
+left out here: it does not stop a system user, it says for which taxpayer it may log in.
 """
 
 from collections.abc import Iterable

@@ -33,6 +33,7 @@ from tokens.client_auth.uses import use_of
 from tokens.operations.failures import check_failures, count_failure
 from tokens.operations.node import Node
 from tokens.rate_limits.throttle import RateLimited, Throttle, ThrottleCause
+from tokens.refusals.table import ProtocolReason
 from tokens.request.arrival import Arrival
 
 AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -227,7 +228,8 @@ def counted(
     node: Node, credentials: CheckedCredentials = BY_SECRET, result: Throttle | None = None
 ) -> FailedAuthentication:
     """What a failure asks of the database, which answers with `result`."""
-    step: Generator[Any, Any, None] = count_failure(node, arrival(), credentials, HERE)
+    wrong = Refused(ProtocolReason.INVALID_CREDENTIALS)
+    step: Generator[Any, Any, None] = count_failure(node, arrival(), credentials, HERE, wrong)
     asked = next(step)
     assert isinstance(asked, FailedAuthentication)
     with pytest.raises(StopIteration if result is None else RateLimited) as ended:

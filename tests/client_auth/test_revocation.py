@@ -1,7 +1,5 @@
 """A client that logs in with a private key ends its own tokens with one; an API has none."""
 
-from datetime import UTC, datetime, timedelta
-
 import pytest
 from django.conf import settings
 
@@ -11,8 +9,7 @@ from tests.introspection.api import INACTIVE, INTROSPECT, REVOKE, Api, post, tok
 from tests.self_service.calls import CREDENTIALS, REVOKE_LAST, call
 from tests.support.answers import body_of
 from tokens.models import UsedAssertion
-from tokens.rate_limits.process_quotas import ProcessQuotas
-from tokens.rate_limits.quota import WINDOW
+from tokens.rate_limits.call_limit import CallLimit
 
 pytestmark = pytest.mark.django_db
 
@@ -69,15 +66,15 @@ def test_a_client_without_a_limit_has_none_here(erp: KeyErp) -> None:
 
 
 def test_this_process_remembers_as_many_clients_as_it_has_room_for() -> None:
-    quotas, at = ProcessQuotas(size=2), datetime(2026, 5, 1, tzinfo=UTC)
+    limit = CallLimit(2)
 
-    def is_accepted(client: int, later: timedelta = timedelta(0)) -> bool:
-        return quotas.count(client, 1, at + later) is None
+    def is_accepted(client: int, now: float = 0) -> bool:
+        return not limit.seconds_to_wait(client, now, burst=1, seconds=60)
 
     assert [is_accepted(client) for client in (1, 1, 2, 1, 3, 2, 1)] == [
         *(True, False, True, False, True, False, True)
     ]
-    assert is_accepted(1, WINDOW)
+    assert is_accepted(1, 60)
 
 
 def test_a_protected_api_has_a_secret_only(erp: KeyErp) -> None:

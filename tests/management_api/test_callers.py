@@ -89,7 +89,7 @@ def test_a_token_that_other_apis_accept_too_never_opens_it() -> None:
     both = new_portal("InvoicingAPI RegistryAPI")
     assert claims_of(both.token)["aud"] == ["InvoicingAPI", "RegistryAPI"]
     for method in ("GET", "POST"):
-        assert_refused(both.token, "Log in with scope=RegistryAPI alone.", "RegistryAPI", method)
+        assert_refused(both.token, "Log in only with scope=RegistryAPI.", "RegistryAPI", method)
     assert_ok(
         Portal(both.erp, token_of(both.erp, scope="RegistryAPI")).post("/taxpayers", NEW), 201
     )

@@ -77,7 +77,7 @@ def test_a_system_user_from_its_first_secret_to_its_login(portal: Portal) -> Non
         "allowed_networks": [],
         "environment": "test",
         "token_endpoint": "http://127.0.0.1:8000/connect/token",
-        "note": "Store the client_secret now: it is not shown again, and nobody can read it.",
+        "note": "Store the client_secret now: it is not shown again, and cannot be read.",
     }
     assert answer["Location"] == f"{BASE}/system-users/{row.client_id}"
     assert answer["ETag"] == portal.etag(f"/system-users/{row.client_id}")

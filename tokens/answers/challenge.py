@@ -1,4 +1,4 @@
-"""Refusals of the endpoints that authenticate their caller by the RFC alone: 401, not 400."""
+"""Refusals of the endpoints that authenticate their caller as the RFC says: 401, not 400."""
 
 from datetime import datetime
 from uuid import UUID

@@ -60,7 +60,7 @@ def _check_time(sent: ClientAssertion, at: datetime) -> None:
         raise refused(AssertionFault.NOT_YET_VALID)
 
 
-# A login that is decided again, because its client has changed, is verified once: so nobody sees
+# A login that is decided again, because its client has changed, is verified once: so no client sees
 # by the time whether this node remembers the client.
 @lru_cache(maxsize=256)
 def _is_signed(sent: ClientAssertion, public_jwk: str) -> bool:

@@ -16,13 +16,7 @@ from taxpayers.rules import Refused, check_credential
 from tokens.calls import ProofUse
 from tokens.client_auth.authenticated import AuthenticatedClient
 from tokens.dpop.nonce import Nonces
-from tokens.dpop.proof import (
-    HEADER,
-    InvalidProof,
-    ProofFault,
-    read_proof,
-    verified_thumbprint,
-)
+from tokens.dpop.proof import HEADER, InvalidProof, ProofFault, read_proof, verified_thumbprint
 from tokens.refusals.table import ProtocolReason
 
 NONCE_HEADER = "DPoP-Nonce"

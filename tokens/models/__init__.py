@@ -11,16 +11,3 @@ from tokens.models.logins import (
     UsedProof,
 )
 from tokens.models.protected_apis import ProtectedApi, ProtectedApiSecret
-
-__all__ = [
-    "CountingMark",
-    "FailureBucket",
-    "LoginCount",
-    "LoginEvent",
-    "ProtectedApi",
-    "ProtectedApiSecret",
-    "RevokedToken",
-    "SigningKey",
-    "UsedAssertion",
-    "UsedProof",
-]

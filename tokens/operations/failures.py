@@ -6,12 +6,14 @@ moment ago, from the same address, at the same operation.
 
 from collections.abc import Generator, Hashable
 
+from taxpayers.rules import Refused
 from tokens.calls import FailedAuthentication
 from tokens.client_auth.methods import CheckedCredentials
 from tokens.operations.node import Node
 from tokens.operations.recording import buckets
 from tokens.rate_limits.buckets import counted_address
 from tokens.rate_limits.throttle import RateLimited, Throttle, ThrottleCause
+from tokens.refusals.table import REFUSALS
 from tokens.request.arrival import Arrival
 
 
@@ -26,9 +28,11 @@ def check_failures(node: Node, arrival: Arrival, sent: CheckedCredentials, opera
 
 
 def count_failure(
-    node: Node, arrival: Arrival, sent: CheckedCredentials, operation: str
+    node: Node, arrival: Arrival, sent: CheckedCredentials, operation: str, refused: Refused
 ) -> Generator[FailedAuthentication, Throttle | None, None]:
-    """The step that counts a failure. Raises RateLimited if its caller has to wait."""
+    """The step that counts a refusal, if it is a failure; RateLimited if its caller must wait."""
+    if not REFUSALS[refused.reason].counts_as_failure:
+        return
     address = arrival.source_address
     throttle = yield FailedAuthentication(
         buckets().of_pair(sent.client_id, address), buckets().of_address(address)

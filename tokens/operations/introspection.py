@@ -26,8 +26,8 @@ from tokens.keys.signer import current_key_ring, sign
 from tokens.metrics import INACTIVE, count_introspection
 from tokens.operations.failures import check_failures, count_failure
 from tokens.operations.node import Node
-from tokens.operations.steps import refusal_of
-from tokens.refusals.table import REFUSALS, ProtocolReason
+from tokens.operations.steps import log_answer, refusal_of
+from tokens.refusals.table import ProtocolReason
 from tokens.request.arrival import Arrival
 from tokens.request.token_request import RawTokenRequest, read_api_request
 from tokens.store.token_query import ApiFacts, TokenReading, token_query
@@ -86,20 +86,8 @@ def introspect(node: Node, arrival: Arrival, raw: RawTokenRequest) -> Introspect
 def report_introspection(arrival: Arrival, ended: EndedIntrospection, seconds: float) -> None:
     """Counts an introspection that was answered after so long, and logs it unless throttled."""
     count_introspection(ended.outcome)
-    if ended.outcome == ProtocolReason.RATE_LIMITED:
-        return
-    logger.info(
-        "introspection",
-        extra={
-            "reference": str(arrival.id),
-            "outcome": ended.outcome,
-            "client_id": ended.client_id,
-            "login": ended.jti,
-            "status": ended.status,
-            "source_address": arrival.source_address,
-            "milliseconds": round(seconds * 1000, 2),
-        },
-    )
+    who = {"client_id": ended.client_id, "login": ended.jti, "status": ended.status}
+    log_answer(logger, _OPERATION, arrival, ended, seconds, **who)
 
 
 def _authenticate(
@@ -111,8 +99,7 @@ def _authenticate(
             raise Refused(ProtocolReason.INVALID_CREDENTIALS)
         check_credential(reading.caller.secret, reading.at)
     except Refused as refused:
-        if REFUSALS[refused.reason].counts_as_failure:
-            yield from count_failure(node, arrival, credentials, _OPERATION)
+        yield from count_failure(node, arrival, credentials, _OPERATION, refused)
         raise
     return reading.caller
 

@@ -1,6 +1,6 @@
 """What this process knows: facts of clients, the database's time, the callers that must wait.
 
-None of it decides alone: what is known here is confirmed by the statement that records the login.
+None of it decides: what is known here is confirmed by the statement that records the login.
 """
 
 from dataclasses import dataclass, field
@@ -14,8 +14,8 @@ from taxpayers.facts.local import LocalFacts, NoLocalFacts, SharedFacts
 from taxpayers.facts.values import FactsQuery, Reading
 from tokens.operations.clock import DatabaseClock, LocalClock
 from tokens.protected_apis.last_use import UsesOfThisMinute
+from tokens.rate_limits.call_limit import CallLimit
 from tokens.rate_limits.denial_cache import DenialCache
-from tokens.rate_limits.process_quotas import ProcessQuotas
 from tokens.status_lists.reserved import ReservedIndexes
 
 
@@ -27,7 +27,7 @@ class Node:
     clock: DatabaseClock = field(default_factory=DatabaseClock)
     denials: DenialCache = field(default_factory=DenialCache)
     reserved_indexes: ReservedIndexes = field(default_factory=ReservedIndexes)
-    revocations: ProcessQuotas = field(default_factory=ProcessQuotas)
+    revocations: CallLimit = field(default_factory=lambda: CallLimit(4096))
     api_secret_uses: UsesOfThisMinute = field(default_factory=UsesOfThisMinute)
 
     def recall(self, query: FactsQuery) -> Reading | None:

@@ -7,7 +7,7 @@ import logging
 import re
 from collections.abc import Generator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -27,9 +27,8 @@ from tokens.keys.signer import current_key_ring
 from tokens.metrics import count_revocation
 from tokens.operations.failures import check_failures, count_failure
 from tokens.operations.node import Node
-from tokens.operations.steps import refusal_of
-from tokens.rate_limits.throttle import RateLimited, ThrottleCause
-from tokens.refusals.table import REFUSALS, ProtocolReason
+from tokens.operations.steps import log_answer, refusal_of
+from tokens.rate_limits.throttle import RateLimited, Throttle, ThrottleCause
 from tokens.request.arrival import Arrival
 from tokens.request.token_request import RawTokenRequest, read_client_request
 
@@ -89,19 +88,8 @@ def revoke(node: Node, arrival: Arrival, raw: RawTokenRequest) -> RevocationStep
 def report_revocation(arrival: Arrival, ended: EndedRevocation, seconds: float) -> None:
     """Counts a revocation that was answered after so long, and logs it unless throttled."""
     count_revocation(ended.outcome)
-    if ended.outcome == ProtocolReason.RATE_LIMITED:
-        return
-    logger.info(
-        "revocation",
-        extra={
-            "reference": str(arrival.id),
-            "outcome": ended.outcome,
-            "client_id": ended.client_id,
-            "login": ended.jti,
-            "source_address": arrival.source_address,
-            "milliseconds": round(seconds * 1000, 2),
-        },
-    )
+    who = {"client_id": ended.client_id, "login": ended.jti}
+    log_answer(logger, _OPERATION, arrival, ended, seconds, **who)
 
 
 def _authenticate(
@@ -116,15 +104,19 @@ def _authenticate(
             if not (yield use):
                 raise not_accepted(USED_BEFORE)
     except Refused as refused:
-        if REFUSALS[refused.reason].counts_as_failure:
-            yield from count_failure(node, arrival, credentials, _OPERATION)
+        yield from count_failure(node, arrival, credentials, _OPERATION, refused)
         raise
 
 
 def _check_limit(node: Node, client: ClientFacts, at: datetime) -> None:
     """Each use of an assertion is a row: a client ends no more tokens than it may get."""
-    throttle = node.revocations.count(client.id, client.logins_per_minute, at)
-    if throttle is not None:
+    if not (limit := client.logins_per_minute):
+        return
+    wait = node.revocations.seconds_to_wait(
+        client.id, at.timestamp(), burst=limit, seconds=60 / limit
+    )
+    if wait:
+        throttle = Throttle(at + timedelta(seconds=wait), limit)
         raise RateLimited(throttle, ThrottleCause.REVOCATIONS)
 
 

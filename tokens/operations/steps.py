@@ -80,6 +80,22 @@ def fail(steps: StepsTo[End], error: Exception) -> Call | LockedRead | End:
         return ended
 
 
+def log_answer(
+    to: logging.Logger, operation: str, arrival: Arrival, ended: Ended, seconds: float, **who: str
+) -> None:
+    """The line of an introspection or a revocation; of what is throttled there is none."""
+    if ended.outcome == ProtocolReason.RATE_LIMITED:
+        return
+    extra: dict[str, Any] = {
+        "reference": str(arrival.id),
+        "outcome": ended.outcome,
+        **who,
+        "source_address": arrival.source_address,
+        "milliseconds": round(seconds * 1000, 2),
+    }
+    to.info(operation, extra=extra)
+
+
 def refusal_of(arrival: Arrival, error: Exception, message: str = "login failed") -> Refused:
     """What the caller is told of an error: the refusal itself, or a 503 or 500 without detail."""
     if isinstance(error, Refused):

@@ -27,15 +27,11 @@ from taxpayers.services.history import (
     ChangeContext,
     context_of,
     lock_for_update,
+    named,
     record_change,
     update_and_record,
 )
-from taxpayers.validation import (
-    ServiceError,
-    validate_end,
-    validate_known,
-    validate_name,
-)
+from taxpayers.validation import ServiceError, validate_end, validate_known, validate_name
 from tokens import actions
 from tokens.models import ProtectedApi, ProtectedApiSecret
 
@@ -173,6 +169,7 @@ REGISTER_PROTECTED_API = Operation(
         "The API can then ask whether a token is active. It cannot log in. Its secret is shown"
         " once. Have a safe way ready to give the secret to the operator of the API."
     ),
+    service=register_protected_api,
 )
 ROTATE_API_SECRET = Operation(
     registry.ROTATE_SECRET,
@@ -182,6 +179,8 @@ ROTATE_API_SECRET = Operation(
         " can change to the new one without a break."
     ),
     refusal=why_no_room,
+    service=issue_api_secret,
+    row="protected_api",
 )
 REVOKE_API_SECRET = Operation(
     registry.REVOKE_SECRET,
@@ -191,6 +190,8 @@ REVOKE_API_SECRET = Operation(
     ),
     refusal=lambda row, at: "" if live_secrets(row, at) else _("It has no valid secret."),
     is_danger=True,
+    service=revoke_api_secret,
+    row="secret",
 )
 
 
@@ -218,19 +219,15 @@ def _create_secret(
         expires_at=validate_end(expires_at, _("the secret"), context.at)
         or context.at + settings.SECRET_LIFETIME,
     )
-    after = {**(also or {}), **_named(secret), "secret_expires_at": secret.expires_at}
+    after = {**(also or {}), **named(secret), "secret_expires_at": secret.expires_at}
     record_change(owner, context, after=after)
     return IssuedApiSecret(owner, secret, Credentials(owner.client_id, clear))
-
-
-def _named(secret: ProtectedApiSecret) -> dict[str, Any]:
-    return {"secret": str(secret), "credential": secret.kind.value}
 
 
 def _change_secret(row: ProtectedApiSecret, context: ChangeContext, **fields: datetime) -> None:
     """Store the new moment, and record it with the API, where people look for it."""
     (name, moment), *_rest = fields.items()
-    before = {**_named(row), f"secret_{name}": getattr(row, name)}
+    before = {**named(row), f"secret_{name}": getattr(row, name)}
     setattr(row, name, moment)
     row.save(update_fields=[name])
     record_change(

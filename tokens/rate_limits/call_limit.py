@@ -1,29 +1,32 @@
-"""How often one caller may call: so many at once, then one after the other. Pure."""
+"""How often one caller may call one process: so many at once, then one after the other. Pure."""
 
 from collections import OrderedDict
 from collections.abc import Hashable
 
 
 class CallLimit:
-    """`burst` calls at once, one more each `seconds`; of the last `size` callers, by key.
+    """Of the last `size` callers, by key.
 
     The generic cell rate algorithm: of each caller the moment is stored at which all of its calls
     would be over, had they come at that pace.
     """
 
-    def __init__(self, *, burst: int, seconds: float, size: int) -> None:
-        self._seconds, self._ahead, self._size = seconds, (burst - 1) * seconds, size
+    def __init__(self, size: int) -> None:
+        self._size = size
         self._over: OrderedDict[Hashable, float] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._over)
 
-    def seconds_to_wait(self, key: Hashable, now: float) -> float:
-        """0: the call is counted. Otherwise it is not, and the next one may come after so long."""
+    def seconds_to_wait(self, key: Hashable, now: float, *, burst: int, seconds: float) -> float:
+        """0: the call is counted. Otherwise it is not, and the next one may come after so long.
+
+        The caller may send `burst` calls at once, and one more each `seconds`.
+        """
         over = max(self._over.get(key, now), now)
-        if (wait := over - now - self._ahead) > 0:
+        if (wait := over - now - (burst - 1) * seconds) > 0:
             return wait
-        self._over[key] = over + self._seconds
+        self._over[key] = over + seconds
         self._over.move_to_end(key)
         if len(self._over) > self._size:
             self._over.popitem(last=False)

@@ -121,7 +121,7 @@ _ROTATES = _("The person who rotates the secrets of the ERP system")
 _AUTHORITY = _("The tax authority")
 _ADMINISTRATOR = _("The administrator of the intermediary")
 _REPRESENTED = _("The represented taxpayer")
-_NOBODY = _("Nobody: the ERP system tries again later")
+_NOTHING_TO_FIX = _("Nothing to fix: the ERP system tries again later")
 _US = _("The operators of this service")
 
 
@@ -545,7 +545,7 @@ REFUSALS: Mapping[str, Refusal] = {
             " after the time in Retry-After, and wait longer after each failure."
         ),
         _("Service unavailable"),
-        _NOBODY,
+        _NOTHING_TO_FIX,
         None,
         recorded=False,
     ),

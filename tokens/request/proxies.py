@@ -4,14 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from hmac import compare_digest
-from ipaddress import (
-    IPv4Address,
-    IPv4Network,
-    IPv6Address,
-    IPv6Network,
-    ip_address,
-    ip_network,
-)
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 from tokens.client_auth.certificate import CertificateHeaders
 

@@ -44,7 +44,7 @@ class AnsweredView(APIView):
     def caller(self) -> ActiveToken:
         """The token that was sent, its client, and the moment by the database's clock."""
         if self._authenticated is None:
-            raise RuntimeError("nobody was authenticated yet")
+            raise RuntimeError("no caller was authenticated yet")
         return self._authenticated
 
     def operation_of(self, request: Request) -> str:

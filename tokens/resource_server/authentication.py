@@ -16,13 +16,7 @@ from tokens.answers.description import describe_proof_fault
 from tokens.dpop.proof import InvalidProof
 from tokens.keys.signer import current_key_ring
 from tokens.request.arrival import called_url, reported_certificate
-from tokens.resource_server.possession import (
-    BEARER,
-    DPOP,
-    MustBeBound,
-    check_possession,
-    use_once,
-)
+from tokens.resource_server.possession import BEARER, DPOP, MustBeBound, check_possession, use_once
 
 _TOKEN = re.compile(rf"({BEARER}|{DPOP}) +([A-Za-z0-9._-]+) *", re.ASCII | re.IGNORECASE)
 _SCHEMES = (BEARER, DPOP)

@@ -6,7 +6,6 @@ from typing import Any
 
 from django.db.models import F, Q
 
-from taxpayers.facts.validity import is_over
 from taxpayers.models import Credential
 from tokens.http import rfc3339, rfc3339_or_none
 
@@ -39,7 +38,7 @@ def secret_as_json(secret: Credential, issued_by: int, at: datetime) -> dict[str
     """One in JSON, a key or certificate with its name; `issued_by`: the token comes from it."""
     return _named(secret) | {
         "hint": secret.hint,
-        "state": _state(secret, at),
+        "state": secret.state(at),
         "issued_this_token": secret.pk == issued_by,
         "created_at": rfc3339(secret.created_at),
         "expires_at": rfc3339(secret.expires_at),
@@ -53,9 +52,3 @@ def _named(secret: Credential) -> dict[str, str]:
     if secret.is_certificate:
         return {"certificate": secret.name}
     return {"kid": secret.name} if secret.is_key else {}
-
-
-def _state(secret: Credential, at: datetime) -> str:
-    if secret.revoked_at is not None:
-        return "revoked"
-    return "expired" if is_over(secret.expires_at, at) else "live"

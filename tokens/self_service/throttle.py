@@ -22,7 +22,7 @@ _TOO_MANY = error_body(
 )
 _BODY = json.dumps(_TOO_MANY)  # once: what is refused must cost little
 
-_calls = CallLimit(burst=BURST, seconds=SECONDS, size=_MOST_TOKENS)
+_calls = CallLimit(_MOST_TOKENS)
 
 
 def too_many_calls(authorization: str, now: float) -> HttpResponse | None:
@@ -30,7 +30,9 @@ def too_many_calls(authorization: str, now: float) -> HttpResponse | None:
     # Without the signature, which can be written in several ways. A text that is no token of ours
     # is counted as well, and refused by the address if it gets there.
     token = authorization.rpartition(".")[0].rpartition(" ")[2]
-    wait = _calls.seconds_to_wait(hash(token), now) if token else 0
+    if not token:
+        return None
+    wait = _calls.seconds_to_wait(hash(token), now, burst=BURST, seconds=SECONDS)
     if not wait:
         return None
     count_throttled_call()

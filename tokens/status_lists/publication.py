@@ -32,7 +32,7 @@ logger = logging.getLogger("tokens.status_lists")
 
 READ_EVERY_SECONDS = 0.5
 ANSWER_SECONDS = 1.5
-_READ_ALL_AFTER_SECONDS = 600.0  # after a restore the same numbers may stand for other indexes
+_READ_ALL_AFTER_SECONDS = 600.0  # after a restore the same numbers may be other indexes
 _STATE = """
 SELECT {clock}, (SELECT max(number) FROM ended_status_indexes),
     (SELECT max("index") FROM status_indexes),

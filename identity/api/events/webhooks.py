@@ -21,7 +21,6 @@ from identity.webhooks.endpoints import (
     IssuedWebhookSecret,
     register_webhook,
     repeat_failed,
-    rotate_webhook_secret,
     send_test,
 )
 from identity.webhooks.event_types import EVENT_TYPES
@@ -115,10 +114,6 @@ class RepeatBody(Body):
     since = Start(required=False, help_text="Events from this day or moment on.")
 
 
-class WebhookFilters(Filters):
-    """A list without filters."""
-
-
 class DeliveryFilters(Filters):
     """Which deliveries are listed."""
 
@@ -133,10 +128,6 @@ def _find(text: str) -> WebhookEndpoint | None:
     return WebhookEndpoint.objects.filter(pk=int(text)).first() if is_number else None
 
 
-def _rows(_given: dict[str, Any], _owner: Any) -> "QuerySet[WebhookEndpoint]":
-    return WebhookEndpoint.objects.all()
-
-
 def _deliveries(given: dict[str, Any], owner: WebhookEndpoint) -> "QuerySet[WebhookDelivery]":
     rows = owner.deliveries.select_related("event")
     return rows.filter(state=given["state"]) if "state" in given else rows
@@ -147,33 +138,16 @@ def _once(issued: IssuedWebhookSecret) -> Once:
     return Once(issued.endpoint, shown, secret_name="secret", note_later=_NOTE_LATER)
 
 
-def _register(_row: None, values: Values, _address: Values, asker: Asker) -> Once:
-    return _once(
-        register_webhook(
-            url=values["url"],
-            event_types=values.get("event_types", ()),
-            description=values.get("description", ""),
-            client_id=asker.client_id,
-            reason=values.get("reason", ""),
-            **asker.context,
-        )
-    )
+def _register(_row: None, values: Values, asker: Asker) -> IssuedWebhookSecret:
+    return register_webhook(**values, client_id=asker.client_id, **asker.context)
 
 
-def _rotate(row: WebhookEndpoint, values: Values, _address: Values, asker: Asker) -> Once:
-    return _once(rotate_webhook_secret(endpoint=row, reason=values["reason"], **asker.context))
+def _test(row: WebhookEndpoint, _values: Values, asker: Asker) -> WebhookDelivery:
+    return send_test(endpoint=row, at=asker.at)
 
 
-def _test(row: WebhookEndpoint, _values: Values, _address: Values, asker: Asker) -> WebhookEndpoint:
-    send_test(endpoint=row, at=asker.at)
-    return row
-
-
-def _repeat(
-    row: WebhookEndpoint, values: Values, _address: Values, asker: Asker
-) -> WebhookEndpoint:
-    repeat_failed(endpoint=row, since=values.get("since"), at=asker.at)
-    return row
+def _repeat(row: WebhookEndpoint, values: Values, asker: Asker) -> int:
+    return repeat_failed(endpoint=row, **values, at=asker.at)
 
 
 KIND = RecordKind(
@@ -187,14 +161,20 @@ KIND = RecordKind(
     duty=Duty.WEBHOOKS,
     owner="client_id",
 )
-LISTING = Listing("webhooks", "List webhooks", WebhookRecord, WebhookFilters, ("pk",), _rows)
+LISTING = Listing(
+    "webhooks",
+    "List webhooks",
+    WebhookRecord,
+    ("pk",),
+    lambda _given, _owner: WebhookEndpoint.objects.all(),
+)
 DELIVERIES = Listing(
     "deliveries",
     "List the deliveries of the webhook, the newest first",
     DeliveryRecord,
-    DeliveryFilters,
     ("-pk",),
     _deliveries,
+    DeliveryFilters,
 )
 CREATE = ApiTask(
     "",
@@ -203,6 +183,7 @@ CREATE = ApiTask(
     _register,
     "It gets events as long as this client may use the management API, and only this client sees it"
     " here.",
+    _once,
     WebhookWithSecretRecord,
 )
 CHANGE = ApiTask("", CHANGE_WEBHOOK, ChangeWebhookBody)
@@ -211,7 +192,7 @@ TASKS = (
         "rotate-secret",
         ROTATE_WEBHOOK_SECRET,
         ReasonBody,
-        _rotate,
+        once=_once,
         answer=WebhookWithSecretRecord,
     ),
     ApiTask("disable", DISABLE_WEBHOOK, ReasonBody),

@@ -20,8 +20,8 @@ _ON_BEHALF = (
     " header onbehalfof."
 )
 _OTHER_SCOPES = (
-    "This token is also for other APIs, each of which could use it here. Log in with scope={scope}"
-    " alone."
+    "This token is also for other APIs, each of which could use it here. Log in only with"
+    " scope={scope}."
 )
 
 

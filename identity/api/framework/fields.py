@@ -1,15 +1,15 @@
 """Fields that take exactly their JSON type, and serializers that refuse every other field."""
 
 import re
-from collections.abc import Callable
-from datetime import UTC, date, datetime
+from collections.abc import Callable, Mapping
+from datetime import date, datetime
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from taxpayers.identifiers import MalformedIdentifier, TaxpayerId
-from taxpayers.moments import end_of_day, parse_moment, start_of_day
+from taxpayers.moments import end_of_day, exact_text, parse_moment, start_of_day
 from taxpayers.validation import taxpayer_notation
 
 _MOMENT = re.compile(
@@ -118,11 +118,22 @@ class End(_DayOrMoment):
     of_day = staticmethod(end_of_day)
 
 
+class Choice(serializers.ChoiceField):
+    """One of these words; becomes what it means."""
+
+    def __init__(self, meanings: Mapping[str, Any], **options: Any) -> None:
+        self._meanings = meanings
+        super().__init__(sorted(meanings), **options)
+
+    def to_internal_value(self, data: Any) -> Any:
+        return self._meanings[super().to_internal_value(data)]
+
+
 class Moment(serializers.DateTimeField):
     """A moment in an answer: in UTC, and exact, so that it can be sent back as it is."""
 
     def to_representation(self, value: Any) -> Any:
-        return moment_text(value)
+        return exact_text(value)
 
 
 class Words(serializers.ListField):
@@ -132,11 +143,6 @@ class Words(serializers.ListField):
 
     def to_representation(self, data: Any) -> list[str]:
         return data.split() if isinstance(data, str) else sorted(str(entry) for entry in data)
-
-
-def moment_text(moment: datetime) -> str:
-    """As every answer writes a moment (RFC 3339)."""
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def values_of(body: type[Body], data: Any) -> dict[str, Any]:

@@ -8,16 +8,20 @@ stored: it is tried again.
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import connection
+from django.db import connection, transaction
+from rest_framework.request import Request
+from rest_framework.response import Response
 
 from identity.api.framework.problems import PROBLEMS, Problem
 from identity.api.models import StoredAnswer
 
 STORED_FOR = timedelta(hours=24)
+REPLAYED = {"Idempotent-Replayed": "true"}
 _KEY = re.compile(r'(?:"([\x20\x21\x23-\x5b\x5d-\x7e]{1,255})"|([A-Za-z0-9._~:+/=-]{1,255}))')
 _MOST_DELETED = 100  # old answers that one request deletes: more than it adds
 
@@ -29,6 +33,40 @@ class IdempotentRequest:
     client_id: str
     key: str
     request: str
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The answer to a change: what is shown now, and what a repeated request is answered with."""
+
+    shown: Any
+    stored: Any
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def answer_once(request: Request, client_id: str, at: datetime, do: Callable[[], Done]) -> Response:
+    """The answer that this request got before, or does it and stores the answer; atomic.
+
+    Only POST takes a key.
+    """
+    header = request.headers.get("Idempotency-Key", "") if request.method == "POST" else ""
+    asked = idempotent_request(
+        header,
+        client_id=client_id,
+        method=request.method or "",
+        path=request.path,
+        body=request.data,
+    )
+    with transaction.atomic():
+        if asked is not None and (before := answer_before(asked, at)):
+            headers = {**before.headers, **REPLAYED}
+            return Response(before.body, status=before.status, headers=headers)
+        done = do()
+        if asked is not None:
+            headers = dict(done.headers)
+            store_answer(asked, status=done.status, headers=headers, body=done.stored, at=at)
+    return Response(done.shown, status=done.status, headers=dict(done.headers))
 
 
 def idempotent_request(

@@ -70,26 +70,34 @@ class Asker:
 class ApiTask:
     """One change of state, done by the service of its operation, or by `act`.
 
-    `act` gets the locked record (None where one is created), the values of the body, the parts of
-    the address, and who asks and when. It returns the record, or Once.
+    Both get the locked record (None where one is created), or the `part` of it that the address
+    names, and the values of the body: its fields have the names of the service as their `source`.
     """
 
     name: str  # the last part of its address; empty for PATCH and for creating
     operation: Operation
     body: type[Body]
-    act: Callable[[Any, dict[str, Any], Values, Asker], Model | Once] | None = None
+    act: Callable[[Any, dict[str, Any], Asker], Any] | None = None
     note: str = ""  # what its description says besides the effect
+    once: Callable[[Any], Once] | None = None  # makes it of what the service returns
     answer: type[serializers.Serializer[Any]] | None = None  # None: the record
     # What comes before the name in the address, and what the parts of it mean.
     before: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict)
+    part: Callable[[Any, Values], Any] = lambda row, _address: row
 
     def do(self, row: Any, values: dict[str, Any], address: Values, asker: Asker) -> Model | Once:
         """The record after it, and what is shown once."""
+        part = self.part(row, address)
         if self.act is not None:
-            return self.act(row, values, address, asker)
-        done: Model = self.operation.run(row, **values, **asker.context)
-        return done if row is None else row
+            done = self.act(part, values, asker)
+        else:
+            done = self.operation.run(part, **values, **asker.context)
+        if self.once is not None:
+            return self.once(done)
+        is_record = row is None or isinstance(done, (type(row), Once))
+        record: Model | Once = done if is_record else row
+        return record
 
 
 def described(operation: Operation, note: str = "") -> dict[str, str]:

@@ -9,13 +9,7 @@ from django.db import DatabaseError
 from rest_framework import exceptions
 from rest_framework.response import Response
 
-from identity.api.framework.problems import (
-    MEDIA_TYPE,
-    PROBLEMS,
-    FieldError,
-    Problem,
-    problem_body,
-)
+from identity.api.framework.problems import MEDIA_TYPE, PROBLEMS, FieldError, Problem, problem_body
 from taxpayers.redaction import hide_secrets
 from taxpayers.services import OnlyOperators, ServiceError
 from taxpayers.services.named import NotRegistered

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from django.db import transaction
 from django.db.models import Model, QuerySet
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -13,12 +12,7 @@ from rest_framework.response import Response
 
 from identity.api.framework.conditional import etag_of, require_match
 from identity.api.framework.fields import values_of
-from identity.api.framework.idempotency import (
-    IdempotentRequest,
-    answer_before,
-    idempotent_request,
-    store_answer,
-)
+from identity.api.framework.idempotency import Done, answer_once
 from identity.api.framework.kinds import ApiTask, Asker, Once, RecordKind, described
 from identity.api.framework.pagination import BadCursor, ListPage, page_of
 from identity.api.framework.problems import Problem
@@ -27,8 +21,6 @@ from identity.api.framework.view import ManagementView
 from identity.management_api import BASE_PATH
 from taxpayers.duties import Duty
 from taxpayers.services.history import lock_for_update
-
-REPLAYED = {"Idempotent-Replayed": "true"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +33,9 @@ class Listing:
     name: str
     summary: str
     record: type[serializers.Serializer[Any]]
-    filters: type[Filters]
     order: tuple[str, ...]
     rows: Callable[[dict[str, Any], Any], "QuerySet[Any]"]
+    filters: type[Filters] = Filters
 
 
 class RecordView(ManagementView):
@@ -83,29 +75,13 @@ class RecordView(ManagementView):
         """
         task = self.required_task()
         values = values_of(task.body, request.data)
-        asked = self.idempotent(request)
-        with transaction.atomic():
-            if asked is not None:
-                before = answer_before(asked, self.caller.at)
-                if before is not None:
-                    headers = {**before.headers, **REPLAYED}
-                    return Response(before.body, status=before.status, headers=headers)
-            row = self.locked(request, address)
-            asker = Asker(self.author, self.caller.at, self.caller.token.client_id)
-            done = task.do(row, values, address, asker)
-            return self.answer(done, asked, is_new=row is None)
+        asker = Asker(self.author, self.caller.at, self.caller.token.client_id)
 
-    def idempotent(self, request: Request) -> IdempotentRequest | None:
-        """The request with its Idempotency-Key, if it has one; only POST takes it."""
-        if request.method != "POST":
-            return None
-        return idempotent_request(
-            request.headers.get("Idempotency-Key", ""),
-            client_id=self.caller.token.client_id,
-            method=request.method,
-            path=request.path,
-            body=request.data,
-        )
+        def do() -> Done:
+            row = self.locked(request, address)
+            return self.answer(task.do(row, values, address, asker), is_new=row is None)
+
+        return answer_once(request, asker.client_id, asker.at, do)
 
     def locked(self, request: Request, address: dict[str, Any]) -> Model | None:
         """The record, locked until the end. Raises Problem if it has changed."""
@@ -114,9 +90,7 @@ class RecordView(ManagementView):
         require_match(request.headers.get("If-Match", ""), etag_of(self.represent(row)))
         return row
 
-    def answer(
-        self, done: Model | Once, asked: IdempotentRequest | None, *, is_new: bool
-    ) -> Response:
+    def answer(self, done: Model | Once, *, is_new: bool) -> Done:
         """The record after the change, and what is shown once; the latter is never stored."""
         row = done.row if isinstance(done, Once) else done
         address = self.kind.address(row)
@@ -132,10 +106,7 @@ class RecordView(ManagementView):
         if isinstance(done, Once):
             shown = {**body, "issued": done.shown}
             stored = {**body, "issued": done.shown_later()}
-        if asked is not None:
-            at = self.caller.at
-            store_answer(asked, status=status, headers=headers, body=stored, at=at)
-        return Response(shown, status=status, headers=headers)
+        return Done(shown, stored, status, headers)
 
     # --- The record ---------------------------------------------------------------------------
 

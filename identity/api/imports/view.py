@@ -3,17 +3,15 @@
 from functools import cache
 from typing import Any
 
-from django.db import transaction
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from identity.api.framework.fields import Body, values_of
-from identity.api.framework.idempotency import answer_before, idempotent_request, store_answer
+from identity.api.framework.idempotency import Done, answer_once
 from identity.api.framework.json_body import JsonBody
 from identity.api.framework.kinds import described
 from identity.api.framework.problems import FieldError, Problem
-from identity.api.framework.records import REPLAYED
 from identity.api.framework.view import ManagementView
 from identity.api.imports.row_bodies import MOST_ROWS, RowKind
 from taxpayers.duties import Duty
@@ -57,21 +55,12 @@ class ImportView(ManagementView):
     def post(self, request: Request) -> Response:
         """Import the rows; safe to repeat."""
         values = values_of(import_body(self.kind), request.data)
-        asked = idempotent_request(
-            request.headers.get("Idempotency-Key", ""),
-            client_id=self.caller.token.client_id,
-            method="POST",
-            path=request.path,
-            body=request.data,
-        )
-        with transaction.atomic():
-            if asked is not None and (before := answer_before(asked, self.caller.at)):
-                headers = {**before.headers, **REPLAYED}
-                return Response(before.body, status=before.status, headers=headers)
-            body = self._import(_parsed(self.kind, values["rows"]))
-            if asked is not None:
-                store_answer(asked, status=200, headers={}, body=body, at=self.caller.at)
-        return Response(body)
+
+        def do() -> Done:
+            result = self._import(_parsed(self.kind, values["rows"]))
+            return Done(result, result)
+
+        return answer_once(request, self.caller.token.client_id, self.caller.at, do)
 
     def _import(self, parsed: ParsedFile[Row]) -> dict[str, int]:
         service = self.kind.of_file.run

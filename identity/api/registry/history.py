@@ -45,7 +45,7 @@ def history_of(name: str, singular: str) -> Listing:
         f"history_of_{name}",
         f"List the changes of the {singular}, the newest first",
         ChangeRecord,
-        HistoryFilters,
         ("-at", "-pk"),
         _rows,
+        HistoryFilters,
     )

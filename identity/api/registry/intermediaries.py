@@ -35,14 +35,14 @@ class NewIntermediaryBody(Body):
     """What is needed to make a taxpayer an intermediary."""
 
     taxpayer = Taxpayer()
-    active_until = End(required=False, allow_null=True)
+    active_until = End(required=False, allow_null=True, source="until")
     reason = Text(required=False)
 
 
 class ChangeIntermediaryBody(Body):
     """What can be changed of an intermediary."""
 
-    active_until = End(allow_null=True)
+    active_until = End(allow_null=True, source="until")
     reason = Text()
 
 
@@ -64,22 +64,14 @@ def _rows(given: dict[str, Any], _owner: Any) -> "QuerySet[Intermediary]":
     return rows.filter(taxpayer__tin=given["tin"].strip().upper()) if "tin" in given else rows
 
 
-def _register(_row: None, values: Values, _address: Values, asker: Asker) -> Intermediary:
-    return register_intermediary(
-        taxpayer=named.find_taxpayer(values["taxpayer"]),
-        until=values.get("active_until"),
-        reason=values.get("reason", ""),
-        **asker.context,
-    )
+def _register(_row: None, values: Values, asker: Asker) -> Intermediary:
+    taxpayer = named.find_taxpayer(values["taxpayer"])
+    return register_intermediary(**{**values, "taxpayer": taxpayer}, **asker.context)
 
 
-def _set_end(row: Intermediary, values: Values, _address: Values, asker: Asker) -> Intermediary:
+def _set_end(row: Intermediary, values: Values, asker: Asker) -> Intermediary:
     return set_intermediary_active(
-        intermediary=row,
-        is_active=row.is_active,
-        until=values["active_until"],
-        reason=values["reason"],
-        **asker.context,
+        intermediary=row, is_active=row.is_active, **values, **asker.context
     )
 
 
@@ -98,9 +90,9 @@ LISTING = Listing(
     "intermediaries",
     "List intermediaries",
     IntermediaryRecord,
-    IntermediaryFilters,
     ("pk",),
     _rows,
+    IntermediaryFilters,
 )
 CREATE = ApiTask(
     "",

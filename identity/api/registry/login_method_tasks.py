@@ -1,23 +1,10 @@
 """Tasks that give a system user a further secret, key or certificate, or another login method."""
 
-from typing import Any
-
-from django.db.models import Model
-from rest_framework import serializers
-
-from identity.api.framework.fields import Body, End, Text, Texts
-from identity.api.framework.kinds import ApiTask, Asker, Once, Values
+from identity.api.framework.fields import Body, Choice, End, Text, Texts
+from identity.api.framework.kinds import ApiTask
 from identity.api.registry.public_keys import PublicKeys
 from identity.api.registry.system_user_records import IssuedSystemUserRecord, show_once
-from identity.api.registry.system_user_tasks import of_client
 from taxpayers.certificates.names import NameKind
-from taxpayers.models import SystemUser
-from taxpayers.services import (
-    issue_secret,
-    register_client_certificate,
-    use_certificate,
-    use_client_secret,
-)
 from taxpayers.services.credential_changes import ROTATE_SECRET
 from taxpayers.services.login_method.certificates import REGISTER_CLIENT_CERTIFICATE
 from taxpayers.services.login_method.change import (
@@ -49,9 +36,11 @@ class KeysBody(Body):
 class CertificateBody(Body):
     """A name in a certificate: from the certificate itself, or as a text."""
 
-    certificate = Text(help_text="PEM, of which the subject is registered; or a name.")
-    name_kind = serializers.ChoiceField(
-        sorted(_NAMES), required=False, help_text="Which name it is. Left out: it is PEM."
+    certificate = Text(
+        source="text", help_text="PEM, of which the subject is registered; or a name."
+    )
+    name_kind = Choice(
+        _NAMES, required=False, source="kind", help_text="Which name it is. Left out: it is PEM."
     )
     expires_at = End(required=False)
 
@@ -77,64 +66,23 @@ class UseSecretBody(Body):
     reason = Text()
 
 
-def _rotate(row: SystemUser, values: Values, asker: Asker) -> Once:
-    return show_once(issue_secret(system_user=row, **values, **asker.context))
-
-
-def _use_secret(row: SystemUser, values: Values, asker: Asker) -> Once:
-    return show_once(use_client_secret(system_user=row, **values, **asker.context))
-
-
-def _register_certificate(row: SystemUser, values: Values, asker: Asker) -> Model:
-    register_client_certificate(system_user=row, **_named(values), **asker.context)
-    return row
-
-
-def _use_certificate(row: SystemUser, values: Values, asker: Asker) -> Model:
-    return use_certificate(
-        system_user=row, reason=values["reason"], **_named(values), **asker.context
-    )
-
-
-def _named(values: Values) -> dict[str, Any]:
-    return {
-        "text": values["certificate"],
-        "kind": _NAMES.get(values.get("name_kind", "")),
-        "expires_at": values.get("expires_at"),
-    }
-
-
 TASKS = (
     ApiTask(
         "rotate-secret",
         ROTATE_SECRET,
         RotateSecretBody,
-        of_client(_rotate),
+        once=show_once,
         answer=IssuedSystemUserRecord,
     ),
     ApiTask("register-key", REGISTER_CLIENT_KEY, KeysBody),
-    ApiTask(
-        "register-certificate",
-        REGISTER_CLIENT_CERTIFICATE,
-        CertificateBody,
-        of_client(_register_certificate),
-    ),
-    ApiTask(
-        "use-private-key",
-        USE_PRIVATE_KEY,
-        UseKeysBody,
-    ),
-    ApiTask(
-        "use-certificate",
-        USE_CERTIFICATE,
-        UseCertificateBody,
-        of_client(_use_certificate),
-    ),
+    ApiTask("register-certificate", REGISTER_CLIENT_CERTIFICATE, CertificateBody),
+    ApiTask("use-private-key", USE_PRIVATE_KEY, UseKeysBody),
+    ApiTask("use-certificate", USE_CERTIFICATE, UseCertificateBody),
     ApiTask(
         "use-client-secret",
         USE_CLIENT_SECRET,
         UseSecretBody,
-        of_client(_use_secret),
+        once=show_once,
         answer=IssuedSystemUserRecord,
     ),
 )

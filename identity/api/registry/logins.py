@@ -127,5 +127,5 @@ KIND = RecordKind(
     duty=Duty.ISSUE,
 )
 LISTING = Listing(
-    "logins", "List logins, the newest first", LoginRecord, LoginFilters, ("-pk",), _rows
+    "logins", "List logins, the newest first", LoginRecord, ("-pk",), _rows, LoginFilters
 )

@@ -1,12 +1,8 @@
 """`/permission-codes`: what taxpayers can permit. Staff extend the table."""
 
-from typing import Any
-
-from django.db.models import QuerySet
 from rest_framework import serializers
 
 from identity.api.framework.kinds import RecordKind
-from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
 from taxpayers.duties import Duty
 from taxpayers.models import PermissionCode
@@ -17,14 +13,6 @@ class PermissionCodeRecord(serializers.Serializer[PermissionCode]):
 
     code = serializers.CharField()
     description = serializers.CharField()
-
-
-class PermissionCodeFilters(Filters):
-    """A list without filters."""
-
-
-def _rows(_given: dict[str, Any], _owner: Any) -> "QuerySet[PermissionCode]":
-    return PermissionCode.objects.all()
 
 
 KIND = RecordKind(
@@ -42,7 +30,6 @@ LISTING = Listing(
     "permission_codes",
     "List permission codes",
     PermissionCodeRecord,
-    PermissionCodeFilters,
     ("code",),
-    _rows,
+    lambda _given, _owner: PermissionCode.objects.all(),
 )

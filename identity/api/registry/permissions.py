@@ -16,7 +16,7 @@ from taxpayers.duties import Duty
 from taxpayers.facts.validity import is_over
 from taxpayers.models import GrantedPermission, Intermediary
 from taxpayers.models import Taxpayer as TaxpayerRow
-from taxpayers.services import end_earlier, extend, grant_permission, named
+from taxpayers.services import grant_permission, named
 from taxpayers.services.ends import END_PERMISSION_EARLIER, EXTEND_PERMISSION
 from taxpayers.services.granted_permissions import GRANT_PERMISSION, REVOKE_PERMISSION
 
@@ -62,7 +62,7 @@ class NewPermissionBody(Body):
 
     taxpayer = Taxpayer(help_text="Who permits.")
     intermediary = Taxpayer(help_text="Who may act for it.")
-    permissions = Texts(help_text="Permission codes: GET /permission-codes.")
+    permissions = Texts(source="codes", help_text="Permission codes: GET /permission-codes.")
     valid_from = Start(required=False, help_text="Left out: now.")
     valid_until = End(required=False, allow_null=True, help_text="Left out, or null: no end.")
     reason = Text(required=False)
@@ -71,14 +71,14 @@ class NewPermissionBody(Body):
 class ExtendBody(Body):
     """A later end."""
 
-    valid_until = End(allow_null=True, help_text="null: no end.")
+    valid_until = End(allow_null=True, source="until", help_text="null: no end.")
     reason = Text()
 
 
 class EndEarlierBody(Body):
     """An earlier end."""
 
-    valid_until = End()
+    valid_until = End(source="until")
     reason = Text()
 
 
@@ -114,33 +114,12 @@ def _rows(given: dict[str, Any], _owner: Any) -> "QuerySet[GrantedPermission]":
     return rows
 
 
-def _grant(_row: None, values: Values, _address: Values, asker: Asker) -> GrantedPermission:
-    return grant_permission(
-        taxpayer=named.find_taxpayer(values["taxpayer"]),
-        intermediary=named.role_of(named.find_taxpayer(values["intermediary"])),
-        codes=values["permissions"],
-        valid_from=values.get("valid_from"),
-        valid_until=values.get("valid_until"),
-        reason=values.get("reason", ""),
-        **asker.context,
-    )
-
-
-def _extend(
-    row: GrantedPermission, values: Values, _address: Values, asker: Asker
-) -> GrantedPermission:
-    extended = extend(
-        record=row, until=values["valid_until"], reason=values["reason"], **asker.context
-    )
-    assert isinstance(extended, GrantedPermission)  # noqa: S101 - of a permission comes one
-    return extended
-
-
-def _end_earlier(
-    row: GrantedPermission, values: Values, _address: Values, asker: Asker
-) -> GrantedPermission:
-    end_earlier(record=row, until=values["valid_until"], reason=values["reason"], **asker.context)
-    return row
+def _grant(_row: None, values: Values, asker: Asker) -> GrantedPermission:
+    found = {
+        "taxpayer": named.find_taxpayer(values["taxpayer"]),
+        "intermediary": named.role_of(named.find_taxpayer(values["intermediary"])),
+    }
+    return grant_permission(**{**values, **found}, **asker.context)
 
 
 KIND = RecordKind(
@@ -157,9 +136,9 @@ LISTING = Listing(
     "permissions",
     "List granted permissions",
     PermissionRecord,
-    PermissionFilters,
     ("taxpayer_id", "pk"),
     _rows,
+    PermissionFilters,
 )
 CREATE = ApiTask(
     "",
@@ -173,9 +152,8 @@ TASKS = (
         "extend",
         EXTEND_PERMISSION,
         ExtendBody,
-        _extend,
-        "One that has ended is granted anew from now on: the answer is the new permission.",
+        note="One that has ended is granted anew from now on: the answer is the new permission.",
     ),
-    ApiTask("end-earlier", END_PERMISSION_EARLIER, EndEarlierBody, _end_earlier),
+    ApiTask("end-earlier", END_PERMISSION_EARLIER, EndEarlierBody),
     ApiTask("revoke", REVOKE_PERMISSION, ReasonBody),
 )

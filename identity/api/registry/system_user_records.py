@@ -5,14 +5,15 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from identity.api.framework.fields import Moment, Words, moment_text
+from identity.api.framework.fields import Moment, Words
 from identity.api.framework.kinds import Once
 from identity.api.registry.credential_records import CredentialRecord
 from taxpayers.models import SystemUser
+from taxpayers.moments import exact_text
 from taxpayers.secret_once import secret_data
 from taxpayers.services import IssuedSecret
 
-_NOTE = "Store the client_secret now: it is not shown again, and nobody can read it."
+_NOTE = "Store the client_secret now: it is not shown again, and cannot be read."
 _NOTE_LATER = (
     "The client_secret was shown in the first answer to this request, and is stored nowhere. If"
     " that answer was lost, revoke this secret, and issue another one: POST .../rotate-secret with"
@@ -86,5 +87,5 @@ class IssuedSystemUserRecord(SystemUserRecord):
 def show_once(issued: IssuedSecret) -> Once:
     """The system user, and the new secret, only for this answer."""
     data = secret_data(issued)
-    shown = {**data, "secret_expires_at": moment_text(data["secret_expires_at"]), "note": _NOTE}
+    shown = {**data, "secret_expires_at": exact_text(data["secret_expires_at"]), "note": _NOTE}
     return Once(issued.system_user, shown, secret_name="client_secret", note_later=_NOTE_LATER)

@@ -94,34 +94,21 @@ def _rows(given: dict[str, Any], _owner: Any) -> "QuerySet[SystemUser]":
     return rows
 
 
-def _register(_row: None, values: Values, _address: Values, asker: Asker) -> Model | Once:
-    fields: dict[str, Any] = {
-        "taxpayer": named.find_taxpayer(values["taxpayer"]),
-        "name": values["name"],
-        "scopes": values.get("scopes"),
-        "expires_at": values.get("expires_at"),
-        "logins_per_minute": values.get("logins_per_minute"),
-        "allowed_permissions": values.get("allowed_permissions", ()),
-        "allowed_taxpayers": values.get("allowed_taxpayers", ()),
-        "allowed_networks": values.get("allowed_networks", ()),
-        **asker.context,
-    }
-    end = values.get("credentials_expire_at")
-    if "keys" in values:
-        return register_system_user_with_keys(keys=values["keys"], keys_expire_at=end, **fields)
+def _register(_row: None, values: Values, asker: Asker) -> Model | Once:
+    taxpayer = named.find_taxpayer(values["taxpayer"])
+    fields: dict[str, Any] = {**values, "taxpayer": taxpayer, **asker.context}
+    end = fields.pop("credentials_expire_at", None)
+    if "keys" in fields:
+        return register_system_user_with_keys(keys_expire_at=end, **fields)
     return show_once(register_system_user(secret_expires_at=end, **fields))
 
 
-def _change(row: SystemUser, values: Values, _address: Values, asker: Asker) -> SystemUser:
+def _change(row: SystemUser, values: Values, asker: Asker) -> SystemUser:
     given = {name: value for name, value in values.items() if name != "expires_at"}
     change_system_user(system_user=row, **given, **asker.context)
     if "expires_at" in values and values["expires_at"] != row.expires_at:
-        extend_system_user(
-            system_user=row,
-            expires_at=values["expires_at"],
-            reason=values["reason"],
-            **asker.context,
-        )
+        end, reason = values["expires_at"], values["reason"]
+        extend_system_user(system_user=row, expires_at=end, reason=reason, **asker.context)
     return row
 
 
@@ -139,9 +126,9 @@ LISTING = Listing(
     "system_users",
     "List system users",
     SystemUserRecord,
-    SystemUserFilters,
     ("pk",),
     _rows,
+    SystemUserFilters,
 )
 CREATE = ApiTask(
     "",
@@ -150,7 +137,7 @@ CREATE = ApiTask(
     _register,
     "With keys it logs in with these (private_key_jwt), and no secret is issued. Only this answer"
     " has a secret.",
-    IssuedSystemUserRecord,
+    answer=IssuedSystemUserRecord,
 )
 CHANGE = ApiTask(
     "", CHANGE_SYSTEM_USER, ChangeSystemUserBody, _change, "expires_at changes its last day."

@@ -92,7 +92,7 @@ KIND = RecordKind(
     also_read_by=frozenset({Duty.GRANT, Duty.ISSUE}),
 )
 LISTING = Listing(
-    "taxpayers", "List taxpayers", TaxpayerRecord, TaxpayerFilters, ("tin", "rob"), _rows
+    "taxpayers", "List taxpayers", TaxpayerRecord, ("tin", "rob"), _rows, TaxpayerFilters
 )
 CREATE = ApiTask(
     "",

@@ -52,7 +52,7 @@ class TokenClient:
 
 
 def main() -> None:
-    """Ask twice whom the token represents; the second call uses the same token."""
+    """Ask twice which taxpayer the token represents; both calls use one token."""
     client = TokenClient(os.environ["CLIENT_ID"], os.environ["CLIENT_SECRET"])
     for _ in range(2):
         token = client.token(os.environ.get("ONBEHALFOF", ""))

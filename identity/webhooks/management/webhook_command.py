@@ -7,21 +7,9 @@ from django.core.management.base import CommandParser
 
 from identity.webhooks.endpoints import IssuedWebhookSecret
 from identity.webhooks.models import WebhookEndpoint
-from taxpayers.management.operation_command import OperationCommand
+from taxpayers.management.command import Output
+from taxpayers.management.operation_command import OperationCommand, Options
 from taxpayers.validation import ServiceError
-
-
-def add_webhook(parser: CommandParser) -> None:
-    """The number of the webhook."""
-    parser.add_argument("webhook", metavar="ID", type=int, help="as list_webhooks shows it")
-
-
-def find_webhook(number: int) -> WebhookEndpoint:
-    """Raises ServiceError if there is none."""
-    row = WebhookEndpoint.objects.filter(pk=number).first()
-    if row is None:
-        raise ServiceError(f"There is no webhook {number}. See them all: manage.py list_webhooks")
-    return row
 
 
 def webhook_data(row: WebhookEndpoint) -> dict[str, Any]:
@@ -40,28 +28,35 @@ class WebhookCommand(OperationCommand):
     """`ID`."""
 
     def add_record(self, parser: CommandParser) -> None:
-        add_webhook(parser)
+        parser.add_argument("webhook", metavar="ID", type=int, help="as list_webhooks shows it")
 
-    def find(self, options: dict[str, Any]) -> WebhookEndpoint:
-        return find_webhook(options["webhook"])
+    def find(self, options: Options) -> WebhookEndpoint:
+        """Raises ServiceError if there is none."""
+        number = options["webhook"]
+        row = WebhookEndpoint.objects.filter(pk=number).first()
+        if row is None:
+            raise ServiceError(
+                f"There is no webhook {number}. See them all: manage.py list_webhooks"
+            )
+        return row
 
     def data(self, row: WebhookEndpoint) -> dict[str, Any]:
         return webhook_data(row)
 
 
-def issued_data(issued: IssuedWebhookSecret) -> dict[str, Any]:
-    """The same, with the new secret in clear."""
-    return {**webhook_data(issued.endpoint), "secret": issued.secret}
+class IssuingCommand(WebhookCommand):
+    """Shows a new secret in clear, once."""
 
+    note = ""
 
-def issued_text(issued: IssuedWebhookSecret) -> str:
-    """For people, with the new secret in clear."""
-    return (
-        f"webhook  {issued.endpoint.pk}\n"
-        f"url      {issued.endpoint.url}\n"
-        f"secret   {issued.secret}\n"
-        "\nGive the secret to the receiver. It is not shown again."
-    )
+    def answer(self, done: IssuedWebhookSecret, options: Options) -> Output:
+        text = (
+            f"webhook  {done.endpoint.pk}\n"
+            f"url      {done.endpoint.url}\n"
+            f"secret   {done.secret}\n"
+            "\nGive the secret to the receiver. It is not shown again."
+        )
+        return Output({**webhook_data(done.endpoint), "secret": done.secret}, text)
 
 
 def waiting_data(row: WebhookEndpoint, at: datetime) -> dict[str, Any]:

@@ -2,12 +2,7 @@
 
 from collections.abc import Iterator
 
-from taxpayers.facts.epochs.row import (
-    DECIDING_COLUMNS,
-    RANDOM_EPOCH,
-    add_rows,
-    trigger_name,
-)
+from taxpayers.facts.epochs.row import DECIDING_COLUMNS, RANDOM_EPOCH, add_rows, trigger_name
 
 # The clients that a row of each table concerns; {row} is OLD or NEW.
 _CLIENTS = {

@@ -1,45 +1,28 @@
 """`change_secret CLIENT_ID SECRET_HINT --from-network NETWORK…`: from where it may be used."""
 
-from datetime import datetime
-from typing import Any
-
 from django.core.management.base import CommandParser
 
-from taxpayers.management.command import Output, ServiceCommand, add_reason
-from taxpayers.management.find_records import find_secret, find_system_user
-from taxpayers.management.limit_options import add_network_options, networks_text, read_networks
-from taxpayers.services import Author, change_credential
+from taxpayers.management.command import Output
+from taxpayers.management.limit_options import add_network_options, networks_text
+from taxpayers.management.operation_command import CredentialCommand, Options
+from taxpayers.models import Credential
 from taxpayers.services.limits.source_networks import CHANGE_SECRET
 
 
-class Command(ServiceCommand):
+class Command(CredentialCommand):
     operation = CHANGE_SECRET
-    note = "Safe to repeat."
+    fields = ("allowed_networks",)
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("client_id", metavar="CLIENT_ID")
-        parser.add_argument(
-            "hint",
-            metavar="SECRET_HINT",
-            help="its last four characters; of a key, the end of its kid",
-        )
+    def add_options(self, parser: CommandParser) -> None:
         add_network_options(parser, required=True)
-        add_reason(parser)
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
-        owner = find_system_user(options["client_id"])
-        row = change_credential(
-            credential=find_secret(owner, options["hint"]),
-            allowed_networks=read_networks(options) or (),
-            reason=options["reason"],
-            by=by,
-            at=at,
-        )
+    def answer(self, done: Credential, options: Options) -> Output:
+        client_id = done.system_user.client_id
         return Output(
             {
-                "client_id": owner.client_id,
-                "secret_hint": row.hint,
-                "allowed_networks": row.allowed_networks.split(),
+                "client_id": client_id,
+                "secret_hint": done.hint,
+                "allowed_networks": done.allowed_networks.split(),
             },
-            f"{row} of {owner.client_id} may be used {networks_text(row)}.",
+            f"{done} of {client_id} may be used {networks_text(done)}.",
         )

@@ -15,12 +15,7 @@ from taxpayers.management.certificate_names import add_certificate_name, certifi
 from taxpayers.management.command import Output, ServiceCommand, add_reason
 from taxpayers.management.duty_note import duty_note
 from taxpayers.management.find_records import find_system_user
-from taxpayers.management.limit_options import (
-    add_limit_options,
-    limit_data,
-    limit_text,
-    read_limit,
-)
+from taxpayers.management.limit_options import add_limit_options, limit_data, limit_text, read_limit
 from taxpayers.models import SystemUser
 from taxpayers.moments import format_moment
 from taxpayers.secret_once import secret_data, secret_text

@@ -1,11 +1,10 @@
 """`issue_credentials TIN[:ROB] --name NAME …`: a new system user with its secret (contract 6)."""
 
 from datetime import datetime
-from typing import Any
 
 from django.core.management.base import CommandParser
 
-from taxpayers.management.arguments import parse_end, parse_taxpayer_id, read_keys
+from taxpayers.management.arguments import add_end, parse_taxpayer_id, read_keys
 from taxpayers.management.command import Output, ServiceCommand
 from taxpayers.management.duty_note import duty_note
 from taxpayers.management.find_records import find_taxpayer
@@ -14,12 +13,14 @@ from taxpayers.management.limit_options import (
     add_network_options,
     limit_data,
     read_limit,
-    read_networks,
 )
-from taxpayers.management.shown_keys import keys_data, keys_text
+from taxpayers.management.operation_command import Options
+from taxpayers.management.shown_credentials import shown_credentials
 from taxpayers.secret_once import secret_data, secret_text
 from taxpayers.services import Author, register_system_user, register_system_user_with_keys
 from taxpayers.services.system_users import ISSUE_CREDENTIALS
+
+_FIELDS = ("name", "scopes", "expires_at", "logins_per_minute")
 
 
 class Command(ServiceCommand):
@@ -30,17 +31,14 @@ class Command(ServiceCommand):
         parser.add_argument("--name", required=True, help="name of the ERP system, for staff")
         parser.add_argument(
             "--scope",
+            dest="scopes",
             metavar="S",
             nargs="+",
             action="extend",
             help="scopes that it may ask for",
         )
-        parser.add_argument(
-            "--expires", metavar="DATE", type=parse_end, help="last day of the system user"
-        )
-        parser.add_argument(
-            "--secret-expires", metavar="DATE", type=parse_end, help="last day of the secret"
-        )
+        add_end(parser, "--expires", "expires_at", "last day of the system user")
+        add_end(parser, "--secret-expires", "secret_expires_at", "last day of the secret")
         parser.add_argument(
             "--jwks",
             metavar="FILE",
@@ -55,28 +53,24 @@ class Command(ServiceCommand):
         add_limit_options(parser)
         add_network_options(parser)
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
+    def act(self, options: Options, *, by: Author, at: datetime) -> Output:
         permissions, taxpayers = read_limit(options)
-        fields = {
+        fields = {name: options[name] for name in _FIELDS} | {
             "taxpayer": find_taxpayer(options["taxpayer"]),
-            "name": options["name"],
-            "scopes": options["scope"],
-            "expires_at": options["expires"],
-            "logins_per_minute": options["logins_per_minute"],
             "allowed_permissions": permissions,
             "allowed_taxpayers": taxpayers,
-            "allowed_networks": read_networks(options) or (),
+            "allowed_networks": options["allowed_networks"] or (),
+            "by": by,
+            "at": at,
         }
-        ends, keys = options["secret_expires"], options["jwks"]
+        ends, keys = options["secret_expires_at"], options["jwks"]
         if keys is not None:
-            owner = register_system_user_with_keys(
-                keys=keys, keys_expire_at=ends, by=by, at=at, **fields
-            )
-            shown, text = keys_data(owner), keys_text(owner)
+            owner = register_system_user_with_keys(keys=keys, keys_expire_at=ends, **fields)
+            shown = shown_credentials(owner)
         else:
-            issued = register_system_user(secret_expires_at=ends, by=by, at=at, **fields)
+            issued = register_system_user(secret_expires_at=ends, **fields)
             owner = issued.system_user
-            shown, text = secret_data(issued), secret_text(issued)
+            shown = Output(secret_data(issued), secret_text(issued))
         note = duty_note(owner)
         data = {
             "taxpayer": options["taxpayer"],
@@ -86,4 +80,5 @@ class Command(ServiceCommand):
             "expires_at": owner.expires_at,
             **limit_data(owner),
         }
-        return Output(shown | data | note, "\n\n".join([text, *note.values()]))
+        text = "\n\n".join([shown.text, *note.values()])
+        return Output(shown.data | data | note, text)

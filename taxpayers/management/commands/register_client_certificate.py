@@ -1,40 +1,29 @@
 """`register_client_certificate CLIENT_ID --certificate FILE`: one more certificate of a client."""
 
-from datetime import datetime
 from typing import Any
 
 from django.core.management.base import CommandParser
 
-from taxpayers.management.arguments import parse_end
-from taxpayers.management.certificate_names import (
-    add_certificate_name,
-    certificate_name,
-    certificates_data,
-    certificates_text,
-)
-from taxpayers.management.command import Output, ServiceCommand
-from taxpayers.management.find_records import find_system_user
-from taxpayers.services import Author, register_client_certificate
+from taxpayers.management.arguments import add_end
+from taxpayers.management.certificate_names import add_certificate_name, certificate_name
+from taxpayers.management.command import Output
+from taxpayers.management.operation_command import Options, SystemUserCommand
+from taxpayers.management.shown_credentials import shown_credentials
+from taxpayers.models import Credential
 from taxpayers.services.login_method.certificates import REGISTER_CLIENT_CERTIFICATE
 
 
-class Command(ServiceCommand):
+class Command(SystemUserCommand):
     operation = REGISTER_CLIENT_CERTIFICATE
+    note = ""
+    takes_reason = False
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("client_id", metavar="CLIENT_ID")
+    def add_options(self, parser: CommandParser) -> None:
         add_certificate_name(parser, required=True)
-        parser.add_argument(
-            "--expires", metavar="DATE", type=parse_end, help="last day of the registration"
-        )
+        add_end(parser, "--expires", "expires_at", "last day of the registration")
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
-        owner = find_system_user(options["client_id"])
-        register_client_certificate(
-            system_user=owner,
-            expires_at=options["expires"],
-            by=by,
-            at=at,
-            **certificate_name(options),
-        )
-        return Output(certificates_data(owner), certificates_text(owner))
+    def given(self, options: Options) -> dict[str, Any]:
+        return {"expires_at": options["expires_at"], **certificate_name(options)}
+
+    def answer(self, done: Credential, options: Options) -> Output:
+        return shown_credentials(done.system_user)

@@ -11,6 +11,5 @@ class Command(TaxpayerCommand):
     fields = ("name",)
     done = "{row.identifier} has the name {row.name}."
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        super().add_arguments(parser)
+    def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("--name", required=True, help="its new name, for staff")

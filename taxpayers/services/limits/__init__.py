@@ -1,1 +1,1 @@
-"""Limits of credentials: for whom and with what they may act, and from where they may be used."""
+"""Limits of credentials: for which taxpayers, with what, and from where."""

@@ -17,13 +17,7 @@ from taxpayers.facts.source_networks import (
 )
 from taxpayers.models import Credential, SystemUser
 from taxpayers.operations import Operation
-from taxpayers.services.history import (
-    Author,
-    context_of,
-    lock_for_update,
-    named,
-    record_change,
-)
+from taxpayers.services.history import Author, context_of, lock_for_update, named, record_change
 from taxpayers.services.live_credentials import why_none_valid
 from taxpayers.services.management_clients import lock_to_change
 from taxpayers.validation import ServiceError

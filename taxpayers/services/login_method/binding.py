@@ -39,4 +39,6 @@ BIND_TOKENS = Operation(
         " system must be able to do it: agree with its operator when to change this."
     ),
     own_name="bind_tokens",
+    service=bind_tokens,
+    row="system_user",
 )

@@ -1,7 +1,6 @@
 """The names of certificates that system users log in with (RFC 8705); two live ones at most."""
 
 from datetime import datetime
-from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -20,17 +19,12 @@ from taxpayers.certificates.names import (
 from taxpayers.credentials import hint_of
 from taxpayers.models import Credential, SystemUser
 from taxpayers.operations import Operation, Reason
-from taxpayers.services.credential_changes import free_slot, store_last_end
-from taxpayers.services.history import (
-    Author,
-    ChangeContext,
-    named,
-    record_change,
-)
+from taxpayers.services.credential_changes import free_slot, store_new
+from taxpayers.services.history import Author, ChangeContext
 from taxpayers.services.limits.source_networks import networks_for_new
 from taxpayers.services.live_credentials import why_no_room
 from taxpayers.services.management_clients import lock_to_change
-from taxpayers.validation import ServiceError, validate_end
+from taxpayers.validation import ServiceError
 
 _FAULTS = {
     NameFault.PRIVATE: gettext_lazy(
@@ -101,6 +95,8 @@ REGISTER_CLIENT_CERTIFICATE = Operation(
     ),
     Reason.NONE,
     why_no_certificate,
+    service=register_client_certificate,
+    row="system_user",
 )
 
 
@@ -139,27 +135,16 @@ def create_certificate(
     former = owner.credentials.filter(lookup=name.lookup).first()
     if former is not None:
         _replace(former, context.at)
-    row = Credential.objects.create(
+    row = Credential(
         system_user=owner,
         slot=free_slot(owner, context.at),
         lookup=name.lookup,
         hint=hint_of(name.lookup),
         certificate_name=str(name),
         allowed_networks=allowed_networks,
-        created_at=context.at,
-        expires_at=validate_end(expires_at, _("the certificate"), context.at)
-        or context.at + settings.SECRET_LIFETIME,
     )
-    store_last_end(owner)
-    after: dict[str, Any] = {
-        **named(row),
-        "certificate_name": str(name),
-        "secret_expires_at": row.expires_at,
-    }
-    if allowed_networks:
-        after["allowed_networks"] = allowed_networks
-    record_change(owner, context, after=after)
-    return row
+    also = {"certificate_name": str(name)}
+    return store_new(row, expires_at, _("the certificate"), context, also)
 
 
 def _replace(former: Credential, at: datetime) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from datetime import datetime
 from functools import partial
+from typing import Unpack
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -11,8 +12,7 @@ from taxpayers import actions
 from taxpayers.actions import marked
 from taxpayers.certificates.names import TLS_CLIENT_AUTH, NameKind
 from taxpayers.client_keys import PRIVATE_KEY_JWT
-from taxpayers.identifiers import TaxpayerId
-from taxpayers.models import SystemUser, Taxpayer
+from taxpayers.models import SystemUser
 from taxpayers.operations import Operation
 from taxpayers.services.credential_changes import (
     IssuedSecret,
@@ -20,11 +20,7 @@ from taxpayers.services.credential_changes import (
     free_slot,
     revoke_credential,
 )
-from taxpayers.services.history import (
-    Author,
-    ChangeContext,
-    update_and_record,
-)
+from taxpayers.services.history import Author, ChangeContext, update_and_record
 from taxpayers.services.limits.source_networks import networks_for_new
 from taxpayers.services.login_method.certificates import (
     check_certificates_are_taken,
@@ -34,7 +30,7 @@ from taxpayers.services.login_method.certificates import (
 )
 from taxpayers.services.login_method.keys import create_keys, validate_keys
 from taxpayers.services.management_clients import lock_to_change
-from taxpayers.services.system_users import create_system_user
+from taxpayers.services.system_users import NewSystemUser, create_system_user
 from taxpayers.validation import ServiceError, validate_reason
 
 _ALREADY = {
@@ -113,38 +109,23 @@ def use_client_secret(
 @transaction.atomic
 def register_system_user_with_keys(
     *,
-    taxpayer: Taxpayer,
-    name: str,
     keys: str,
-    scopes: Collection[str] | None = None,
-    expires_at: datetime | None = None,
     keys_expire_at: datetime | None = None,
-    logins_per_minute: int | None = None,
-    allowed_permissions: Collection[str] = (),
-    allowed_taxpayers: Collection[TaxpayerId] = (),
     allowed_networks: Collection[str] = (),
     by: Author,
     at: datetime,
+    **fields: Unpack[NewSystemUser],
 ) -> SystemUser:
     """Register a system user that logs in with these keys; no secret is issued.
 
     As `register_system_user`; the keys as for `register_client_keys`.
     """
     validated = validate_keys(keys)
-    owner, fields = create_system_user(
-        taxpayer=taxpayer,
-        name=name,
-        scopes=scopes,
-        expires_at=expires_at,
-        logins_per_minute=logins_per_minute,
-        allowed_permissions=allowed_permissions,
-        allowed_taxpayers=allowed_taxpayers,
-        token_endpoint_auth_method=PRIVATE_KEY_JWT,
-        by=by,
-        at=at,
+    owner, stored = create_system_user(
+        **fields, token_endpoint_auth_method=PRIVATE_KEY_JWT, by=by, at=at
     )
     context = ChangeContext(actions.ISSUE_CREDENTIALS, by, at)
-    create_keys(owner, validated, keys_expire_at, context, fields, allowed_networks)
+    create_keys(owner, validated, keys_expire_at, context, stored, allowed_networks)
     return owner
 
 
@@ -192,6 +173,8 @@ USE_CERTIFICATE = Operation(
     ),
     refusal=lambda row, at: _why_already(TLS_CLIENT_AUTH, row, at) or why_not_taken(),
     own_name="use_certificate",
+    service=use_certificate,
+    row="system_user",
 )
 USE_CLIENT_SECRET = Operation(
     actions.CHANGE_LOGIN_METHOD,
@@ -202,4 +185,6 @@ USE_CLIENT_SECRET = Operation(
     ),
     refusal=partial(_why_already, ""),
     own_name="use_client_secret",
+    service=use_client_secret,
+    row="system_user",
 )

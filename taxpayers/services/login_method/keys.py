@@ -4,35 +4,23 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from taxpayers import actions
 from taxpayers.actions import marked
-from taxpayers.client_keys import (
-    ClientKey,
-    KeyFault,
-    UnusableKey,
-    key_name,
-    read_client_keys,
-)
+from taxpayers.client_keys import ClientKey, KeyFault, UnusableKey, key_name, read_client_keys
 from taxpayers.credentials import hint_of
 from taxpayers.models import MAX_LIVE_CREDENTIALS, Credential, SystemUser
 from taxpayers.moments import format_moment
 from taxpayers.operations import Operation, Reason
-from taxpayers.services.credential_changes import free_slot, store_last_end
-from taxpayers.services.history import (
-    Author,
-    ChangeContext,
-    named,
-    record_change,
-)
+from taxpayers.services.credential_changes import free_slot, store_new
+from taxpayers.services.history import Author, ChangeContext
 from taxpayers.services.limits.source_networks import networks_for_new
 from taxpayers.services.live_credentials import why_no_room
 from taxpayers.services.management_clients import lock_to_change
-from taxpayers.validation import ServiceError, validate_end
+from taxpayers.validation import ServiceError
 
 _FAULTS = {
     KeyFault.UNREADABLE: gettext_lazy(
@@ -143,23 +131,15 @@ def _create(
     former = owner.credentials.filter(lookup=name).first()
     if former is not None:
         raise ServiceError(_already_there(key.kid, former))
-    row = Credential.objects.create(
+    row = Credential(
         system_user=owner,
         slot=free_slot(owner, context.at),
         lookup=name,
         hint=hint_of(key.kid),
         public_jwk=key.jwk,
         allowed_networks=allowed_networks,
-        created_at=context.at,
-        expires_at=validate_end(expires_at, _("the key"), context.at)
-        or context.at + settings.SECRET_LIFETIME,
     )
-    store_last_end(owner)
-    after = {**also, **named(row), "kid": key.kid, "secret_expires_at": row.expires_at}
-    if allowed_networks:
-        after["allowed_networks"] = allowed_networks
-    record_change(owner, context, after=after)
-    return row
+    return store_new(row, expires_at, _("the key"), context, {**also, "kid": key.kid})
 
 
 def _already_there(kid: str, row: Credential) -> str:

@@ -5,14 +5,13 @@ Only with ENVIRONMENT=test: each function raises ServiceError otherwise.
 
 from collections.abc import Collection
 from datetime import datetime
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
 
 from taxpayers import actions
-from taxpayers.facts.token_binding import TokenBinding
-from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import RateLimitCounter, SystemUser, Taxpayer
 from taxpayers.sandbox.clients import CREDENTIALS, SandboxName
 from taxpayers.services.credential_changes import IssuedSecret, create_secret, store_last_end
@@ -27,37 +26,28 @@ def register_sandbox_client(
     name: SandboxName,
     taxpayer: Taxpayer,
     secret_expires_at: datetime,
-    expires_at: datetime | None = None,
-    logins_per_minute: int = 0,
-    allowed_permissions: Collection[str] = (),
-    allowed_taxpayers: Collection[TaxpayerId] = (),
     allowed_networks: Collection[str] = (),
-    token_binding: TokenBinding = TokenBinding.BEARER,
     by: Author,
     at: datetime,
+    **facts: Any,
 ) -> IssuedSecret:
-    """As `register_system_user`, with the public id and secret of this client.
+    """As `register_system_user`, with the public id and secret of this client; no limit is usual.
 
     Its tokens may have to be bound to a certificate even where MTLS_URL is not set: it is refused.
     """
     _only_in_test()
     public = CREDENTIALS[name]
-    owner, fields = create_system_user(
+    owner, stored = create_system_user(
         taxpayer=taxpayer,
         name=f"Sandbox: {name}",
-        scopes=None,
-        expires_at=expires_at,
-        logins_per_minute=logins_per_minute,
-        allowed_permissions=allowed_permissions,
-        allowed_taxpayers=allowed_taxpayers,
-        token_binding=token_binding,
         public_id=public.client_id,
         by=by,
         at=at,
+        **{"logins_per_minute": 0} | facts,
     )
     context = ChangeContext(actions.ISSUE_CREDENTIALS, by, at)
     return create_secret(
-        *(owner, 1, secret_expires_at, context, fields, allowed_networks),
+        *(owner, 1, secret_expires_at, context, stored, allowed_networks),
         public_secret=public.client_secret,
     )
 

@@ -55,6 +55,8 @@ SET_FIRST_PASSWORD = Operation(
         " meet them. The old password stops working, and they are signed out. The new first"
         " password is shown once; they replace it at the next sign-in. Their second step stays."
     ),
+    service=set_first_password,
+    row="account",
 )
 
 

@@ -171,6 +171,8 @@ CONFIRM_ACCOUNT = Operation(
         " it is, and not only to the one who asked. You do not need the first password."
     ),
     refusal=_why_nothing_waits,
+    service=confirm_account,
+    row="account",
 )
 DECLINE_ACCOUNT = Operation(
     actions.DECLINE_ACCOUNT,

@@ -1,25 +1,23 @@
 """What the commands for staff accounts have in common."""
 
-from datetime import datetime
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
 from identity.staff.accounts.changes.first_passwords import IssuedPassword
 from identity.staff.models import StaffAccount
-from taxpayers.management.command import Output, add_reason
-from taxpayers.management.operation_command import OperationCommand
+from taxpayers.management.command import Output
+from taxpayers.management.operation_command import OperationCommand, Options
 from taxpayers.moments import format_moment
-from taxpayers.services import Author
 
 
-class AccountOperationCommand(OperationCommand):
+class AccountCommand(OperationCommand):
     """`USERNAME`."""
 
     def add_record(self, parser: CommandParser) -> None:
         parser.add_argument("username")
 
-    def find(self, options: dict[str, Any]) -> StaffAccount:
+    def find(self, options: Options) -> StaffAccount:
         account = StaffAccount.objects.filter(username=options["username"]).first()
         if account is None:
             raise CommandError(f"There is no staff account {options['username']}.")
@@ -27,25 +25,6 @@ class AccountOperationCommand(OperationCommand):
 
     def data(self, row: StaffAccount) -> dict[str, Any]:
         return {"username": row.username, "is_active": row.is_active}
-
-
-class AccountCommand(AccountOperationCommand):
-    """Finds the account by its user name; a command overrides `change`."""
-
-    note = ""
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        self.add_record(parser)
-        add_reason(parser)
-
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
-        return self.change(self.find(options), options, by=by, at=at)
-
-    def change(
-        self, account: StaffAccount, options: dict[str, Any], *, by: Author, at: datetime
-    ) -> Output:
-        """Do the work. Raise ServiceError if it cannot be done."""
-        raise NotImplementedError
 
 
 def first_password(issued: IssuedPassword) -> Output:

@@ -5,10 +5,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from identity.staff.accounts.changes.second_person import CONFIRM_ACCOUNT, confirm_account
+from identity.staff.accounts.changes.second_person import CONFIRM_ACCOUNT
 from identity.staff.accounts.management.account_command import AccountCommand
 from identity.staff.models import StaffAccount, WaitingChange
-from taxpayers.management.command import Output, add_reason
+from taxpayers.management.command import Output
+from taxpayers.management.operation_command import Options
 from taxpayers.moments import format_moment
 from taxpayers.services import Author
 
@@ -17,20 +18,16 @@ class Command(AccountCommand):
     operation = CONFIRM_ACCOUNT
     note = "Without a user name, list what waits."
 
-    def add_arguments(self, parser: CommandParser) -> None:
+    def add_record(self, parser: CommandParser) -> None:
         parser.add_argument("username", nargs="?")
-        add_reason(parser)
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
+    def act(self, options: Options, *, by: Author, at: datetime) -> Output:
         return super().act(options, by=by, at=at) if options["username"] else _waiting(at)
 
-    def change(
-        self, account: StaffAccount, options: dict[str, Any], *, by: Author, at: datetime
-    ) -> Output:
-        row = confirm_account(account=account, reason=options["reason"], by=by, at=at)
-        data = {"username": row.username, "role": row.role, "is_active": row.is_active}
-        state = "active" if row.is_active else "not active"
-        return Output(data, f"Confirmed: {row.username} is {state}, with the role {row.role}.")
+    def answer(self, done: StaffAccount, options: Options) -> Output:
+        data = {"username": done.username, "role": done.role, "is_active": done.is_active}
+        state = "active" if done.is_active else "not active"
+        return Output(data, f"Confirmed: {done.username} is {state}, with the role {done.role}.")
 
 
 def _waiting(at: datetime) -> Output:

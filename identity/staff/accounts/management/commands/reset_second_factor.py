@@ -1,23 +1,17 @@
 """`reset_second_factor`: for staff who lost their second factor and their recovery codes."""
 
-from datetime import datetime
-from typing import Any
-
-from identity.staff.accounts.changes.second_steps import RESET_SECOND_FACTOR, reset_second_factor
+from identity.staff.accounts.changes.second_steps import RESET_SECOND_FACTOR
 from identity.staff.accounts.management.account_command import AccountCommand
-from identity.staff.models import StaffAccount
 from taxpayers.management.command import Output
-from taxpayers.services import Author
+from taxpayers.management.operation_command import Options
 
 
 class Command(AccountCommand):
     operation = RESET_SECOND_FACTOR
+    note = ""
 
-    def change(
-        self, account: StaffAccount, options: dict[str, Any], *, by: Author, at: datetime
-    ) -> Output:
-        removed = reset_second_factor(account=account, reason=options["reason"], by=by, at=at)
-        name = account.username
-        listed = ", ".join(removed) or "nothing, there was none"
+    def answer(self, done: list[str], options: Options) -> Output:
+        name = options["username"]
+        listed = ", ".join(done) or "nothing, there was none"
         text = f"{name} sets up a new second step at the next sign-in. Removed: {listed}."
-        return Output({"username": name, "removed": len(removed)}, text)
+        return Output({"username": name, "removed": len(done)}, text)
