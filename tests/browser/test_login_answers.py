@@ -108,7 +108,7 @@ def test_a_bar_opens_its_hour_in_1_click_and_the_view_is_saved_in_2_and_opened_i
     page.goto(LOGINS)
     page.get_by_role("link", name="Refused this month").click()  # 1
     page.wait_for_url("**reason=refused**")
-    page.get_by_role("link", name="Remove the filter Period: Last 30 days").click()
+    page.get_by_role("link", name="Remove the filter Time range: Last 30 days").click()
     page.wait_for_url(lambda url: "period" not in url)
     assert page.locator(".chip-remove").count() == 2  # the other filter, and the saved view
     page.get_by_role("button", name="Delete the saved view Refused this month").click()

@@ -12,6 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
+from pytest_django.asserts import assertRedirects
 
 from identity.staff.history import exports, grouping, periods, report
 from identity.staff.history.grouping import ORDER, changes_of_task, group_changes
@@ -124,7 +125,7 @@ def test_an_import_is_one_line_that_opens(auditor: Client) -> None:
         assert shown in page
     assert "by aminah" not in page
     assert "aminah from 192.0.2.7" in page
-    for url in (REPORT, list_url(Change), page_url(imported.first)):  # the page of a person
+    for url in (REPORT, page_url(imported.first)):  # the page of a person
         assert f'href="{REPORT if url != REPORT else ""}?by=aminah"' in (
             auditor.get(url).content.decode()
         )
@@ -239,6 +240,17 @@ def test_a_wrong_value_shows_its_error(query: dict[str, str], error: str, audito
     assert error in str(response.context["form"].errors)
     assert "lines" not in response.context
     assert auditor.get(f"{list_url(Change)}export.csv", query).status_code == 400
+
+
+def test_addresses_of_the_former_list_lead_to_the_report(auditor: Client) -> None:
+    taxpayer, week = TaxpayerFactory.create(), timezone.localdate() - timedelta(days=7)
+    for query, asked in {
+        "": "",
+        f"?q={taxpayer.tin}": f"?about={taxpayer.tin}",
+        "?q=aminah&period=7": f"?since={week}&by=aminah",
+        "?action=revoke_secret&period=99&p=2": "?action=revoke_secret",
+    }.items():
+        assertRedirects(auditor.get(list_url(Change) + query), REPORT + asked)
 
 
 def test_presets_are_whole_months_and_quarters() -> None:

@@ -95,7 +95,7 @@ def test_a_person_is_found_by_name_and_leads_to_their_changes(officer: Client) -
     assert found(officer, "huda nurul") == {"Changes by a person": ["Nurul Huda"]}
     assert found(officer, "nurul.h") == {"Exact match": ["Nurul Huda"]}
     page = officer.get(URL, {"q": "nurul.h"}).content.decode()
-    assert "/admin/taxpayers/change/?q=nurul.h" in page
+    assert "/admin/taxpayers/change/report/?by=nurul.h" in page
     assert "nurul.h · Changes by a person" in page
     # Also who is only in the history, by the exact name.
     Change.objects.create(by="operator (manage.py)", action="block_system_user", label="x")

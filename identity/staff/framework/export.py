@@ -81,10 +81,6 @@ class ExportingAdmin(RecordAdmin):
             for name, title in _FORMATS.items()
         ]
 
-    def export_page_url(self) -> str:
-        """The page that has the export buttons."""
-        return self.list_url()
-
     def exported_rows(self, request: HttpRequest) -> "QuerySet[Any]":
         """The rows of the list, with its search and filters, on all of its pages."""
         return self.get_changelist_instance(request).get_queryset(request)
@@ -114,7 +110,7 @@ class ExportingAdmin(RecordAdmin):
         except IncorrectLookupParameters:  # no such filter: as the list itself answers
             return HttpResponseRedirect(self.list_url())
         if is_too_general(request):  # the list says so
-            return HttpResponseRedirect(f"{self.export_page_url()}?{request.GET.urlencode()}")
+            return HttpResponseRedirect(f"{self.list_url()}?{request.GET.urlencode()}")
         if file_format == "xlsx" and records.order_by()[MAX_ROWS_WRITTEN : MAX_ROWS_WRITTEN + 1]:
             messages.error(
                 request,
@@ -123,7 +119,7 @@ class ExportingAdmin(RecordAdmin):
                     " first."
                 ).format(max=f"{MAX_ROWS_WRITTEN:,}"),
             )
-            return HttpResponseRedirect(f"{self.export_page_url()}?{request.GET.urlencode()}")
+            return HttpResponseRedirect(f"{self.list_url()}?{request.GET.urlencode()}")
         context = ChangeContext(self.export.action, author(request), at)
         record_export(self.model, context, filters=request.GET.urlencode(), form=file_format)
         name = f"{self.opts.model_name}-{timezone.localtime(at):%Y-%m-%d-%H%M}.{file_format}"

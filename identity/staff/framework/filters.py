@@ -1,44 +1,13 @@
-"""Filters of lists by time: a recent period, or an expiry within some days."""
+"""What filters of lists share: an expiry within some days, and a choice that is not there."""
 
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.contrib import admin
 from django.db.models import Q, QuerySet
-from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy
 
 EXPIRY_DAYS = (7, 30, 90)
-_PERIODS = {
-    "1h": (gettext_lazy("Last hour"), timedelta(hours=1)),
-    "1": (gettext_lazy("Last 24 hours"), timedelta(days=1)),
-    "7": (gettext_lazy("Last 7 days"), timedelta(days=7)),
-    "30": (gettext_lazy("Last 30 days"), timedelta(days=30)),
-}
-
-
-class PeriodFilter(admin.SimpleListFilter):
-    """A period that ends now; a subclass says which records it contains."""
-
-    title = gettext_lazy("period")
-    parameter_name = "period"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [(name, title) for name, (title, _length) in _PERIODS.items()]
-
-    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
-        if not self.value():
-            return queryset
-        period = _PERIODS.get(self.value() or "")
-        if period is None:  # its chip would name a filter that the list does not have
-            return queryset.none()
-        return self.since(queryset, timezone.now() - period[1])
-
-    def since(self, queryset: "QuerySet[Any]", start: datetime) -> "QuerySet[Any]":
-        """The records since this moment."""
-        raise NotImplementedError
 
 
 def expiry_choices() -> list[tuple[str, Any]]:

@@ -1,6 +1,6 @@
 """Which changes the report shows: of a period, by a person, of one action, about a record."""
 
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 
 from django import forms
@@ -105,6 +105,20 @@ def preset_links(request: HttpRequest) -> list[tuple[Any, str]]:
         (title, "?" + query_of(request, since=period.first, until=period.last))
         for title, period in chosen.items()
     ]
+
+
+_LIST_PERIODS = {"1h": 0, "1": 1, "7": 7, "30": 30}  # in days
+
+
+def query_of_list(request: HttpRequest) -> str:
+    """The query string of the report for an address of the former list."""
+    asked: dict[str, date | str] = {"action": request.GET.get("action", "")}
+    if term := request.GET.get("q", "").strip():
+        asked["about" if ReportForm({"about": term}).is_valid() else "by"] = term
+    days = _LIST_PERIODS.get(request.GET.get("period", ""))
+    if days is not None:
+        asked["since"] = timezone.localdate() - timedelta(days=days)
+    return query_of(request, **asked)
 
 
 def query_of(request: HttpRequest, **changed: date | int | str) -> str:

@@ -1,95 +1,19 @@
-"""Filters of the list of logins: by time, result, who can fix it, and part of the taxpayer.
+"""Filters of the list of logins: by result, who can fix it, and part of the taxpayer.
 
 Each uses an index.
 """
 
-from collections.abc import Iterator
-from datetime import date, datetime, timedelta
 from typing import Any
 
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils import formats
 from django.utils.text import slugify
 from django.utils.translation import gettext_lazy
 
-from identity.staff.framework.filtering.time_ranges import (
-    FromToFilter,
-    MonthFilter,
-    other_parameters,
-)
-from identity.staff.framework.filters import PeriodFilter
 from identity.staff.logins.login_search import BY_IT, BY_ITSELF, FOR_IT
 from identity.staff.logins.reasons import ISSUED, staff_text_of
-from taxpayers.moments import start_of_day
-from tokens.login_events.partitions import first_id
 from tokens.refusals.table import REFUSALS
-
-
-class LoginPeriodFilter(PeriodFilter):
-    """The id of a login begins with its time, so a period is a range of ids."""
-
-    def since(self, queryset: "QuerySet[Any]", start: datetime) -> "QuerySet[Any]":
-        return queryset.filter(pk__gte=first_id(start))
-
-
-class DayFilter(admin.SimpleListFilter):
-    """One day in the authority's time zone."""
-
-    title = gettext_lazy("day")
-    parameter_name = "day"
-    template = "staff/logins/day_filter.html"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return []
-
-    def has_output(self) -> bool:
-        return True
-
-    def choices(self, changelist: Any) -> Iterator[Any]:
-        yield {
-            "day": self.value() or "",
-            "other_parameters": other_parameters(changelist, ("day",)),
-        }
-
-    def chip_text(self) -> str:
-        """The day in words; empty if there is none."""
-        day = self._day()
-        return formats.date_format(day, "j M Y") if day else ""
-
-    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
-        if (day := self._day()) is None:
-            return queryset
-        return _between(queryset, start_of_day(day), start_of_day(day + timedelta(days=1)))
-
-    def _day(self) -> date | None:
-        try:
-            day = date.fromisoformat(self.value() or "")
-            start_of_day(day), start_of_day(day + timedelta(days=1))
-        except (ValueError, OverflowError):
-            return None
-        return day
-
-
-class LoginFromToFilter(FromToFilter):
-    def between(
-        self, queryset: "QuerySet[Any]", start: datetime | None, end: datetime | None
-    ) -> "QuerySet[Any]":
-        return _between(queryset, start, end)
-
-
-class LoginMonthFilter(MonthFilter):
-    def between(self, queryset: "QuerySet[Any]", start: datetime, end: datetime) -> "QuerySet[Any]":
-        return _between(queryset, start, end)
-
-
-def _between(
-    queryset: "QuerySet[Any]", start: datetime | None, end: datetime | None
-) -> "QuerySet[Any]":
-    if start is not None:
-        queryset = queryset.filter(pk__gte=first_id(start))
-    return queryset if end is None else queryset.filter(pk__lt=first_id(end))
 
 
 class ResultFilter(admin.SimpleListFilter):

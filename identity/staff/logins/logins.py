@@ -22,11 +22,7 @@ from identity.staff.framework.search import TooGeneral
 from identity.staff.framework.tasks import Button
 from identity.staff.logins import exports
 from identity.staff.logins.filters import (
-    DayFilter,
     FixedByFilter,
-    LoginFromToFilter,
-    LoginMonthFilter,
-    LoginPeriodFilter,
     ResultFilter,
     RoleFilter,
 )
@@ -37,6 +33,7 @@ from identity.staff.logins.not_recorded import not_found_context
 from identity.staff.logins.reasons import badge_of_login, staff_text_of
 from identity.staff.logins.refused.answer import answer_to, records_of
 from identity.staff.logins.refused.involved import involved_in
+from identity.staff.logins.time_filter import TimeFilter
 from identity.staff.logins.what_if import WhatIfForm, what_if
 from taxpayers.models import SystemUser
 from tokens.explanation import CheckState
@@ -49,15 +46,7 @@ class LoginEventAdmin(ExportingAdmin):
     export = exports.LOGINS
     list_display = ("when", "result", "client_id", "taxpayer", "source_address")
     list_display_links = ("when",)
-    list_filter = (
-        RoleFilter,
-        LoginPeriodFilter,
-        DayFilter,
-        LoginFromToFilter,
-        LoginMonthFilter,
-        ResultFilter,
-        FixedByFilter,
-    )
+    list_filter = (RoleFilter, TimeFilter, ResultFilter, FixedByFilter)
     ordering = ("-pk",)
     search_fields = ("client_id",)
     search_help_text = gettext_lazy("Reference, client ID, TIN, name of a taxpayer, or address")

@@ -3,16 +3,15 @@
 Every panel needs the permission of the list that it links to.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils import formats, timezone
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from identity.staff.expiring.kinds import KINDS, EndingKind
@@ -25,7 +24,7 @@ from identity.staff.overview.expiring import ExpiryCount, expiring
 from identity.staff.overview.failing import FailingClient, failing_clients
 from identity.staff.overview.throttled import LOOKBACK as THROTTLED_LOOKBACK
 from identity.staff.overview.throttled import ThrottledClient, throttled_clients
-from identity.staff.overview.traffic import Period, traffic
+from identity.staff.overview.traffic import traffic
 from identity.staff.overview.week import week_of
 from tokens.login_events.hourly_counts import count_settled
 from tokens.models import SigningKey
@@ -72,23 +71,20 @@ def _list_url(model: str, **filters: Any) -> str:
 
 def _logins(at: datetime) -> dict[str, Any]:
     now = traffic(at, count_settled(at))
-    failing = failing_clients(at)
+    first, failing = now.bars[0].begins, failing_clients(at)
     return {
         "traffic": now,
-        "week": week_of(now, partial(_list_url, _LOGINS)),
-        "panels": [
-            _traffic_panel(now.hours, "1", _("Last 24 hours"), _("Hour"), "H:i", _hour_url),
-            _traffic_panel(now.days, "30", _("Last 30 days"), _("Day"), "j M", _day_url),
+        "week": None if now.lacks_latest else week_of(now.full_hours, now.week_ago),
+        # Each total and each bar with the address of its list.
+        "figures": [
+            (_("Logins"), now.issued + now.refused, _since_url(first)),
+            (_("Token issued"), now.issued, _since_url(first, reason="issued")),
+            (_("Refused"), now.refused, _since_url(first, reason="refused")),
         ],
+        "chart": chart_of(now.bars, _hour_url),
         "reasons": [
-            {
-                "words": staff_text_of(row.reason),
-                "figures": [
-                    _reason_count(_("24 hours"), row.in_hours, now.hours, row.reason),
-                    _reason_count(_("30 days"), row.in_days, now.days, row.reason),
-                ],
-            }
-            for row in now.top_reasons
+            (staff_text_of(reason), count, _since_url(first, reason=reason))
+            for reason, count in now.top_reasons
         ],
         "failing": failing,
         "refused_url": _list_url(_LOGINS, period="1", reason="refused"),
@@ -105,15 +101,6 @@ def _why_it_fails(client: FailingClient) -> Any:
     return staff_text_of(client.reason, client.system_user.credential_kind).what
 
 
-def _reason_count(title: str, count: int, period: Period, reason: str) -> dict[str, Any]:
-    return {"title": title, "count": count, "url": _period_url(period, reason=reason)}
-
-
-def _period_url(period: Period, **filters: str) -> str:
-    """The logins of all bars: the first one begins at a full hour or at midnight."""
-    return _since_url(period.bars[0].begins, **filters)
-
-
 def _since_url(moment: datetime, **filters: str) -> str:
     return _list_url(_LOGINS, **{"from": moment.isoformat()}, **filters)
 
@@ -121,36 +108,6 @@ def _since_url(moment: datetime, **filters: str) -> str:
 def _hour_url(begins: datetime) -> str:
     hour = {"from": begins.isoformat(), "to": (begins + timedelta(hours=1)).isoformat()}
     return _list_url(_LOGINS, **hour)
-
-
-def _day_url(begins: datetime) -> str:
-    return _list_url(_LOGINS, day=timezone.localtime(begins).date())
-
-
-def _traffic_panel(
-    period: Period,
-    name: str,
-    title: str,
-    column: str,
-    date_format: str,
-    url_of: Callable[[datetime], str],
-) -> dict[str, Any]:
-    """A chart with its totals; each total and each bar with the URL of its list."""
-
-    def label(moment: datetime) -> str:
-        return formats.date_format(timezone.localtime(moment), date_format)
-
-    return {
-        "id": f"logins-{name}",
-        "title": title,
-        "column": column,
-        "chart": chart_of(period.bars, label, url_of),
-        "figures": [
-            (_("Logins"), period.total, _period_url(period)),
-            (_("Token issued"), period.issued, _period_url(period, reason="issued")),
-            (_("Refused"), period.refused, _period_url(period, reason="refused")),
-        ],
-    }
 
 
 def _refusals_url(client: FailingClient) -> str:

@@ -1,97 +1,50 @@
-"""The panel "Better or worse than last week?": each number with its words and its list."""
+"""Better or worse than last week? The same 24 hours of the week before, in a word and a sentence.
 
-from collections.abc import Callable
+What a limit throttled is not compared: it leaves no record, only metrics.
+"""
+
+from collections import Counter
 from dataclasses import dataclass
-from typing import Any
 
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy
 
-from identity.staff.logins.filters import fixer_key
-from identity.staff.overview.comparison import Compared, Comparison, Trend, Verdict, compare
-from identity.staff.overview.traffic import FULL_HOURS, Traffic
-from tokens.refusals.table import REFUSALS
+from identity.staff.framework.badges import Tone
 
-_ICONS = {Trend.MORE: "arrow_upward", Trend.FEWER: "arrow_downward", Trend.SAME: "equal"}
-_TONES = {
-    Verdict.BETTER: "good",
-    Verdict.WORSE: "bad",
-    Verdict.SAME: "neutral",
-    Verdict.UNKNOWN: "neutral",
-}
-_VERDICTS = {
-    Verdict.BETTER: gettext_lazy("Better than last week"),
-    Verdict.WORSE: gettext_lazy("Worse than last week"),
-    Verdict.SAME: gettext_lazy("About the same as last week"),
-    Verdict.UNKNOWN: gettext_lazy("There were no logins in these hours last week."),
-}
+ISSUED = ""  # the reason of a login that got a token
+_NOTICED_SHARE = 0.005  # of all logins: half a percentage point
+_FEW_TOKENS = 0.8  # of last week's tokens
 
-ListUrl = Callable[..., str]  # the list of logins, with these filters
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One number; the arrow is an icon, `words` say the same."""
-
-    title: str
-    compared: Compared
-    icon: str
-    words: str
-    url: str
+BETTER = gettext_lazy("Better than last week")
+WORSE = gettext_lazy("Worse than last week")
+SAME = gettext_lazy("About the same as last week")
+UNKNOWN = gettext_lazy("There were no logins in these hours last week.")
 
 
 @dataclass(frozen=True, slots=True)
 class Week:
-    """The whole panel."""
-
-    verdict: Any
-    tone: str
-    summary: str
-    rows: list[Row]
+    verdict: Promise
+    tone: Tone = "neutral"
+    summary: str = ""
 
 
-def week_of(traffic: Traffic, list_url: ListUrl) -> Week | None:
-    """The comparison; None while older logins are still being counted."""
-    if traffic.lacks_latest:
-        return None
-    fixed_by = {reason: refusal.fixed_by for reason, refusal in REFUSALS.items()}
-    found = compare(traffic.full_hours, traffic.week_ago, fixed_by)
-    begin = traffic.full_hours_begin
-    hours = {"from": begin.isoformat(), "to": (begin + FULL_HOURS).isoformat()}
-    rows = [
-        _row(_("Token issued"), found.tokens, list_url(**hours, reason="issued")),
-        _row(_("Refused"), found.refusals, list_url(**hours, reason="refused")),
-        *(
-            _row(
-                _("Refused: {who} can fix it").format(who=_(who)) if who else _("Refused: unknown"),
-                compared,
-                list_url(**hours, fixed_by=fixer_key(who)),
-            )
-            for who, compared in found.by_fixer
-        ),
-    ]
-    return Week(_VERDICTS[found.verdict], _TONES[found.verdict], _summary(found), rows)
+def week_of(now: Counter[str], before: Counter[str]) -> Week:
+    """The comparison of logins by reason.
+
+    Worse: a larger part is refused, from half a percentage point on, or far fewer get tokens.
+    """
+    if not before.total():
+        return Week(UNKNOWN)
+    share, former = _refused_part(now), _refused_part(before)
+    text = _("Of all logins, {now} % were refused; {before} % at the same hours last week.")
+    summary = text.format(now=f"{100 * share:.1f}", before=f"{100 * former:.1f}")
+    if share - former >= _NOTICED_SHARE or now[ISSUED] < _FEW_TOKENS * before[ISSUED]:
+        return Week(WORSE, "bad", summary)
+    if former - share >= _NOTICED_SHARE:
+        return Week(BETTER, "good", summary)
+    return Week(SAME, "neutral", summary)
 
 
-def _row(title: str, compared: Compared, url: str) -> Row:
-    return Row(title, compared, _ICONS[compared.trend], _words(compared), url)
-
-
-def _words(compared: Compared) -> str:
-    if compared.trend is Trend.SAME:
-        return _("the same")
-    number = compared.difference
-    if compared.trend is Trend.MORE:
-        text = ngettext("{number} more", "{number} more", number)
-    else:
-        text = ngettext("{number} fewer", "{number} fewer", number)
-    words = text.format(number=f"{number:,}")
-    return words if compared.percent is None else f"{words} ({compared.percent:,} %)"
-
-
-def _summary(found: Comparison) -> str:
-    if found.verdict is Verdict.UNKNOWN:
-        return ""
-    return _("Of all logins, {now} % were refused; {before} % at the same hours last week.").format(
-        now=f"{100 * found.share_now:.1f}", before=f"{100 * found.share_before:.1f}"
-    )
+def _refused_part(logins: Counter[str]) -> float:
+    return 1 - logins[ISSUED] / logins.total() if logins.total() else 0.0

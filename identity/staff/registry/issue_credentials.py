@@ -3,10 +3,12 @@
 from datetime import datetime
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy
 
 from identity.staff.framework.forms import (
     CheckboxesField,
+    IntermediaryField,
     LastDayField,
     LimitField,
     NameField,
@@ -27,7 +29,14 @@ from taxpayers.services.system_users import ISSUE_CREDENTIALS
 
 
 class IssueCredentialsForm(TaskForm):
-    taxpayer = TaxpayerField()
+    """Only an intermediary can be limited: the form has the fields if it is opened for one."""
+
+    taxpayer = TaxpayerField(
+        help_text=gettext_lazy(
+            "TIN, TIN:ROB, or any part of the name. To limit what a system user of an intermediary"
+            " may do for others, begin on the page of the taxpayer."
+        )
+    )
     name = NameField(
         label=gettext_lazy("Name of the ERP system"),
         help_text=gettext_lazy("A name that you and the taxpayer will recognise."),
@@ -52,6 +61,13 @@ class IssueCredentialsForm(TaskForm):
     taxpayers = AllowedTaxpayersField()
     networks = NetworksField()
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        given = self.data if self.is_bound else self.initial
+        has_limit = given.get("permissions") or given.get("taxpayers")
+        if not has_limit and not _names_intermediary(given.get("taxpayer", "")):
+            del self.fields["permissions"], self.fields["taxpayers"]
+
 
 class IssueCredentials(SecretOnceTask):
     operation = ISSUE_CREDENTIALS
@@ -71,9 +87,16 @@ class IssueCredentials(SecretOnceTask):
             expires_at=data["expires"],
             secret_expires_at=data["secret_expires"],
             logins_per_minute=data["logins_per_minute"],
-            allowed_permissions=data["permissions"],
-            allowed_taxpayers=[parsed_identifier(text) for text in data["taxpayers"]],
+            allowed_permissions=data.get("permissions", ()),
+            allowed_taxpayers=[parsed_identifier(text) for text in data.get("taxpayers", ())],
             allowed_networks=data["networks"],
             by=by,
             at=at,
         )
+
+
+def _names_intermediary(text: str) -> bool:
+    try:
+        return IntermediaryField(required=False).clean(text) is not None
+    except ValidationError:
+        return False

@@ -78,4 +78,4 @@ def _logins_url(term: str) -> str:
 
 
 def _changes_url(username: str) -> str:
-    return f"{reverse('admin:taxpayers_change_changelist')}?{urlencode({'q': username})}"
+    return f"{reverse('admin:taxpayers_change_report')}?{urlencode({'by': username})}"

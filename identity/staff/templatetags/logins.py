@@ -23,7 +23,7 @@ from tokens.rate_limits.quota import CounterState, current_quota
 
 register = Library()
 
-RECENT = 20
+RECENT = 5
 _MAX_COUNTED = 10_000
 
 
