@@ -195,12 +195,16 @@ ROTATE_SECRET = Operation(
     ),
     Reason.NONE,
     why_no_secret,
+    service=issue_secret,
+    row="system_user",
 )
 RETIRE_SECRET = Operation(
     actions.RETIRE_SECRET,
     marked("Set an earlier last day of a secret, key or certificate"),
     marked("It stops working after this day, or earlier if it expires earlier."),
     refusal=why_none_valid,
+    service=retire_credential,
+    row="credential",
 )
 REVOKE_SECRET = Operation(
     actions.REVOKE_SECRET,

@@ -9,8 +9,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from identity.staff.logins.login_checks import ShownCheck
-from identity.staff.logins.reasons import staff_text_of
+from identity.staff.logins.reasons import ShownCheck, staff_text_of
 from identity.staff.logins.what_if import WhatIf
 from taxpayers.credential_kind import CredentialKind
 from taxpayers.models import Change

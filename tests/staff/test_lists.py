@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from identity.staff.framework.pagination import CappedPaginator
+from identity.staff.framework.search import CappedPaginator
 from taxpayers.models import GrantedPermission, Intermediary, SystemUser, Taxpayer
 from tests.support.factories import (
     CredentialFactory,

@@ -19,10 +19,14 @@ from uuid_utils.compat import uuid7
 
 from identity.demo.sample_day import make_sample_day
 from identity.staff.expiring.kinds import KIND_NAMES
-from identity.staff.overview import expiring as counting
-from identity.staff.overview.expiring import expiring
-from identity.staff.overview.failing import LOOKBACK, STARTED_WITHIN, failing_clients
-from identity.staff.overview.throttled import throttled_clients
+from identity.staff.overview import page as counting
+from identity.staff.overview.clients import (
+    LOOKBACK,
+    STARTED_WITHIN,
+    failing_clients,
+    throttled_clients,
+)
+from identity.staff.overview.page import expiring
 from identity.staff.overview.traffic import Traffic, traffic
 from taxpayers.models import SystemUser
 from taxpayers.rules import RegistryReason
@@ -300,10 +304,10 @@ class TestSampleDay:
         assert len([link for link in links if "=7" in link]) == 5
         for link in links:
             assert client.get(link).status_code == 200, link
-        assert "<canvas" in content
+        assert '<svg class="bars"' in content
         assert not make_sample_day(timezone.now())  # it is there already
-        for row in response.context["expiry_rows"][:3]:
-            for figure, url in row.counts:
+        for _title, counts in response.context["expiry_rows"][:3]:
+            for figure, url in counts:
                 assert client.get(url).context["count"] == figure.count > 0
 
     def test_a_list_of_logins_has_as_many_rows_as_the_figure_that_leads_to_it(self) -> None:

@@ -173,6 +173,7 @@ REGISTER_PROTECTED_API = Operation(
         "The API can then ask whether a token is active. It cannot log in. Its secret is shown"
         " once. Have a safe way ready to give the secret to the operator of the API."
     ),
+    service=register_protected_api,
 )
 ROTATE_API_SECRET = Operation(
     registry.ROTATE_SECRET,
@@ -182,6 +183,8 @@ ROTATE_API_SECRET = Operation(
         " can change to the new one without a break."
     ),
     refusal=why_no_room,
+    service=issue_api_secret,
+    row="protected_api",
 )
 REVOKE_API_SECRET = Operation(
     registry.REVOKE_SECRET,
@@ -191,6 +194,8 @@ REVOKE_API_SECRET = Operation(
     ),
     refusal=lambda row, at: "" if live_secrets(row, at) else _("It has no valid secret."),
     is_danger=True,
+    service=revoke_api_secret,
+    row="secret",
 )
 
 

@@ -27,8 +27,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from identity.staff.framework.lists import is_too_general
-from identity.staff.framework.pagination import in_batches
 from identity.staff.framework.records import RecordAdmin
+from identity.staff.framework.search import in_batches
 from identity.staff.framework.tasks import Button, author
 from taxpayers.actions import Action
 from taxpayers.files.csv_escaping import escape_formula
@@ -52,7 +52,6 @@ class Export:
     app_label: str = "taxpayers"
 
     def rows(self, records: Iterable[Any]) -> Iterator[list[str]]:
-        """The names of the columns, then one row for each record."""
         yield [name for name, _value in self.columns]
         for record in records:
             yield [escape_formula(_text(value(record))) for _name, value in self.columns]

@@ -15,8 +15,7 @@ from django.utils.translation import gettext_lazy
 from identity.staff.actions import ACTIONS
 from identity.staff.display import display_value, moment
 from identity.staff.history.as_of_page import as_of_url
-from identity.staff.history.record_links import record_link
-from identity.staff.history.related import changes_about
+from identity.staff.history.related import changes_about, record_link
 from taxpayers.credential_kind import by_kind
 from taxpayers.models import Change, Intermediary, SystemUser, Taxpayer
 
@@ -90,8 +89,6 @@ _FIELDS_BY_KIND: dict[str, dict[str | None, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One value, before and after."""
-
     field: Any
     before: Any
     after: Any

@@ -1,5 +1,6 @@
 """All pages of the history: the report, a change, a task, and *As of a date*. View-only."""
 
+import json
 from datetime import datetime
 from typing import Any
 
@@ -10,9 +11,8 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 
-from identity.staff.framework.export import ExportingAdmin
+from identity.staff.framework.export import Export, ExportingAdmin, field
 from identity.staff.framework.tasks import Button
-from identity.staff.history import exports
 from identity.staff.history.as_of_page import TITLE as AS_OF
 from identity.staff.history.as_of_page import as_of_context, may_see_as_of
 from identity.staff.history.changes import action_of, entry_of
@@ -20,11 +20,39 @@ from identity.staff.history.grouping import ORDER
 from identity.staff.history.report import TITLE as REPORT
 from identity.staff.history.report import report_context, task_context
 from identity.staff.history.report_form import ReportForm, query_of, query_of_list
+from taxpayers import actions
 from taxpayers.models import Change
 
 
+def _as_json(values: dict[str, Any]) -> str:
+    return json.dumps(values, ensure_ascii=False, sort_keys=True) if values else ""
+
+
+def _task(row: Change) -> str:
+    """The same for all changes of one task, and for no other."""
+    return str(row.task_id or f"{row.at.isoformat()} {row.by}")
+
+
+CHANGES = Export(
+    actions.EXPORT_REGISTRY,
+    (
+        field("at"),
+        ("who", lambda row: row.by),
+        ("from", lambda row: row.address),
+        field("action"),
+        ("kind", lambda row: row.object_type),
+        ("record_id", lambda row: row.object_id),
+        ("record", lambda row: row.label),
+        ("before", lambda row: _as_json(row.before)),
+        ("after", lambda row: _as_json(row.after)),
+        ("why", lambda row: row.reason),
+        ("task", _task),
+    ),
+)
+
+
 class HistoryAdmin(ExportingAdmin):
-    export = exports.CHANGES
+    export = CHANGES
     record_template = "staff/history/change.html"
 
     def get_urls(self) -> list[URLPattern]:
@@ -41,7 +69,7 @@ class HistoryAdmin(ExportingAdmin):
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
+    ) -> Any:
         """Before the report there was a list at this address."""
         self._require_history(request)
         return HttpResponseRedirect(f"{self.list_url()}?{query_of_list(request)}".rstrip("?"))
@@ -55,7 +83,6 @@ class HistoryAdmin(ExportingAdmin):
     # --- The report and its export --------------------------------------------------------------
 
     def report_view(self, request: HttpRequest) -> HttpResponse:
-        """The changes of a period, grouped by task."""
         self._require_history(request)
         context = report_context(request)
         buttons = []
@@ -66,13 +93,11 @@ class HistoryAdmin(ExportingAdmin):
         return self._page(request, "staff/history/report.html", context | {"buttons": buttons})
 
     def task_view(self, request: HttpRequest, key: int) -> HttpResponse:
-        """Every change of one task."""
         self._require_history(request)
         context = task_context(request, self.record_or_404(request, str(key)))
         return self._page(request, "staff/history/task.html", context)
 
     def exported_rows(self, request: HttpRequest) -> "QuerySet[Change]":
-        """The changes that the report shows."""
         form = ReportForm(request.GET)
         if not form.is_valid():
             raise BadRequest("the report does not take these values")
@@ -81,7 +106,6 @@ class HistoryAdmin(ExportingAdmin):
     # --- As of a date ---------------------------------------------------------------------------
 
     def as_of_view(self, request: HttpRequest) -> HttpResponse:
-        """Who could act for a taxpayer, or what a system user could do, at a moment."""
         if not may_see_as_of(request):
             raise PermissionDenied
         return self._page(request, "staff/history/as_of.html", as_of_context(request))

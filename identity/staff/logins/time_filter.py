@@ -43,7 +43,9 @@ class TimeFilter(admin.ListFilter):
         self, request: HttpRequest, params: dict[str, Any], model: Any, model_admin: Any
     ) -> None:
         super().__init__(request, params, model, model_admin)
-        asked = {name: str(params.pop(name)[-1]) for name in self.parameter_names if name in params}
+        asked: dict[str, Any] = {
+            name: str(params.pop(name)[-1]) for name in self.parameter_names if name in params
+        }
         self.used_parameters = asked
         self.period = asked.get("period", "")
         day, month = asked.get("day", ""), asked.get("month", "")

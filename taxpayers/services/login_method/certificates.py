@@ -101,6 +101,8 @@ REGISTER_CLIENT_CERTIFICATE = Operation(
     ),
     Reason.NONE,
     why_no_certificate,
+    service=register_client_certificate,
+    row="system_user",
 )
 
 

@@ -192,6 +192,8 @@ USE_CERTIFICATE = Operation(
     ),
     refusal=lambda row, at: _why_already(TLS_CLIENT_AUTH, row, at) or why_not_taken(),
     own_name="use_certificate",
+    service=use_certificate,
+    row="system_user",
 )
 USE_CLIENT_SECRET = Operation(
     actions.CHANGE_LOGIN_METHOD,
@@ -202,4 +204,6 @@ USE_CLIENT_SECRET = Operation(
     ),
     refusal=partial(_why_already, ""),
     own_name="use_client_secret",
+    service=use_client_secret,
+    row="system_user",
 )

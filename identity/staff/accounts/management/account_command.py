@@ -1,19 +1,17 @@
 """What the commands for staff accounts have in common."""
 
-from datetime import datetime
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
 from identity.staff.accounts.changes.first_passwords import IssuedPassword
 from identity.staff.models import StaffAccount
-from taxpayers.management.command import Output, add_reason
+from taxpayers.management.command import Output
 from taxpayers.management.operation_command import OperationCommand
 from taxpayers.moments import format_moment
-from taxpayers.services import Author
 
 
-class AccountOperationCommand(OperationCommand):
+class AccountCommand(OperationCommand):
     """`USERNAME`."""
 
     def add_record(self, parser: CommandParser) -> None:
@@ -27,25 +25,6 @@ class AccountOperationCommand(OperationCommand):
 
     def data(self, row: StaffAccount) -> dict[str, Any]:
         return {"username": row.username, "is_active": row.is_active}
-
-
-class AccountCommand(AccountOperationCommand):
-    """Finds the account by its user name; a command overrides `change`."""
-
-    note = ""
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        self.add_record(parser)
-        add_reason(parser)
-
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
-        return self.change(self.find(options), options, by=by, at=at)
-
-    def change(
-        self, account: StaffAccount, options: dict[str, Any], *, by: Author, at: datetime
-    ) -> Output:
-        """Do the work. Raise ServiceError if it cannot be done."""
-        raise NotImplementedError
 
 
 def first_password(issued: IssuedPassword) -> Output:

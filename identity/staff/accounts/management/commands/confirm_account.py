@@ -22,12 +22,9 @@ class Command(AccountCommand):
         add_reason(parser)
 
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
-        return super().act(options, by=by, at=at) if options["username"] else _waiting(at)
-
-    def change(
-        self, account: StaffAccount, options: dict[str, Any], *, by: Author, at: datetime
-    ) -> Output:
-        row = confirm_account(account=account, reason=options["reason"], by=by, at=at)
+        if not options["username"]:
+            return _waiting(at)
+        row = confirm_account(account=self.find(options), reason=options["reason"], by=by, at=at)
         data = {"username": row.username, "role": row.role, "is_active": row.is_active}
         state = "active" if row.is_active else "not active"
         return Output(data, f"Confirmed: {row.username} is {state}, with the role {row.role}.")

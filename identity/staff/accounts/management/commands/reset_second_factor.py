@@ -5,17 +5,16 @@ from typing import Any
 
 from identity.staff.accounts.changes.second_steps import RESET_SECOND_FACTOR, reset_second_factor
 from identity.staff.accounts.management.account_command import AccountCommand
-from identity.staff.models import StaffAccount
 from taxpayers.management.command import Output
 from taxpayers.services import Author
 
 
 class Command(AccountCommand):
+    note = ""
     operation = RESET_SECOND_FACTOR
 
-    def change(
-        self, account: StaffAccount, options: dict[str, Any], *, by: Author, at: datetime
-    ) -> Output:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
+        account = self.find(options)
         removed = reset_second_factor(account=account, reason=options["reason"], by=by, at=at)
         name = account.username
         listed = ", ".join(removed) or "nothing, there was none"
