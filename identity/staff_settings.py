@@ -51,8 +51,8 @@ STAFF_MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "identity.staff.typed_secrets.take_out_secrets",  # before anything stores what was sent
     "identity.staff.sessions.limits.limit_sessions",
-    "identity.staff.accounts.first_password.redirect_to_own_password",
-    "identity.staff.accounts.second_factor.require_second_factor",
+    "identity.staff.accounts.required_first.redirect_to_own_password",
+    "identity.staff.accounts.required_first.require_second_factor",
 ]
 STAFF_URLCONF = "identity.staff.urls"
 APPEND_SLASH = True  # of the admin; the public paths never reach the middleware that does it
@@ -101,7 +101,7 @@ SESSION_COOKIE_HTTPONLY = LANGUAGE_COOKIE_HTTPONLY = True
 # Lax: a link to a page, sent to a colleague, opens it without another sign-in.
 SESSION_COOKIE_SAMESITE = LANGUAGE_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Strict"
-CSRF_FAILURE_VIEW = "identity.staff.sessions.expired_form.expired_form"
+CSRF_FAILURE_VIEW = "identity.staff.sessions.unsaved_entries.expired_form"
 BROWSER_COOKIE_NAME = "browser"  # who has signed in with this browser before; it opens nothing
 BROWSER_COOKIE_AGE = 180 * 86_400
 if IS_HTTPS:  # the browser then refuses them from any other host (RFC 6265bis, __Host-)
@@ -169,11 +169,11 @@ ACCOUNT_REAUTHENTICATION_TIMEOUT = 300  # seconds; then again, before a second f
 ACCOUNT_RATE_LIMITS = {"login": "", "login_failed": ""}
 MFA_RATE_LIMITS = {"webauthn_login": ""}  # a signature cannot be guessed
 MFA_FORMS = {
-    "authenticate": "identity.staff.accounts.codes.SignInCode",
-    "reauthenticate": "identity.staff.accounts.codes.ConfirmationCode",
-    "login_webauthn": "identity.staff.accounts.passkeys.PasskeySignIn",
-    "authenticate_webauthn": "identity.staff.accounts.passkeys.KeySignIn",
-    "reauthenticate_webauthn": "identity.staff.accounts.passkeys.KeyConfirmation",
+    "authenticate": "identity.staff.accounts.second_steps.SignInCode",
+    "reauthenticate": "identity.staff.accounts.second_steps.ConfirmationCode",
+    "login_webauthn": "identity.staff.accounts.second_steps.PasskeySignIn",
+    "authenticate_webauthn": "identity.staff.accounts.second_steps.KeySignIn",
+    "reauthenticate_webauthn": "identity.staff.accounts.second_steps.KeyConfirmation",
 }
 MFA_ADAPTER = "identity.staff.accounts.adapters.SecondFactors"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]

@@ -71,7 +71,6 @@ PAGES = {
     "logins": _LOGINS,
     "logins of 30 days, refused": f"{_LOGINS}?period=30&reason=refused",
     "logins of 24 hours, one reason": f"{_LOGINS}?period=1&reason=invalid_scope",
-    "history": _HISTORY,
     "report of changes": f"{_HISTORY}report/",
     "report of changes until a day": f"{_HISTORY}report/?until={datetime.now(UTC):%Y-%m}-01",
     "report of a person": f"{_HISTORY}report/?by=officer3",

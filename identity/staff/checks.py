@@ -11,7 +11,7 @@ from django.http.request import validate_host
 
 from identity.configuration.faults import host_of
 
-Problem = tuple[str, str, str]  # id, message, hint
+Problem = tuple[str, bool, str, str]  # id, whether it is so, message, hint
 
 # What the lists of browsers ask for, in seconds: https://hstspreload.org
 _PRELOAD_SECONDS = 31_536_000
@@ -23,8 +23,8 @@ def check_deployment(**_kwargs: Any) -> list[checks.CheckMessage]:
         return []  # the error comes first
     return [
         checks.Warning(message, hint=hint, id=f"staff.{id_}")
-        for check in (*(_public, _own_name, _allowed_host, _transport, _preload, _second_person),)
-        for id_, message, hint in check()
+        for id_, is_wrong, message, hint in _problems(host_of(settings.STAFF_URL))
+        if is_wrong
     ]
 
 
@@ -47,61 +47,44 @@ def check_accounts(**_kwargs: Any) -> list[checks.CheckMessage]:
     return [checks.Warning(message, hint=hint, id="staff.W007")]
 
 
-def _public() -> Iterator[Problem]:
-    if settings.SERVE == "both":
-        yield (
-            "W001",
-            "SERVE is both: the processes that answer the public also serve the staff pages.",
-            "Run nodes with SERVE=login for the public, and one with SERVE=staff.",
-        )
-
-
-def _own_name() -> Iterator[Problem]:
-    if host_of(settings.STAFF_URL) == host_of(settings.AUTH_URL):
-        yield (
-            "W002",
-            "STAFF_URL has the host of AUTH_URL: the staff pages are at the public address.",
-            "Give them their own, for example STAFF_URL=https://staff.id.example.org.",
-        )
-
-
-def _allowed_host() -> Iterator[Problem]:
-    host = host_of(settings.STAFF_URL)
-    if not validate_host(host, settings.ALLOWED_HOSTS):
-        yield (
-            "W003",
-            "ALLOWED_HOSTS does not allow the host of STAFF_URL: no staff page opens.",
-            f"Add {host} to ALLOWED_HOSTS.",
-        )
-
-
-def _transport() -> Iterator[Problem]:
-    if not settings.STAFF_URL.startswith("https://"):
-        yield (
-            "W004",
-            "STAFF_URL is not https: passwords and sessions of staff are sent unencrypted.",
-            "Put a proxy with TLS in front, and its address into STAFF_URL.",
-        )
-
-
-def _preload() -> Iterator[Problem]:
-    is_listed = (
-        settings.SECURE_HSTS_INCLUDE_SUBDOMAINS and settings.SECURE_HSTS_SECONDS >= _PRELOAD_SECONDS
+def _problems(host: str) -> Iterator[Problem]:
+    yield (
+        "W001",
+        settings.SERVE == "both",
+        "SERVE is both: the processes that answer the public also serve the staff pages.",
+        "Run nodes with SERVE=login for the public, and one with SERVE=staff.",
     )
-    if settings.SECURE_HSTS_PRELOAD and not is_listed:
-        yield (
-            "W005",
-            "HSTS_PRELOAD has no effect: the lists of browsers ask for more.",
-            "Set HSTS_INCLUDE_SUBDOMAINS too, and HSTS_SECONDS to a year or more, if every host of"
-            " the domain has https; otherwise remove HSTS_PRELOAD.",
-        )
-
-
-def _second_person() -> Iterator[Problem]:
-    if settings.ENVIRONMENT == "live" and not settings.SECOND_PERSON_REQUIRED:
-        yield (
-            "W006",
-            "SECOND_PERSON_REQUIRED is off: one account manager can make an account that registers"
-            " and one that issues credentials, and a superuser does both.",
-            "Remove SECOND_PERSON_REQUIRED from the settings.",
-        )
+    yield (
+        "W002",
+        host == host_of(settings.AUTH_URL),
+        "STAFF_URL has the host of AUTH_URL: the staff pages are at the public address.",
+        "Give them their own, for example STAFF_URL=https://staff.id.example.org.",
+    )
+    yield (
+        "W003",
+        not validate_host(host, settings.ALLOWED_HOSTS),
+        "ALLOWED_HOSTS does not allow the host of STAFF_URL: no staff page opens.",
+        f"Add {host} to ALLOWED_HOSTS.",
+    )
+    yield (
+        "W004",
+        not settings.STAFF_URL.startswith("https://"),
+        "STAFF_URL is not https: passwords and sessions of staff are sent unencrypted.",
+        "Put a proxy with TLS in front, and its address into STAFF_URL.",
+    )
+    has_subdomains = settings.SECURE_HSTS_INCLUDE_SUBDOMAINS
+    is_listed = has_subdomains and settings.SECURE_HSTS_SECONDS >= _PRELOAD_SECONDS
+    yield (
+        "W005",
+        settings.SECURE_HSTS_PRELOAD and not is_listed,
+        "HSTS_PRELOAD has no effect: the lists of browsers ask for more.",
+        "Set HSTS_INCLUDE_SUBDOMAINS too, and HSTS_SECONDS to a year or more, if every host of"
+        " the domain has https; otherwise remove HSTS_PRELOAD.",
+    )
+    yield (
+        "W006",
+        settings.ENVIRONMENT == "live" and not settings.SECOND_PERSON_REQUIRED,
+        "SECOND_PERSON_REQUIRED is off: one account manager can make an account that registers"
+        " and one that issues credentials, and a superuser does both.",
+        "Remove SECOND_PERSON_REQUIRED from the settings.",
+    )

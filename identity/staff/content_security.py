@@ -4,18 +4,9 @@ from csp.middleware import CSPMiddleware
 from django.http import HttpRequest, HttpResponseBase
 
 # The first five are not used. Passkeys and the copy button are, by our own pages only.
-_PERMISSIONS_POLICY = ", ".join(
-    (
-        *(f"{name}=()" for name in ("camera", "microphone", "geolocation", "payment", "usb")),
-        *(
-            f"{name}=(self)"
-            for name in (
-                "publickey-credentials-get",
-                "publickey-credentials-create",
-                "clipboard-write",
-            )
-        ),
-    )
+_PERMISSIONS_POLICY = (
+    "camera=(), microphone=(), geolocation=(), payment=(), usb=(),"
+    " publickey-credentials-get=(self), publickey-credentials-create=(self), clipboard-write=(self)"
 )
 
 

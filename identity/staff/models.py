@@ -49,8 +49,6 @@ class StaffAccountManager(UserManager["StaffAccount"]):
 
 
 class StaffAccount(User):
-    """The account of a member of staff."""
-
     objects: ClassVar[StaffAccountManager] = StaffAccountManager()
 
     class Meta:
@@ -80,7 +78,6 @@ class StaffAccount(User):
 
     @property
     def name(self) -> str:
-        """The name of the person."""
         return self.get_full_name()
 
     @property
@@ -90,7 +87,6 @@ class StaffAccount(User):
 
     @property
     def role(self) -> str:
-        """The role, as the history stores it."""
         return ", ".join(self.roles)
 
     @property
@@ -155,5 +151,4 @@ class WaitingChange(models.Model):
         return f"{self.action} {self.role}".strip()
 
     def is_over(self, at: datetime) -> bool:
-        """Whether it can no longer be confirmed."""
         return self.expires_at <= at

@@ -53,7 +53,9 @@ def _groups() -> dict[str, list[Item]]:
             _list_of("taxpayers.taxpayer", _("Taxpayers"), "business"),
             _list_of("taxpayers.intermediary", _("Intermediaries"), "handshake"),
             _list_of("taxpayers.grantedpermission", _("Permissions"), "verified_user"),
-            _list_of("taxpayers.permissioncode", _("Permission codes"), "label"),
+            _list_of(
+                "taxpayers.permissioncode", _("Permission codes"), "label", "set_permission_code"
+            ),
         ],
         _("Who logs in"): [
             _list_of("taxpayers.systemuser", _("System users"), "dns"),
@@ -61,7 +63,7 @@ def _groups() -> dict[str, list[Item]]:
             _list_of("tokens.protectedapi", _("Protected APIs"), "api"),
         ],
         _("Audit and keys"): [
-            _list_of("taxpayers.change", _("History"), "history"),
+            _list_of("taxpayers.change", _("History"), "history", page="report"),
             _list_of("tokens.signingkey", _("Signing keys"), "key"),
         ],
         _("Staff"): [
@@ -70,10 +72,16 @@ def _groups() -> dict[str, list[Item]]:
     }
 
 
-def _list_of(model: str, title: str, icon: str) -> Item:
+def _list_of(
+    model: str, title: str, icon: str, permission: str = "", page: str = "changelist"
+) -> Item:
     app, name = model.split(".")
-    link = reverse(f"admin:{app}_{name}_changelist")
-    return {"title": title, "icon": icon, "link": link, "permission_name": f"{app}.view_{name}"}
+    return {
+        "title": title,
+        "icon": icon,
+        "link": reverse(f"admin:{app}_{name}_{page}"),
+        "permission_name": f"{app}.{permission or f'view_{name}'}",
+    }
 
 
 def _may_view(request: HttpRequest, item: Item) -> bool:

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from identity.middleware import Handler
-from identity.staff.not_found import STAFF_PATHS
+from identity.staff.error_pages import STAFF_PATHS
 from taxpayers.redaction import hide_pasted_secrets, holds_secret
 
 # No text that staff type has so many, and to look for secrets behind them would cost many tokens.
@@ -45,8 +45,8 @@ def _address_without(request: HttpRequest) -> str:
         return ""
     others = QueryDict(mutable=True)
     for name, values in request.GET.lists():
-        if kept := [value for value in values if not holds_secret(f"{name}={value}")]:
-            others.setlist(name, kept)
+        if harmless := [value for value in values if not holds_secret(f"{name}={value}")]:
+            others.setlist(name, harmless)
     path = reverse("admin:index") if is_in_path else request.path
     return f"{path}?{others.urlencode()}" if others and not is_in_path else path
 

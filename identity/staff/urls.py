@@ -5,7 +5,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from django.views.generic import RedirectView
 from django.views.i18n import set_language
 
-from identity.staff.accounts.views import redirect_to_sign_in
+from identity.staff.accounts.pages.sign_in import redirect_to_sign_in
 from identity.staff.expiring.page import ending_soon
 from identity.staff.search.views import search_view
 from identity.urls import urlpatterns as public
@@ -31,5 +31,5 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/search/", search_view, name="staff_search"),  # instead of the theme's own
     path("admin/", (_of_staff, *admin.site.urls[1:])),
 ]
-handler404 = "identity.staff.not_found.not_found"
-handler400 = "identity.staff.bad_request.bad_request"
+handler404 = "identity.staff.error_pages.not_found"
+handler400 = "identity.staff.error_pages.bad_request"

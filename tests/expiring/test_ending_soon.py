@@ -13,7 +13,7 @@ from django.utils import timezone
 from identity.sandbox.registry import make_sandbox
 from identity.staff.expiring import listing, page
 from identity.staff.expiring.kinds import KIND_NAMES
-from identity.staff.expiring.periods import days_left
+from identity.staff.expiring.listing import days_left
 from taxpayers.models import Change, SystemUser
 from taxpayers.moments import end_of_day
 from taxpayers.sandbox.clients import CREDENTIALS, SandboxName
@@ -124,7 +124,7 @@ def test_clients_of_the_sandbox_are_not_listed_counted_or_printed(officer: Clien
     assert str(secret.system_user.taxpayer) in printed
     assert "Sandbox" not in printed
     rows = client.get(reverse("admin:index")).context["expiry_rows"]
-    counts = {str(row.title): [count.count for count, _url in row.counts] for row in rows}
+    counts = {str(title): [count.count for count, _url in found] for title, found in rows}
     assert counts["Secrets, keys and certificates"] == [1, 1, 1]
     assert counts["System users"] == [0, 0, 0]
 

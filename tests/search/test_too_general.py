@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from identity.staff.framework import search
-from identity.staff.logins import named_taxpayers
+from identity.staff.logins import nothing_found
 from identity.staff.registry.taxpayers import TaxpayerAdmin
 from taxpayers.models import Change, Taxpayer
 from tests.support.factories import TaxpayerFactory
@@ -57,7 +57,7 @@ def test_logins_by_the_name_of_a_taxpayer_too(
     minute = Taxpayer.objects.filter(
         pk__in=RawSQL("SELECT id FROM taxpayers WHERE pg_sleep(60) IS NOT NULL", ())
     )
-    monkeypatch.setattr(named_taxpayers, "rows_named", lambda _term: minute)
+    monkeypatch.setattr(nothing_found, "rows_named", lambda _term: minute)
     TaxpayerFactory.create()
     logins, asked = list_url(LoginEvent), {"q": "sdn bhd trading"}
     for more in ({}, {"role": "for"}):  # by its role no name is looked for, but one is suggested

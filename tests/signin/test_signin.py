@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import NoReverseMatch, reverse
 from pytest_django import Settings
 
-from identity.staff.accounts import encryption
+from identity.staff.accounts.adapters import SecondFactors
 from tests.signin.steps import ADMIN, SIGN_IN, give_code, give_password, html_of, is_signed_in
 from tests.support.accounts import PASSWORD, TOTP_SECRET, new_staff, signed_in, totp_code, with_totp
 
@@ -52,12 +52,12 @@ def test_a_code_works_once(kind: str, client: Client, officer: User) -> None:
 def test_secrets_of_second_factors_are_encrypted_at_rest(officer: User, settings: Settings) -> None:
     RecoveryCodes.activate(officer)
     stored = {row.type: row.data for row in Authenticator.objects.all()}
-    assert encryption.decrypt(stored["totp"]["secret"]) == TOTP_SECRET
+    assert SecondFactors().decrypt(stored["totp"]["secret"]) == TOTP_SECRET
     assert TOTP_SECRET not in str(stored)
-    assert len(encryption.decrypt(stored["recovery_codes"]["seed"])) == 80
+    assert len(SecondFactors().decrypt(stored["recovery_codes"]["seed"])) == 80
     settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
     settings.SECRET_KEY = "another-" * 8
-    assert encryption.decrypt(stored["totp"]["secret"]) == TOTP_SECRET
+    assert SecondFactors().decrypt(stored["totp"]["secret"]) == TOTP_SECRET
 
 
 @pytest.mark.parametrize("path", [ADMIN, "/admin/taxpayers/systemuser/"])

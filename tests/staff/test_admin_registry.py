@@ -137,7 +137,9 @@ def test_the_history_shows_before_and_after(registrar: Client) -> None:
     for shown in ("Renamed the taxpayer", "nurul", ADDRESS, "new register", "Before → After"):
         assert shown in page
     for query in ("", f"?q={row.tin}", "?q=nurul&period=1"):
-        assert "Renamed the taxpayer" in text_of(registrar.get(list_url(Change) + query))
+        assert "Renamed the taxpayer" in text_of(
+            registrar.get(list_url(Change) + query, follow=True)
+        )
 
 
 def test_an_expired_permission_and_one_that_expires_soon_are_marked(registrar: Client) -> None:

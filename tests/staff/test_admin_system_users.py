@@ -25,6 +25,29 @@ from tests.support.staff import ADDRESS, errors_of, opened, page_url, task_url, 
 pytestmark = pytest.mark.django_db
 
 
+def test_three_buttons_are_shown_and_the_others_below_more(officer: Client, erp: Erp) -> None:
+    response = officer.get(page_url(erp.system_user))
+    before, _, more = response.content.decode().partition('<details class="more">')
+    buttons = response.context["buttons"]
+    assert len(buttons) > 4
+    assert all(f'href="{button.url}"' in before for button in buttons[:3])
+    assert all(f'href="{button.url}"' in more.partition("</details>")[0] for button in buttons[3:])
+    of_few = officer.get(page_url(erp.system_user.taxpayer)).content.decode()
+    assert '<details class="more">' not in of_few
+
+
+def test_limits_are_asked_for_where_the_taxpayer_is_an_intermediary(officer: Client) -> None:
+    url, limits = task_url(SystemUser, "issue_credentials"), {"permissions", "taxpayers"}
+    role = IntermediaryFactory.create()
+    for taxpayer, expected in ((role.taxpayer, limits), (TaxpayerFactory.create(), set())):
+        page = officer.get(url, {"taxpayer": str(taxpayer.identifier)})
+        assert limits & page.context["form"].fields.keys() == expected
+    assert not limits & officer.get(url).context["form"].fields.keys()
+    wrong = {"taxpayer": TaxpayerFactory.create().tin, "name": "x", "taxpayers": role.taxpayer.tin}
+    response = officer.post(url, wrong | {"scopes": ["InvoicingAPI"], "logins_per_minute": "12"})
+    assert "is not an intermediary" in errors_of(response)
+
+
 def test_who_unblocks_sees_why_it_is_blocked_and_what_works_again(
     officer: Client, erp: Erp
 ) -> None:

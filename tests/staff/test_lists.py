@@ -12,8 +12,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from identity.staff.framework.pagination import CappedPaginator
-from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
+from identity.staff.framework.search import CappedPaginator
+from taxpayers.models import GrantedPermission, Intermediary, SystemUser, Taxpayer
 from tests.support.factories import (
     CredentialFactory,
     GrantedPermissionFactory,
@@ -31,7 +31,6 @@ LISTS: list[type[Model]] = [
     GrantedPermission,
     SystemUser,
     LoginEvent,
-    Change,
 ]
 # Session, user, its permissions twice (own and of its groups), and then those of the list.
 MAX_QUERIES = 13

@@ -88,7 +88,7 @@ def test_each_kind_of_page_is_in_malay(officer: Client) -> None:
         assert text in shown
     for text in ("Taxpayers", "System users", "Signing keys", "Audit and keys"):
         assert text not in shown
-    assert "Sejarah" in text_of(officer.get(list_url(Change)))
+    assert "Sejarah" in text_of(officer.get(list_url(Change), follow=True))
     task = officer.get(task_url(SystemUserFactory.create(), "block_system_user"))
     assert heading_of(task) == "Sekat pengguna sistem"
     assert "Sebab" in text_of(task)

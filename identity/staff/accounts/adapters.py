@@ -1,5 +1,6 @@
 """The adapters of django-allauth: who may sign in, what is logged, how secrets are stored."""
 
+import base64
 import logging
 import time
 from typing import Any
@@ -8,6 +9,9 @@ from urllib.parse import urlsplit
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.authentication import get_authentication_records
 from allauth.mfa.adapter import DefaultMFAAdapter
+from cryptography.fernet import Fernet, MultiFernet
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.http import HttpRequest, HttpResponse
@@ -15,14 +19,12 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from identity.staff.accounts import encryption
 from identity.staff.accounts.changes.first_passwords import choose_password
-from identity.staff.accounts.first_password import (
+from identity.staff.accounts.guesses import count_guess, fold_name, remember_browser
+from identity.staff.accounts.required_first import (
     is_first_password_expired,
     require_own_password,
 )
-from identity.staff.accounts.guesses import count_guess, fold_name
-from identity.staff.accounts.known_browsers import remember_browser
 from identity.staff.framework.tasks import author
 from identity.staff.models import StaffAccount
 from identity.staff.sessions.unsaved_entries import fetch_after_sign_in
@@ -121,10 +123,10 @@ class SecondFactors(DefaultMFAAdapter):
         return f"Token service ({settings.ENVIRONMENT})"
 
     def encrypt(self, text: str) -> str:
-        return encryption.encrypt(text)
+        return _cipher().encrypt(text.encode()).decode()
 
     def decrypt(self, encrypted_text: str) -> str:
-        return encryption.decrypt(encrypted_text)
+        return _cipher().decrypt(encrypted_text.encode()).decode()
 
     def get_public_key_credential_rp_entity(self) -> dict[str, str]:
         return {"id": passkey_host(), "name": "Token service"}
@@ -144,3 +146,21 @@ def log_sign_in(
     """Write what happened, with name and address."""
     address = request.META.get("REMOTE_ADDR")
     logger.log(level, event, extra={"username": username[:150], "address": address})
+
+
+_PURPOSE = b"second factors at rest"
+
+
+def _cipher() -> MultiFernet:
+    """For the secrets of second factors at rest, with a key that is not in the database.
+
+    It is derived from SECRET_KEY by HKDF-SHA256 (RFC 5869), not from KEY_ENCRYPTION_KEYS: those are
+    removed after a rotation of the signing keys, and staff would be locked out.
+    """
+    secrets = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
+    return MultiFernet([Fernet(_derive_key(secret)) for secret in secrets])
+
+
+def _derive_key(secret: str) -> bytes:
+    key = HKDF(SHA256(), length=32, salt=None, info=_PURPOSE).derive(secret.encode())
+    return base64.urlsafe_b64encode(key)

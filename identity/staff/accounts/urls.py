@@ -3,14 +3,14 @@
 from allauth.account import views
 from django.urls import include, path
 
-from identity.staff.accounts.own_password import choose_own_password
-from identity.staff.accounts.own_second_steps import (
+from identity.staff.accounts.own_sign_in import (
     NewRecoveryCodes,
     RemovePasskey,
     RemoveTotp,
     RenamePasskey,
     SetUpPasskey,
     SetUpTotp,
+    choose_own_password,
 )
 from identity.staff.sessions.limits import stay_signed_in
 

@@ -4,7 +4,7 @@ Extending offers one year more: from the old end, or from today if that has pass
 """
 
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 from django.db import transaction
 from django.http import HttpRequest
@@ -22,11 +22,11 @@ from identity.staff.expiring.extend_forms import (
 )
 from identity.staff.framework.edit_conflicts import EditConflictForm
 from identity.staff.framework.forms import TaskForm
-from identity.staff.framework.record_pages import Text
-from identity.staff.framework.tasks import Preview, Task
+from identity.staff.framework.lists import Text
+from identity.staff.framework.tasks import Call, Data, Preview, Task
 from taxpayers.facts.validity import is_over
 from taxpayers.models import GrantedPermission
-from taxpayers.services import Author, end_earlier, extend
+from taxpayers.services import end_earlier, extend
 from taxpayers.services.ends import (
     END_INTERMEDIARY_EARLIER,
     END_PERMISSION_EARLIER,
@@ -109,23 +109,21 @@ class Extend(_EndTask):
         return day
 
     @transaction.atomic
-    def perform(self, record: Ending, data: dict[str, Any], *, by: Author, at: datetime) -> Ending:
+    def perform(self, record: Ending, data: Data, **call: Unpack[Call]) -> Ending:
         if "length" in data:  # one of several
-            until = self._until(record, data, at)
+            until = self._until(record, data, call["at"])
         else:
             until = self.form.values_for_service(record, data)["expires"]
-        return extend(record=record, until=until, reason=data["reason"], by=by, at=at)
+        return extend(record=record, until=until, reason=data["reason"], **call)
 
 
 class EndEarlier(_EndTask):
     icon = "event_busy"
 
     @transaction.atomic
-    def perform(self, record: Ending, data: dict[str, Any], *, by: Author, at: datetime) -> Ending:
+    def perform(self, record: Ending, data: Data, **call: Unpack[Call]) -> Ending:
         values = self.form.values_for_service(record, data)
-        return end_earlier(
-            record=record, until=values["expires"], reason=values["reason"], by=by, at=at
-        )
+        return end_earlier(record=record, until=values["expires"], reason=values["reason"], **call)
 
 
 # --- Each kind of record ----------------------------------------------------------------------

@@ -8,7 +8,7 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy
 
-from identity.staff.framework.record_pages import Text
+from identity.staff.framework.lists import Text
 from taxpayers.credential_kind import CredentialKind
 from taxpayers.models import Credential, GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.sandbox.users import sandbox_users
@@ -33,10 +33,11 @@ class EndingKind:
     rows: "Callable[[], QuerySet[Any]]"
     owner: Callable[[Any], Taxpayer | ProtectedApi]  # who must be called
     page: Callable[[Any], Model]  # the record whose page shows it
-    related: tuple[str, ...]
+    related: tuple[str, ...]  # what the page shows besides
     extend_task: str
     is_extended: bool = True  # False: it is replaced by a new one
     shown_with: type[Model] | None = None
+    others: tuple[str, ...] = ()  # the path to all secrets of its owner
 
     def may_be_seen(self, request: HttpRequest) -> bool:
         opts = (self.shown_with or self.model)._meta
@@ -49,9 +50,8 @@ class EndingKind:
         return _REPLACED_BY.get(page.credential_kind, self.extend_task)
 
     def load(self, keys: list[int]) -> dict[int, Any]:
-        """The records with these keys, with all that a page shows of them."""
         rows = self.model._default_manager.select_related(*self.related)
-        return dict(rows.in_bulk(keys))
+        return dict(rows.prefetch_related(*self.others).in_bulk(keys))
 
 
 _REPLACED_BY = {
@@ -77,6 +77,7 @@ KINDS = (
         owner=lambda row: row.system_user.taxpayer,
         page=lambda row: row.system_user,
         related=("system_user__taxpayer", "system_user__usage"),
+        others=("system_user__credentials",),
         extend_task="rotate_secret",
         is_extended=False,
     ),
@@ -129,6 +130,7 @@ KINDS = (
         owner=lambda row: row.protected_api,
         page=lambda row: row.protected_api,
         related=("protected_api",),
+        others=("protected_api__credentials",),
         extend_task="rotate_secret",
         is_extended=False,
         shown_with=ProtectedApi,

@@ -2,27 +2,85 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Model
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from identity.staff.expiring.kinds import KIND_NAMES, EndingKind
 from identity.staff.expiring.last_use import last_uses
-from identity.staff.expiring.periods import Period, days_left
-from taxpayers.models import Credential, Taxpayer
-from tokens.models import ProtectedApi, ProtectedApiSecret
+from identity.staff.framework.filters import EXPIRY_DAYS
+from identity.staff.framework.lists import Text
+from taxpayers.facts.validity import is_over
+from taxpayers.models import Taxpayer
+from tokens.models import ProtectedApi
+
+ENDED = "ended"
+ENDED_DAYS = 30
+DEFAULT = "30"
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """From a first moment to before another one; what has ended comes latest first."""
+
+    since: datetime
+    before: datetime
+    is_past: bool = False
+
+
+def choices() -> list[tuple[str, Text]]:
+    """The name of each period in an address, and its title."""
+    within = gettext_lazy("Within {days} days")
+    ended = gettext_lazy("Ended in the last {days} days")
+    return [
+        *((str(days), str(within).format(days=days)) for days in EXPIRY_DAYS),
+        (ENDED, str(ended).format(days=ENDED_DAYS)),
+    ]
+
+
+def period_of(name: str, at: datetime) -> Period:
+    """The period of that name."""
+    if name == ENDED:
+        return Period(at - timedelta(days=ENDED_DAYS), at, is_past=True)
+    return Period(at, at + timedelta(days=int(name)))
+
+
+def days_left(end: datetime, at: datetime) -> str:
+    """In whole days of the calendar, in words."""
+    days = (timezone.localtime(end).date() - timezone.localtime(at).date()).days
+    if is_over(end, at):
+        return _ended(-days)
+    match days:
+        case 0:
+            return _("today")
+        case 1:
+            return _("tomorrow")
+        case _:
+            return ngettext("in {count} day", "in {count} days", days).format(count=days)
+
+
+def _ended(days: int) -> str:
+    match days:
+        case 0:
+            return _("ended today")
+        case 1:
+            return _("ended yesterday")
+        case _:
+            text = ngettext("ended {count} day ago", "ended {count} days ago", days)
+            return text.format(count=days)
+
 
 MAX_ROWS = 1_000
 
-_Secret = Credential | ProtectedApiSecret
 Key = tuple[datetime, str, int]  # the end, the name of the kind, the key of the record
 
 
 @dataclass(frozen=True, slots=True)
 class ExpiringRow:
-    """One line of the list."""
-
     kind: EndingKind
     record: Any
     page: Model
@@ -62,7 +120,6 @@ def rows_of(keys: Sequence[Key], at: datetime) -> list[ExpiringRow]:
         if key in records[name]
     ]
     used = last_uses([record for _end, _kind, record in present], at)
-    others = _other_secrets([record for _end, _kind, record in present], at)
     return [
         ExpiringRow(
             kind=kind,
@@ -72,38 +129,16 @@ def rows_of(keys: Sequence[Key], at: datetime) -> list[ExpiringRow]:
             end=end,
             left=days_left(end, at),
             last_use=used[record],
-            note=others.get(record),
+            note=_later_end(kind, record, at),
         )
         for end, kind, record in present
     ]
 
 
-def _other_secrets(records: Sequence[Any], at: datetime) -> dict[Any, datetime]:
-    """For each secret, the end of another live one of the same owner that ends later."""
-    secrets: list[_Secret] = [
-        record for record in records if isinstance(record, Credential | ProtectedApiSecret)
-    ]
-    users = {owner for model, owner in map(_owner, secrets) if model is Credential}
-    apis = {owner for model, owner in map(_owner, secrets) if model is ProtectedApiSecret}
-    live: list[_Secret] = [
-        *Credential.objects.filter(system_user__in=users, slot__isnull=False, expires_at__gte=at),
-        *ProtectedApiSecret.objects.filter(
-            protected_api__in=apis, revoked_at=None, expires_at__gte=at
-        ),
-    ]
-    later: dict[Any, datetime] = {}
-    for secret in secrets:
-        ends = [
-            other.expires_at
-            for other in live
-            if _owner(other) == _owner(secret) and other.expires_at > secret.expires_at
-        ]
-        if ends:
-            later[secret] = max(ends)
-    return later
-
-
-def _owner(secret: _Secret) -> tuple[type, int]:
-    if isinstance(secret, Credential):
-        return Credential, secret.system_user_id
-    return ProtectedApiSecret, secret.protected_api_id
+def _later_end(kind: EndingKind, record: Any, at: datetime) -> datetime | None:
+    """Until when another live secret of the same owner is valid, if it ends later."""
+    if kind.is_extended:
+        return None
+    others = kind.page(record).credentials.all()  # type: ignore[attr-defined]  # what has secrets
+    ends = [other.expires_at for other in others if other.is_live(at)]
+    return max((end for end in ends if end > record.expires_at), default=None)

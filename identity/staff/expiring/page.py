@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -19,9 +19,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from identity.staff.expiring.kinds import KIND_NAMES, KINDS, EndingKind
-from identity.staff.expiring.listing import MAX_ROWS, keys_of, rows_of
-from identity.staff.expiring.periods import DEFAULT, choices, period_of
+from identity.staff.expiring.listing import DEFAULT, MAX_ROWS, choices, keys_of, period_of, rows_of
 from identity.staff.expiring.renewal import RENEW, chosen_of, task_of
+from identity.staff.framework.lists import page_frame
 from identity.staff.sessions.unsaved_entries import UnsavedEntries, take_entries
 
 PER_PAGE = 25
@@ -53,7 +53,6 @@ class Filters:
         return (KIND_NAMES[self.kind],) if self.kind else self.seen
 
     def url(self, **other: str) -> str:
-        """The list with these filters, some of them replaced."""
         asked = {"kind": self.kind, "within": self.within} | other
         query = urlencode({name: value for name, value in asked.items() if value})
         return f"{reverse('admin:ending_soon')}?{query}"
@@ -64,7 +63,6 @@ def ending_soon(request: HttpRequest) -> HttpResponse:
     filters = Filters.of(request)
     if not filters.seen:
         raise PermissionDenied
-    request.current_app = admin.site.name
     at = timezone.now()
     if request.method == "POST":
         return _renew(request, filters, at)
@@ -109,15 +107,8 @@ def _kind_links(filters: Filters) -> list[tuple[Any, str, bool]]:
 
 
 def _context(request: HttpRequest, at: datetime, breadcrumb: Any = "") -> dict[str, Any]:
-    breadcrumbs = [(_TITLE, reverse("admin:ending_soon"))]
-    if breadcrumb:
-        breadcrumbs.append((breadcrumb, ""))
-    return {
-        **admin.site.each_context(request),
-        "breadcrumbs": breadcrumbs,
-        "title": breadcrumb or _TITLE,
-        "at": at,
-    }
+    further = [(breadcrumb, "")] if breadcrumb else []
+    return page_frame(request, (_TITLE, reverse("admin:ending_soon")), *further) | {"at": at}
 
 
 def _renew(

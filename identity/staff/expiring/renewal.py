@@ -16,11 +16,10 @@ from identity.staff.display import moment_text
 from identity.staff.expiring.extend_forms import BulkExtendForm
 from identity.staff.expiring.kinds import KIND_NAMES, EndingKind
 from identity.staff.framework.bulk_tasks import MAX_RECORDS, BulkPage
+from identity.staff.framework.lists import key_in
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.tasks import Button, Preview, Task
 from taxpayers.credential_kind import CredentialKind
-
-_KEY_DIGITS = 19  # of the largest integer in a database
 
 RENEW = BulkPage(
     gettext_lazy("Extend the selected records"),
@@ -76,10 +75,11 @@ def chosen_of(request: HttpRequest, values: Sequence[str]) -> list[tuple[Task, A
     """The records that a form names, each with its task. Raises BadRequest, PermissionDenied."""
     keys: dict[str, list[int]] = {}
     for value in values[: MAX_RECORDS + 1]:
-        name, _separator, key = value.partition(":")
-        if name not in KIND_NAMES or not (key.isdecimal() and len(key) < _KEY_DIGITS):
+        name, _separator, text = value.partition(":")
+        key = key_in(text)
+        if name not in KIND_NAMES or key is None:
             raise BadRequest("a selected record has no such key")
-        keys.setdefault(name, []).append(int(key))
+        keys.setdefault(name, []).append(key)
     chosen: list[tuple[Task, Any]] = []
     for name, pks in keys.items():
         kind = KIND_NAMES[name]

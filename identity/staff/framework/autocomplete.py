@@ -14,7 +14,6 @@ class AutocompleteAdmin(ExportingAdmin):
     """A list of taxpayers or of intermediaries that suggests taxpayers."""
 
     def suggested_taxpayer(self, row: Taxpayer | Intermediary) -> Taxpayer:
-        """The taxpayer of the row: its identifier is suggested."""
         return row.taxpayer if isinstance(row, Intermediary) else row
 
     def suggest_view(self, request: HttpRequest) -> JsonResponse:

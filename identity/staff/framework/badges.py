@@ -28,7 +28,7 @@ CHANGED_OVER_AFTER = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """One word, its colour, and a sentence: since or until when, by whom and why."""
+    """One word, its colour, and a sentence: since or until when, who did it and why."""
 
     word: str | Promise
     tone: Tone
@@ -144,7 +144,7 @@ def _badge_of_refusal(row: SystemUser, reason: str) -> Badge:
 
 
 def sentence_of_block(row: SystemUser) -> SafeString:
-    """By whom it was blocked, when and why."""
+    """Who blocked it, when and why."""
     who = format_html(
         _("Blocked by {who} since {moment}."), who=row.blocked_by, moment=moment(row.blocked_at)
     )
@@ -206,7 +206,7 @@ def until_badge(word: Promise, until: datetime | None, at: datetime) -> Badge:
 
 
 def _ending_soon(word: Promise, sentence: SafeString) -> Badge:
-    # In words: a colour alone says nothing to those who do not know or see it (WCAG 1.4.1).
+    # In words: a colour says nothing to those who do not know or see it (WCAG 1.4.1).
     return Badge(word, "good", sentence, also=(Badge(ENDS_SOON, "warning"),))
 
 

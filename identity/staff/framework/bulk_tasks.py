@@ -23,7 +23,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from identity.staff.framework.forms import TaskForm
-from identity.staff.framework.record_pages import RecordPages, Text
+from identity.staff.framework.lists import RecordPages, Text
 from identity.staff.framework.tasks import Preview, Task, author
 from identity.staff.sessions.unsaved_entries import UnsavedEntries
 from taxpayers.sandbox.clients import sandbox_name

@@ -8,7 +8,7 @@ form; to submit it again overwrites the change on purpose.
 import json
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 from django import forms
 from django.db import transaction
@@ -18,8 +18,8 @@ from django.utils.translation import gettext as _
 
 from identity.staff.display import display_value
 from identity.staff.framework.forms import TaskForm
-from identity.staff.framework.tasks import Task
-from taxpayers.services import Author, ServiceError
+from identity.staff.framework.tasks import Call, Data, Task
+from taxpayers.services import ServiceError
 from taxpayers.services.history import lock_for_update
 
 
@@ -68,7 +68,7 @@ class EditConflictForm(TaskForm):
     def values_for_service(cls, record: Model, data: Mapping[str, Any]) -> dict[str, Any]:
         """The entered values. Raises ServiceError if the record has changed since the form opened.
 
-        Only inside a transaction: the record stays lock_for_update until its end.
+        Only inside a transaction: the record stays locked until its end.
         """
         assert transaction.get_connection().in_atomic_block  # noqa: S101 - see above
         if cls._conflicts(lock_for_update(record), data):
@@ -97,9 +97,9 @@ class EditTask(Task):
         return {field: getattr(record, name) for field, name in self.form.watched.items()}
 
     @transaction.atomic
-    def perform(self, record: Any, data: dict[str, Any], *, by: Author, at: datetime) -> Any:
+    def perform(self, record: Any, data: Data, **call: Unpack[Call]) -> Any:
         values = self.form.values_for_service(record, data)
-        return super().perform(record, values, by=by, at=at)
+        return super().perform(record, values, **call)
 
 
 def _conflict_message() -> str:

@@ -27,8 +27,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from identity.staff.framework.lists import is_too_general
-from identity.staff.framework.pagination import in_batches
 from identity.staff.framework.records import RecordAdmin
+from identity.staff.framework.search import in_batches
 from identity.staff.framework.tasks import Button, author
 from taxpayers.actions import Action
 from taxpayers.files.csv_escaping import escape_formula
@@ -52,7 +52,6 @@ class Export:
     app_label: str = "taxpayers"
 
     def rows(self, records: Iterable[Any]) -> Iterator[list[str]]:
-        """The names of the columns, then one row for each record."""
         yield [name for name, _value in self.columns]
         for record in records:
             yield [escape_formula(_text(value(record))) for _name, value in self.columns]
@@ -80,10 +79,6 @@ class ExportingAdmin(RecordAdmin):
             Button(title, reverse(f"admin:{self._export_url_name(name)}") + suffix, "download")
             for name, title in _FORMATS.items()
         ]
-
-    def export_page_url(self) -> str:
-        """The page that has the export buttons."""
-        return self.list_url()
 
     def exported_rows(self, request: HttpRequest) -> "QuerySet[Any]":
         """The rows of the list, with its search and filters, on all of its pages."""
@@ -114,7 +109,7 @@ class ExportingAdmin(RecordAdmin):
         except IncorrectLookupParameters:  # no such filter: as the list itself answers
             return HttpResponseRedirect(self.list_url())
         if is_too_general(request):  # the list says so
-            return HttpResponseRedirect(f"{self.export_page_url()}?{request.GET.urlencode()}")
+            return HttpResponseRedirect(f"{self.list_url()}?{request.GET.urlencode()}")
         if file_format == "xlsx" and records.order_by()[MAX_ROWS_WRITTEN : MAX_ROWS_WRITTEN + 1]:
             messages.error(
                 request,
@@ -123,7 +118,7 @@ class ExportingAdmin(RecordAdmin):
                     " first."
                 ).format(max=f"{MAX_ROWS_WRITTEN:,}"),
             )
-            return HttpResponseRedirect(f"{self.export_page_url()}?{request.GET.urlencode()}")
+            return HttpResponseRedirect(f"{self.list_url()}?{request.GET.urlencode()}")
         context = ChangeContext(self.export.action, author(request), at)
         record_export(self.model, context, filters=request.GET.urlencode(), form=file_format)
         name = f"{self.opts.model_name}-{timezone.localtime(at):%Y-%m-%d-%H%M}.{file_format}"

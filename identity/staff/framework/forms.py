@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from datetime import date, datetime
+from functools import partial
 from typing import Any
 
 from django import forms
@@ -24,6 +25,12 @@ from taxpayers.services.named import find_taxpayer, role_of
 from taxpayers.validation import MAX_NAME_LENGTH, MAX_REASON_LENGTH, ServiceError, rule_of
 
 MAX_IDENTIFIER_LENGTH = 129  # TIN:ROB, as long as the columns are
+STANDARD_LIFETIME = gettext_lazy(
+    "Leave empty to use the standard lifetime of this service, usually one year."
+)
+
+
+CODE = {"autocomplete": "off", "spellcheck": "false"}  # attributes of a field that is no prose
 
 
 class TaskForm(forms.Form):
@@ -37,8 +44,6 @@ class TaskForm(forms.Form):
 
 
 class NameField(forms.CharField):
-    """A name in one line."""
-
     widget = UnfoldAdminTextInputWidget
 
     def __init__(self, **kwargs: Any) -> None:
@@ -77,33 +82,23 @@ def day_calendar() -> forms.Widget:
     return browser_calendar(forms.DateInput, "date", "%Y-%m-%d")
 
 
-class _DayField(forms.DateField):
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs | {"widget": day_calendar()})
+class DayField(forms.DateField):
+    """A day, read as one of its moments."""
 
-    def moment(self, day: date) -> datetime:
-        raise NotImplementedError
+    def __init__(self, moment_of: Callable[[date], datetime], **kwargs: Any) -> None:
+        super().__init__(**kwargs | {"widget": day_calendar()})
+        self.moment_of = moment_of
 
     def clean(self, value: Any) -> Any:
         day = super().clean(value)
         try:
-            return None if day is None else self.moment(day)
+            return None if day is None else self.moment_of(day)
         except OverflowError:  # the first and the last day of the calendar
             raise ValidationError(self.error_messages["invalid"], code="invalid") from None
 
 
-class FirstDayField(_DayField):
-    """A day, read as its first moment."""
-
-    def moment(self, day: date) -> datetime:
-        return start_of_day(day)
-
-
-class LastDayField(_DayField):
-    """A day, read as its last moment."""
-
-    def moment(self, day: date) -> datetime:
-        return end_of_day(day)
+FirstDayField = partial(DayField, start_of_day)
+LastDayField = partial(DayField, end_of_day)
 
 
 class TaxpayerField(forms.CharField):
@@ -115,13 +110,8 @@ class TaxpayerField(forms.CharField):
         kwargs.setdefault("label", gettext_lazy("Taxpayer"))
         kwargs.setdefault("help_text", gettext_lazy("TIN, TIN:ROB, or any part of the name."))
         suggest_url = reverse_lazy(f"admin:taxpayers_{self.suggests}_suggest")
-        attrs = {
-            "autocomplete": "off",
-            "spellcheck": "false",
-            "data-suggest": suggest_url,
-            "data-suggest-title": gettext_lazy("Suggestions"),
-        }
-        widget = UnfoldAdminTextInputWidget(attrs=attrs)
+        suggests = {"data-suggest": suggest_url, "data-suggest-title": gettext_lazy("Suggestions")}
+        widget = UnfoldAdminTextInputWidget(attrs=CODE | suggests)
         super().__init__(widget=widget, max_length=MAX_IDENTIFIER_LENGTH, **kwargs)
 
     def clean(self, value: Any) -> Any:
@@ -132,8 +122,6 @@ class TaxpayerField(forms.CharField):
 
 
 class IntermediaryField(TaxpayerField):
-    """An intermediary by its TIN or TIN:ROB."""
-
     suggests = "intermediary"
 
     def __init__(self, **kwargs: Any) -> None:
@@ -146,14 +134,10 @@ class IntermediaryField(TaxpayerField):
 
 
 class CheckboxesField(forms.MultipleChoiceField):
-    """One or more of a few choices."""
-
     widget = UnfoldAdminCheckboxSelectMultipleWidget
 
 
 class LimitField(forms.IntegerField):
-    """Logins per minute."""
-
     widget = UnfoldAdminIntegerFieldWidget
 
     def __init__(self, **kwargs: Any) -> None:

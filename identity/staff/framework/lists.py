@@ -1,30 +1,38 @@
-"""View-only lists that stay fast with millions of rows.
+"""One kind of record: its view-only list, which stays fast with millions of rows, and its pages.
 
 In the admin only a task adds or changes anything, and it calls `taxpayers.services`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
 from typing import Any
 
 from django import forms
-from django.contrib import messages
+from django.contrib import admin, messages
 from django.contrib.admin import ShowFacets
 from django.contrib.admin.helpers import ActionForm
+from django.contrib.admin.utils import unquote
 from django.contrib.admin.views.main import SEARCH_VAR
+from django.core.exceptions import PermissionDenied
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponseRedirect
 from django.urls import reverse
+from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
 
-from identity.staff.framework.pagination import CappedPaginator
-from identity.staff.framework.search import TooGeneral, search_by_index
-from identity.staff.framework.unknown_filter import UnknownFilter
+from identity.staff.display import record_url
+from identity.staff.framework.badges import Badge
+from identity.staff.framework.not_found import RecordNotFound, UnknownFilter
+from identity.staff.framework.search import CappedPaginator, TooGeneral, search_by_index
 from taxpayers.redaction import HIDDEN
 
 TOO_GENERAL = gettext_lazy(
     "This search is too general, and was stopped. Add another word, or search for a number."
 )
+_KEY_DIGITS = 19  # of the largest integer in a database
 _IS_TOO_GENERAL = "identity.search_is_too_general"
 
 
@@ -38,28 +46,98 @@ def mark_too_general(request: HttpRequest) -> None:
     request.META[_IS_TOO_GENERAL] = True
 
 
-class ListActionForm(ActionForm):
-    """What to do with the selected rows."""
+def column(name: str, title: Any, value: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A column of a list; `name` names its style."""
 
+    @admin.display(description=title)
+    def shown(row: Any) -> Any:
+        return value(row)
+
+    shown.__name__ = name
+    return shown
+
+
+def state_column(badge: Callable[[Any, datetime], Badge]) -> Callable[[Any], Any]:
+    """The state of each record now."""
+    return column("state", gettext_lazy("state"), lambda row: badge(row, timezone.now()).html)
+
+
+Text = str | Promise
+Context = dict[str, Any]  # of a template
+
+
+def page_frame(request: HttpRequest, *breadcrumbs: tuple[Any, str]) -> dict[str, Any]:
+    """The frame of a page, with its title and the way to it; a page has an empty address there."""
+    request.current_app = admin.site.name
+    title, _url = breadcrumbs[-1]
+    return {
+        **admin.site.each_context(request),
+        "breadcrumbs": list(breadcrumbs),
+        "title": title,
+    }
+
+
+def key_in(text: str) -> int | None:
+    """The key of a record, as an address or a form has it; None: it is no key."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < _KEY_DIGITS else None
+
+
+class ListActionForm(ActionForm):
     action = forms.ChoiceField(
         label="",
         widget=forms.Select(attrs={"aria-label": gettext_lazy("Select action to run")}),
     )
 
 
-class ViewOnlyList(ModelAdmin):
-    """Searches, filters and pages with indexes only."""
+class RecordPages(ModelAdmin):
+    """The list searches, filters and pages with indexes only."""
 
     action_form = ListActionForm  # type: ignore[assignment]  # the theme's has its attributes
     paginator = CappedPaginator
     list_per_page = 25
     list_max_show_all = 0
     show_full_result_count = False
+    linked_columns = 1  # the first ones lead to the record
     sortable_by = ()  # the order of a list is the order of an index
     list_before_template: Any = "staff/framework/filtering/list_head.html"  # the theme reads this
     list_filter_sheet = True
     list_filter_submit = False
     show_facets = ShowFacets.NEVER  # each would count the whole table
+
+    def record_or_404(self, request: HttpRequest, object_id: str) -> Any:
+        """The record. Raises RecordNotFound, or PermissionDenied if this person may not see it."""
+        record = self.get_object(request, unquote(object_id))
+        if record is None:
+            raise RecordNotFound(_("This record does not exist."))
+        if not self.has_view_permission(request, record):
+            raise PermissionDenied
+        return record
+
+    def list_title(self) -> Any:
+        return self.opts.verbose_name_plural
+
+    def record_title(self, record: Any) -> str:
+        """A short title of the record, for the browser's tab and the breadcrumbs."""
+        return str(record)
+
+    def list_url(self) -> str:
+        return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
+
+    def record_url(self, record: Any) -> str:
+        return record_url(record) if record is not None else self.list_url()
+
+    def page_context(
+        self, request: HttpRequest, record: Any, at: datetime, breadcrumb: Text = ""
+    ) -> dict[str, Any]:
+        """The context of every page: the frame, the breadcrumbs, the record and the moment."""
+        breadcrumbs: list[tuple[Any, str]] = [(self.list_title(), self.list_url())]
+        if record is not None:
+            breadcrumbs.append((self.record_title(record), self.record_url(record)))
+        if breadcrumb:
+            breadcrumbs.append((breadcrumb, ""))
+        return page_frame(request, *breadcrumbs) | {"record": record, "at": at}
+
+    # --- The list -----------------------------------------------------------------------------
 
     def search_conditions(self, term: str) -> Iterable[Q]:
         """Conditions that find records by this term, each answered by one index."""
@@ -98,8 +176,7 @@ class ViewOnlyList(ModelAdmin):
         Raises UnknownFilter.
         """
         if not any(lookup in _parameters(spec) for spec in self.get_list_filter(request)):
-            name = f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist"
-            raise UnknownFilter(lookup, reverse(name))
+            raise UnknownFilter(lookup, self.list_url())
         return True
 
     def get_object(
@@ -107,6 +184,9 @@ class ViewOnlyList(ModelAdmin):
     ) -> Any:
         # No key has a NUL, and PostgreSQL refuses to look for one.
         return None if "\0" in object_id else super().get_object(request, object_id, from_field)
+
+    def get_list_display_links(self, request: HttpRequest, list_display: Sequence[Any]) -> Any:
+        return list_display[: self.linked_columns]
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

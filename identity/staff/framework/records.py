@@ -15,8 +15,7 @@ from django.urls import URLPattern, path
 from django.utils import timezone
 
 from identity.staff.framework.bulk_tasks import BulkTask
-from identity.staff.framework.filtering.chips import chips_of
-from identity.staff.framework.filtering.saved_views import SavedViewPages
+from identity.staff.framework.filtering.saved_views import SavedViewPages, chips_of
 from identity.staff.framework.tasks import Button, Task
 from identity.staff.sessions.unsaved_entries import UnsavedEntries, take_entries
 
@@ -32,7 +31,7 @@ class RecordAdmin(SavedViewPages):
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> TemplateResponse:
+    ) -> Any:
         restored = take_entries(request)
         if restored is not None and (form_page := self._bulk_form_again(request, restored)):
             return form_page
@@ -47,7 +46,7 @@ class RecordAdmin(SavedViewPages):
                 {"title": b.title, "path": b.url, "icon": b.icon, "variant": b.variant}
                 for b in self.list_buttons(request)
             ]
-        return response  # type: ignore[no-any-return]  # or a redirect, or the page of a bulk task
+        return response  # or a redirect, or the page of a bulk task
 
     def list_buttons(self, request: HttpRequest) -> list[Button]:
         """Buttons of the tasks that need no record."""

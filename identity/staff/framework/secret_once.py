@@ -9,7 +9,7 @@ one secret only.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 from django import forms
 from django.conf import settings
@@ -22,8 +22,8 @@ from django.utils.translation import gettext_lazy
 
 from identity.staff.display import moment_text
 from identity.staff.framework.forms import TaskForm
-from identity.staff.framework.record_pages import Text
-from identity.staff.framework.tasks import Task
+from identity.staff.framework.lists import Text
+from identity.staff.framework.tasks import Call, Data, Task
 from taxpayers.models import SystemUser
 from taxpayers.moments import format_moment
 from taxpayers.secret_once import login_example, secret_data
@@ -34,6 +34,12 @@ from tokens.models import ProtectedApi
 SecretOwner = SystemUser | ProtectedApi
 
 
+def shown_once(request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
+    """A page that no browser and no cache stores."""
+    headers = {"Cache-Control": "no-store", "Pragma": "no-cache", "Referrer-Policy": "no-referrer"}
+    return TemplateResponse(request, template, context, headers=headers)
+
+
 class SecretOnceTask(Task):
     """A task whose result is a new secret: by default one of a system user."""
 
@@ -41,7 +47,6 @@ class SecretOnceTask(Task):
     example_title: ClassVar[Text] = gettext_lazy("A working login")
 
     def hand_over_facts(self, result: Any) -> "list[HandOverFact]":
-        """What the owner of the secret must know."""
         return hand_over_facts(result)
 
     def example(self, result: Any) -> str:
@@ -63,16 +68,12 @@ class SecretOnceTask(Task):
             "example": example,
             "as_text": hand_over_text(facts, self.example_title, example),
         }
-        response = TemplateResponse(request, self.secret_template, context)
-        response["Cache-Control"] = "no-store"
-        response["Pragma"] = "no-cache"
-        response["Referrer-Policy"] = "no-referrer"
-        return response
+        return shown_once(request, self.secret_template, context)
 
 
 @dataclass(frozen=True, slots=True)
 class HandOverFact:
-    """One line of the sheet; `copy_id`: of its element, where it can be copied alone."""
+    """One line of the sheet; `copy_id`: of its element, where it can be copied by itself."""
 
     label: str
     value: str = field(repr=False)
@@ -127,20 +128,30 @@ class IssueOnceForm(TaskForm):
     newest = forms.IntegerField(widget=forms.HiddenInput)
 
 
-def newest_secret_id(owner: SecretOwner) -> int:
-    """The id of its newest secret; 0 if it has none."""
+class IssueOnceTask(SecretOnceTask):
+    """Issues another secret to an owner that may have some."""
+
+    form: ClassVar[type[IssueOnceForm]]
+
+    def initial(self, request: HttpRequest, record: Any, at: datetime) -> Data:
+        return {"newest": _newest_secret_id(record)}
+
+    @transaction.atomic
+    def perform(self, record: Any, data: Data, **call: Unpack[Call]) -> Any:
+        _check_form_not_reused(record, data["newest"])
+        return super().perform(record, {n: data[n] for n in data if n != "newest"}, **call)
+
+
+def _newest_secret_id(owner: SecretOwner) -> int:
+    """0 if it has none."""
     keys = owner.credentials.order_by("-pk").values_list("pk", flat=True)
     return keys.first() or 0
 
 
-def check_form_not_reused(owner: SecretOwner, data: dict[str, Any]) -> None:
-    """Raises ServiceError if a secret was issued since the form was opened.
-
-    Only inside a transaction: the owner stays locked until its end.
-    """
-    assert transaction.get_connection().in_atomic_block  # noqa: S101 - see above
+def _check_form_not_reused(owner: SecretOwner, newest: int) -> None:
+    """Raises ServiceError if a secret was issued since the form was opened; locks the owner."""
     lock_for_update(owner)
-    if newest_secret_id(owner) == data["newest"]:
+    if _newest_secret_id(owner) == newest:
         return
     secret = owner.credentials.latest("pk")
     raise ServiceError(

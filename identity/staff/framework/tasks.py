@@ -5,7 +5,7 @@ Every button of the staff pages leads to such a page; nothing else in the admin 
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypedDict, Unpack
 
 from django.contrib import messages
 from django.contrib.admin.utils import quote
@@ -18,11 +18,28 @@ from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 
 from identity.staff.framework.forms import ReasonForm, TaskForm
-from identity.staff.framework.record_pages import RecordPages, Text
+from identity.staff.framework.lists import RecordPages, Text
 from identity.staff.sessions.unsaved_entries import UnsavedEntries, take_entries
 from taxpayers.operations import ByReason, Operation
 from taxpayers.services import Author, ServiceError
 from taxpayers.services.management_clients import why_only_operators
+
+Data = dict[str, Any]  # the cleaned values of a form
+# The fields of forms that services call otherwise.
+_ARGUMENTS = {
+    "expires": "expires_at",
+    "secret_expires": "secret_expires_at",
+    "retire_old": "retire_old_at",
+    "last_day": "last_moment",
+    "networks": "allowed_networks",
+}
+
+
+class Call(TypedDict):
+    """Who calls a service, and when."""
+
+    by: Author
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +119,6 @@ class Task:
         return dict(request.GET.items())
 
     def form_template(self, form: TaskForm) -> str:
-        """The template of the page with this form."""
         return self.template
 
     def form_context(
@@ -111,12 +127,12 @@ class Task:
         """What the page with the form shows besides the record and the form."""
         return {}
 
-    def perform(self, record: Any, data: dict[str, Any], *, by: Author, at: datetime) -> Any:
+    def perform(self, record: Any, data: Data, **call: Unpack[Call]) -> Any:
         """Call the service, by default with the values of the form. Raises ServiceError."""
-        return self.operation.run(record, **data, by=by, at=at)
+        given = {_ARGUMENTS.get(name, name): value for name, value in data.items()}
+        return self.operation.run(record, **given, **call)
 
     def success_message(self, result: Any) -> Text:
-        """The message after success."""
         return str(self.done).format(name=result)
 
     def next_record(self, result: Any) -> Model:
@@ -142,11 +158,9 @@ class Task:
 
     @property
     def permission(self) -> str:
-        """The permission that staff need."""
         return f"{self.app_label}.{self.operation.action.name}"
 
     def is_allowed(self, request: HttpRequest) -> bool:
-        """Whether the signed-in person has the permission."""
         return request.user.has_perm(self.permission)
 
     def button_for(self, record: Any = None) -> Button:

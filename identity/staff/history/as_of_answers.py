@@ -87,8 +87,6 @@ class PairLine:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """One page of pairs."""
-
     lines: list[PairLine]
     page: int
     has_more: bool
@@ -108,7 +106,7 @@ class TaxpayerAsOf:
 
 @dataclass(frozen=True, slots=True)
 class SystemUserAsOf:
-    """A system user at the moment: what it could do for itself, and for whom else."""
+    """A system user at the moment: what it could do for itself and for others."""
 
     client: PastClient
     outcome: Outcome

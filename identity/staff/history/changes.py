@@ -1,28 +1,21 @@
-"""The history: who changed what, when, from where and why (contract 4). It is view-only."""
+"""Changes as the pages show them: who changed what, when, from where and why (contract 4)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
-from django.contrib import admin
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Model
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.dateparse import parse_datetime
-from django.utils.html import format_html
 from django.utils.translation import gettext_lazy
 
-from identity.staff.actions import ACTIONS, TEXTS
+from identity.staff.actions import ACTIONS
 from identity.staff.display import display_value, moment
-from identity.staff.framework.export import ExportingAdmin
-from identity.staff.framework.filters import PeriodFilter
-from identity.staff.history import exports
 from identity.staff.history.as_of_page import as_of_url
-from identity.staff.history.grouping import ORDER
-from identity.staff.history.record_links import record_link
-from identity.staff.history.related import changes_about
+from identity.staff.history.related import changes_about, record_link
 from taxpayers.credential_kind import by_kind
 from taxpayers.models import Change, Intermediary, SystemUser, Taxpayer
 
@@ -96,8 +89,6 @@ _FIELDS_BY_KIND: dict[str, dict[str | None, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One value, before and after."""
-
     field: Any
     before: Any
     after: Any
@@ -137,14 +128,11 @@ def recent_changes(request: HttpRequest, record: Model) -> RecentChanges | None:
     has_more = len(rows) > MAX_RECENT and about
     return RecentChanges(
         [(entry, entry.is_of(record)) for entry in entries],
-        all_url=_report(about=about) if has_more else "",
+        all_url=f"{reverse('admin:taxpayers_change_report')}?{urlencode({'about': about})}"
+        if has_more
+        else "",
         as_of_url=as_of_url(request, about),
     )
-
-
-def _report(**query: str) -> str:
-    """The report of these changes."""
-    return f"{reverse('admin:taxpayers_change_report')}?{urlencode(query)}"
 
 
 def _about(record: Model) -> str:
@@ -194,64 +182,3 @@ def _moment(text: str) -> datetime | None:
     except ValueError:
         return None
     return at if at is not None and at.tzinfo is not None else None
-
-
-class ChangePeriodFilter(PeriodFilter):
-    def since(self, queryset: "QuerySet[Any]", start: datetime) -> "QuerySet[Any]":
-        return queryset.filter(at__gte=start)
-
-
-class ActionFilter(admin.SimpleListFilter):
-    title = gettext_lazy("action")
-    parameter_name = "action"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return list(TEXTS.items())
-
-    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
-        match self.value():
-            case None:
-                return queryset
-            case action if action in TEXTS:
-                return queryset.filter(action=action)
-            case _:
-                return queryset.none()
-
-
-class ChangeAdmin(ExportingAdmin):
-    export = exports.CHANGES
-    list_display = ("when", "who", "action_text", "label", "why")
-    list_display_links = ("when",)
-    list_filter = (ChangePeriodFilter, ActionFilter)
-    ordering = ORDER
-    search_fields = ("label",)
-    search_help_text = gettext_lazy("Client ID, TIN or user name")
-    record_template = "staff/history/change.html"
-
-    def record_title(self, record: Change) -> str:
-        return f"{action_of(record)}: {record.label}"
-
-    def search_conditions(self, term: str) -> Iterable[Q]:
-        conditions = [Q(by=term), Q(label__startswith=term)]
-        if not term.startswith("ci_"):
-            conditions.append(Q(label__startswith=term.upper()))
-        return conditions
-
-    def record_context(self, request: HttpRequest, record: Change, at: datetime) -> dict[str, Any]:
-        return {"entry": entry_of(request, record)}
-
-    @admin.display(description=gettext_lazy("when"))
-    def when(self, row: Change) -> str:
-        return moment(row.at)
-
-    @admin.display(description=gettext_lazy("who"))
-    def who(self, row: Change) -> str:
-        return format_html('<a href="{}">{}</a>', _report(by=row.by), row.by)
-
-    @admin.display(description=gettext_lazy("action"))
-    def action_text(self, row: Change) -> str:
-        return str(action_of(row))
-
-    @admin.display(description=gettext_lazy("why"))
-    def why(self, row: Change) -> str:
-        return row.reason or "—"

@@ -1,33 +1,59 @@
-"""All pages of the history: the list, a change, the report, a task, and *As of a date*."""
+"""All pages of the history: the report, a change, a task, and *As of a date*. View-only."""
 
+import json
+from datetime import datetime
 from typing import Any
 
 from django.core.exceptions import BadRequest, PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 
+from identity.staff.framework.export import Export, ExportingAdmin, field
 from identity.staff.framework.tasks import Button
 from identity.staff.history.as_of_page import TITLE as AS_OF
 from identity.staff.history.as_of_page import as_of_context, may_see_as_of
-from identity.staff.history.changes import ChangeAdmin
+from identity.staff.history.changes import action_of, entry_of
 from identity.staff.history.grouping import ORDER
 from identity.staff.history.report import TITLE as REPORT
 from identity.staff.history.report import report_context, task_context
-from identity.staff.history.report_form import ReportForm, query_of
+from identity.staff.history.report_form import ReportForm, query_of, query_of_list
+from taxpayers import actions
 from taxpayers.models import Change
 
 
-class HistoryAdmin(ChangeAdmin):
-    """The list with links to the report, which has the export, and to *As of a date*."""
+def _as_json(values: dict[str, Any]) -> str:
+    return json.dumps(values, ensure_ascii=False, sort_keys=True) if values else ""
 
-    def list_buttons(self, request: HttpRequest) -> list[Button]:
-        buttons = [Button(REPORT, self.export_page_url(), "summarize")]
-        if may_see_as_of(request):
-            buttons.append(Button(AS_OF, reverse("admin:taxpayers_change_as_of"), "event"))
-        return buttons
+
+def _task(row: Change) -> str:
+    """The same for all changes of one task, and for no other."""
+    return str(row.task_id or f"{row.at.isoformat()} {row.by}")
+
+
+CHANGES = Export(
+    actions.EXPORT_REGISTRY,
+    (
+        field("at"),
+        ("who", lambda row: row.by),
+        ("from", lambda row: row.address),
+        field("action"),
+        ("kind", lambda row: row.object_type),
+        ("record_id", lambda row: row.object_id),
+        ("record", lambda row: row.label),
+        ("before", lambda row: _as_json(row.before)),
+        ("after", lambda row: _as_json(row.after)),
+        ("why", lambda row: row.reason),
+        ("task", _task),
+    ),
+)
+
+
+class HistoryAdmin(ExportingAdmin):
+    export = CHANGES
+    record_template = "staff/history/change.html"
 
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view
@@ -38,27 +64,40 @@ class HistoryAdmin(ChangeAdmin):
             *super().get_urls(),
         ]
 
+    def list_url(self) -> str:
+        return reverse("admin:taxpayers_change_report")
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> Any:
+        """Before the report there was a list at this address."""
+        self._require_history(request)
+        return HttpResponseRedirect(f"{self.list_url()}?{query_of_list(request)}".rstrip("?"))
+
+    def record_title(self, record: Change) -> str:
+        return f"{action_of(record)}: {record.label}"
+
+    def record_context(self, request: HttpRequest, record: Change, at: datetime) -> dict[str, Any]:
+        return {"entry": entry_of(request, record)}
+
     # --- The report and its export --------------------------------------------------------------
 
     def report_view(self, request: HttpRequest) -> HttpResponse:
-        """The changes of a period, grouped by task."""
         self._require_history(request)
         context = report_context(request)
+        buttons = []
+        if may_see_as_of(request):
+            buttons.append(Button(AS_OF, reverse("admin:taxpayers_change_as_of"), "event"))
         if self.may_export(request) and "lines" in context:
-            context["buttons"] = self.export_buttons(query_of(request))
-        return self._page(request, "staff/history/report.html", context)
+            buttons += self.export_buttons(query_of(request))
+        return self._page(request, "staff/history/report.html", context | {"buttons": buttons})
 
     def task_view(self, request: HttpRequest, key: int) -> HttpResponse:
-        """Every change of one task."""
         self._require_history(request)
         context = task_context(request, self.record_or_404(request, str(key)))
         return self._page(request, "staff/history/task.html", context)
 
-    def export_page_url(self) -> str:
-        return reverse("admin:taxpayers_change_report")
-
     def exported_rows(self, request: HttpRequest) -> "QuerySet[Change]":
-        """The changes that the report shows."""
         form = ReportForm(request.GET)
         if not form.is_valid():
             raise BadRequest("the report does not take these values")
@@ -67,7 +106,6 @@ class HistoryAdmin(ChangeAdmin):
     # --- As of a date ---------------------------------------------------------------------------
 
     def as_of_view(self, request: HttpRequest) -> HttpResponse:
-        """Who could act for a taxpayer, or what a system user could do, at a moment."""
         if not may_see_as_of(request):
             raise PermissionDenied
         return self._page(request, "staff/history/as_of.html", as_of_context(request))

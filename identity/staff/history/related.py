@@ -1,11 +1,18 @@
-"""Which changes belong to a record: its own, and those of the records that belong to it."""
+"""Which changes belong to a record, and the record that belongs to a change."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from functools import cache
 from typing import Any
 
+from django.apps import apps
+from django.contrib import admin
+from django.contrib.admin.utils import quote
 from django.db.models import Model, Q, QuerySet
 from django.db.models.functions import Coalesce
+from django.http import HttpRequest
+from django.urls import reverse
 
+from taxpayers import actions
 from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
 
 MAX_RELATED = 200  # of each kind: the newest ones
@@ -52,3 +59,41 @@ def _are(rows: list[Any]) -> Q:
         return Q(pk__in=())
     keys = [str(row.pk) for row in rows]
     return Q(object_type=rows[0]._meta.model_name, object_id__in=keys)
+
+
+def record_link(request: HttpRequest, change: Change) -> str:
+    """The address of the record; empty if it has no page, or none for this person."""
+    model = _models().get(change.object_type)
+    if model is None or not change.object_id:
+        return ""
+    opts = model._meta
+    if not request.user.has_perm(f"{opts.app_label}.view_{opts.model_name}"):
+        return ""
+    return reverse(
+        f"admin:{opts.app_label}_{opts.model_name}_change", args=[quote(change.object_id)]
+    )
+
+
+@cache
+def _models() -> dict[str, type[Model]]:
+    """Every kind of record with a page, by the name that the history stores."""
+    return {
+        str(model._meta.model_name): model
+        for model in apps.get_models()
+        if admin.site.is_registered(model)
+    }
+
+
+def revocations_of(
+    request: HttpRequest, permissions: Collection[GrantedPermission]
+) -> dict[int, Change]:
+    """The revocation of each, by the key of the permission; empty for who may not see it."""
+    keys = [str(row.pk) for row in permissions if row.revoked_at is not None]
+    if not keys or not request.user.has_perm("taxpayers.view_change"):
+        return {}
+    found = Change.objects.filter(
+        object_type=GrantedPermission._meta.model_name,
+        object_id__in=keys,
+        action=actions.REVOKE_PERMISSION.name,
+    )
+    return {int(change.object_id): change for change in found.order_by()}

@@ -7,6 +7,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from identity.staff.framework.lists import key_in
 from identity.staff.history.changes import HistoryEntry, action_of, entry_of
 from identity.staff.history.grouping import (
     MAX_COUNTED,
@@ -23,7 +24,7 @@ TASKS_ON_A_PAGE, CHANGES_ON_A_PAGE = 25, 100
 
 @dataclass(frozen=True, slots=True)
 class ReportLine:
-    """One task: what was done, by whom, from where and why, and its first records."""
+    """One task: what was done, who did it, from where and why, and its first records."""
 
     group: ChangeGroup
     actions: list[Any]
@@ -102,7 +103,6 @@ def _line(request: HttpRequest, group: ChangeGroup) -> ReportLine:
     )
 
 
-def _change(key: str) -> Change | None:
-    if not (key.isascii() and key.isdigit() and len(key) < 19):
-        return None
-    return Change.objects.filter(pk=int(key)).first()
+def _change(text: str) -> Change | None:
+    key = key_in(text)
+    return None if key is None else Change.objects.filter(pk=key).first()

@@ -1,6 +1,7 @@
 """Which changes the report shows: of a period, by a person, of one action, about a record."""
 
-from datetime import date
+from dataclasses import dataclass
+from datetime import date, timedelta
 from typing import Any
 
 from django import forms
@@ -15,6 +16,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from identity.staff.actions import TEXTS
 from identity.staff.framework.forms import (
+    CODE,
     MAX_IDENTIFIER_LENGTH,
     FirstDayField,
     LastDayField,
@@ -22,13 +24,11 @@ from identity.staff.framework.forms import (
     or_invalid,
     parsed_identifier,
 )
-from identity.staff.history import periods
 from identity.staff.history.grouping import ORDER
 from identity.staff.history.related import changes_about
 from taxpayers.models import Change, SystemUser, Taxpayer
 from taxpayers.services.named import find_taxpayer
 
-_TEXT = {"autocomplete": "off", "spellcheck": "false"}
 PARAMETERS = ("since", "until", "by", "action", "about")
 
 
@@ -42,7 +42,7 @@ class ReportForm(forms.Form):
         required=False,
         max_length=150,
         help_text=gettext_lazy("User name, exactly as in the history."),
-        widget=UnfoldAdminTextInputWidget(attrs=_TEXT),
+        widget=UnfoldAdminTextInputWidget(attrs=CODE),
     )
     action = forms.ChoiceField(
         label=gettext_lazy("Action"),
@@ -55,7 +55,7 @@ class ReportForm(forms.Form):
         required=False,
         max_length=MAX_IDENTIFIER_LENGTH,
         help_text=gettext_lazy("TIN, TIN:ROB, or client ID."),
-        widget=UnfoldAdminTextInputWidget(attrs=_TEXT),
+        widget=UnfoldAdminTextInputWidget(attrs=CODE),
     )
 
     def clean_about(self) -> Taxpayer | SystemUser | None:
@@ -95,11 +95,11 @@ def preset_links(request: HttpRequest) -> list[tuple[Any, str]]:
     """Links to the report of usual periods; what else was chosen stays."""
     today = timezone.localdate()
     chosen = {
-        _("This month"): periods.month(today),
-        _("Last month"): periods.month(today, back=1),
-        _("This quarter"): periods.quarter(today),
-        _("Last quarter"): periods.quarter(today, back=1),
-        _("This year"): periods.year(today),
+        _("This month"): month(today),
+        _("Last month"): month(today, back=1),
+        _("This quarter"): quarter(today),
+        _("Last quarter"): quarter(today, back=1),
+        _("This year"): year(today),
     }
     return [
         (title, "?" + query_of(request, since=period.first, until=period.last))
@@ -107,7 +107,58 @@ def preset_links(request: HttpRequest) -> list[tuple[Any, str]]:
     ]
 
 
+_LIST_PERIODS = {"1h": 0, "1": 1, "7": 7, "30": 30}  # in days
+
+
+def query_of_list(request: HttpRequest) -> str:
+    """The query string of the report for an address of the former list."""
+    asked: dict[str, date | str] = {"action": request.GET.get("action", "")}
+    if term := request.GET.get("q", "").strip():
+        asked["about" if ReportForm({"about": term}).is_valid() else "by"] = term
+    days = _LIST_PERIODS.get(request.GET.get("period", ""))
+    if days is not None:
+        asked["since"] = timezone.localdate() - timedelta(days=days)
+    return query_of(request, **asked)
+
+
 def query_of(request: HttpRequest, **changed: date | int | str) -> str:
     """The query string of the report as it is shown, with these parameters changed."""
     present = {name: request.GET.get(name, "") for name in PARAMETERS} | changed
     return urlencode({name: str(value) for name, value in present.items() if value})
+
+
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """From the first day to the last one, both included."""
+
+    first: date
+    last: date
+
+
+def month(today: date, back: int = 0) -> Period:
+    """The month of this day, or an earlier one, `back` months before."""
+    return _months(today.year, today.month - back, 1)
+
+
+def quarter(today: date, back: int = 0) -> Period:
+    """The quarter of this day, or an earlier one."""
+    begins = (today.month - 1) // 3 * 3 + 1
+    return _months(today.year, begins - 3 * back, 3)
+
+
+def year(today: date) -> Period:
+    """The calendar year of this day."""
+    return _months(today.year, 1, 12)
+
+
+def _months(year: int, month: int, count: int) -> Period:
+    return Period(_first(year, month), _first(year, month + count) - _DAY)
+
+
+def _first(year: int, month: int) -> date:
+    """The first day of the month; months before 1 and after 12 are those of other years."""
+    years, month = divmod(month - 1, 12)
+    return date(year + years, month + 1, 1)

@@ -21,8 +21,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from identity.staff.framework.forms import TaskForm
+from identity.staff.framework.lists import Text, key_in
 from identity.staff.framework.not_found import RecordNotFound
-from identity.staff.framework.record_pages import Text
 from identity.staff.framework.tasks import Task, author
 from identity.staff.imports.files import bad_rows_file, template_file
 from taxpayers.files.csv_reader import SPREADSHEET_SIGNATURE
@@ -42,7 +42,6 @@ from taxpayers.services.uploads import delete_upload, find_upload, save_upload
 MAX_FILE_BYTES = 16 << 20
 MAX_ROWS = 100_000
 MAX_LISTED = 100
-_KEY_DIGITS = 19  # of the largest integer in a database
 
 
 class ImportForm(TaskForm):
@@ -117,9 +116,8 @@ class ImportTask(Task):
         return self.kind.read(io.BytesIO(content), MAX_ROWS)
 
     def _upload_or_404(self, request: HttpRequest, at: datetime) -> UploadedFile:
-        key = request.GET["upload"]
-        is_key = key.isdecimal() and len(key) < _KEY_DIGITS
-        upload = find_upload(key=int(key), by=author(request), at=at) if is_key else None
+        key = key_in(request.GET["upload"])
+        upload = None if key is None else find_upload(key=key, by=author(request), at=at)
         if upload is None:
             raise RecordNotFound(_("This upload has expired. Upload the file again."))
         return upload

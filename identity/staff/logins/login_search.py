@@ -1,19 +1,27 @@
-"""Which logins a search finds: by reference, address, client ID, TIN or name, newest first.
+"""Which logins a list shows: by reference, address, client ID, TIN or name, and by its filters.
 
-Each condition is the beginning of an index that ends with the key, so its newest logins come from
-the index in order. Together in one OR, a database would read all of them first.
+Each condition of a search is the beginning of an index that ends with the key, so its newest logins
+come from the index in order. Together in one OR, a database would read all of them first.
 """
 
 import heapq
+from collections import defaultdict
 from collections.abc import Iterable
+from datetime import datetime
 from ipaddress import ip_address
 from typing import Any
 
 from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.utils.text import slugify
+from django.utils.translation import gettext_lazy
 
+from identity.staff.framework.filters import ChoiceFilter, Choices
 from identity.staff.framework.search import MAX_FOUND
-from identity.staff.logins.named_taxpayers import name_conditions
+from identity.staff.logins.nothing_found import name_conditions
+from identity.staff.logins.reasons import ISSUED, staff_text_of
 from tokens.login_events.reference import reference_in
+from tokens.refusals.table import REFUSALS
 
 FOR_IT, BY_ITSELF, BY_IT = "for", "itself", "by"  # the part that a taxpayer has in a login
 
@@ -66,3 +74,56 @@ def _address(text: str) -> str | None:
         return str(ip_address(text))
     except ValueError:
         return None
+
+
+class ResultFilter(ChoiceFilter):
+    title = gettext_lazy("result")
+    parameter_name = "reason"
+
+    def conditions(self, at: datetime) -> Choices:
+        return {
+            "issued": (ISSUED, Q(reason="")),
+            "refused": (gettext_lazy("Refused, any reason"), ~Q(reason="")),
+            **{str(reason): (staff_text_of(reason).what, Q(reason=reason)) for reason in REFUSALS},
+        }
+
+
+class FixedByFilter(ChoiceFilter):
+    title = gettext_lazy("who can fix it")
+    parameter_name = "fixed_by"
+
+    def conditions(self, at: datetime) -> Choices:
+        reasons = defaultdict(list)
+        for reason, refusal in REFUSALS.items():
+            if refusal.recorded:
+                reasons[refusal.fixed_by].append(reason)
+        return {
+            slugify(who): (staff_text_of(found[0]).who, Q(reason__in=found))
+            for who, found in reasons.items()
+        }
+
+
+class RoleFilter(ChoiceFilter):
+    """The part of the taxpayer that the search names; the search itself uses it."""
+
+    title = gettext_lazy("part of the taxpayer")
+    parameter_name = "role"
+
+    def __init__(
+        self, request: HttpRequest, params: dict[str, Any], model: Any, model_admin: Any
+    ) -> None:
+        self._is_search = bool(request.GET.get("q", "").strip())
+        super().__init__(request, params, model, model_admin)
+
+    def conditions(self, at: datetime) -> Choices:
+        return {
+            FOR_IT: (gettext_lazy("For it, also through an intermediary"), Q()),
+            BY_ITSELF: (gettext_lazy("For it, by itself"), Q()),
+            BY_IT: (gettext_lazy("By it, as an intermediary"), Q()),
+        }
+
+    def has_output(self) -> bool:
+        return self._is_search
+
+    def value(self) -> str | None:
+        return super().value() if self._is_search else None

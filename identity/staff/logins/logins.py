@@ -4,9 +4,8 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
-from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.db.models import Q, QuerySet
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -16,48 +15,77 @@ from django.utils.translation import gettext_lazy
 
 from identity.staff.display import moment
 from identity.staff.framework.badges import badge_of_credential
-from identity.staff.framework.export import ExportingAdmin
-from identity.staff.framework.lists import is_too_general, mark_too_general
+from identity.staff.framework.export import Export, ExportingAdmin, field
+from identity.staff.framework.lists import Context, column, is_too_general, mark_too_general
 from identity.staff.framework.search import TooGeneral
 from identity.staff.framework.tasks import Button
-from identity.staff.logins import exports
-from identity.staff.logins.filters import (
-    DayFilter,
+from identity.staff.logins.login_search import (
     FixedByFilter,
-    LoginFromToFilter,
-    LoginMonthFilter,
-    LoginPeriodFilter,
     ResultFilter,
     RoleFilter,
+    all_found,
+    newest_found,
+    search_conditions,
 )
-from identity.staff.logins.login_checks import checks_of, kind_of_login
-from identity.staff.logins.login_search import all_found, newest_found, search_conditions
-from identity.staff.logins.named_taxpayers import named_context
-from identity.staff.logins.not_recorded import not_found_context
-from identity.staff.logins.reasons import badge_of_login, staff_text_of
+from identity.staff.logins.nothing_found import named_context, not_found_context
+from identity.staff.logins.reasons import badge_of_login, checks_of, kind_of_login, staff_text_of
 from identity.staff.logins.refused.answer import answer_to, records_of
 from identity.staff.logins.refused.involved import involved_in
+from identity.staff.logins.time_filter import TimeFilter
 from identity.staff.logins.what_if import WhatIfForm, what_if
-from taxpayers.models import SystemUser
+from taxpayers.models import Credential, SystemUser
+from tokens import actions
 from tokens.explanation import CheckState
 from tokens.models import LoginEvent
 
 SIMULATE = gettext_lazy("Simulate a login")
 
 
+LOGINS = Export(
+    actions.EXPORT_LOGINS,
+    (
+        ("reference", lambda row: row.pk),
+        field("at"),
+        ("outcome", lambda row: row.reason or "issued"),
+        field("detail"),
+        field("client_id"),
+        field("subject"),
+        field("actor"),
+        field("scope"),
+        field("kid"),
+        field("source_address"),
+        field("user_agent"),
+        field("parameter"),
+        field("since"),
+        # Its last characters, as `with_hints` reads them.
+        ("secret", lambda row: f"…{row.secret_hint}" if row.secret_hint else ""),
+    ),
+    app_label="tokens",
+)
+
+
+def with_hints(rows: "QuerySet[LoginEvent]") -> "QuerySet[LoginEvent]":
+    """The logins with the last characters of the secret, key or certificate of each."""
+    used = Credential.objects.filter(pk=OuterRef("secret_id"))
+    return rows.annotate(secret_hint=Subquery(used.values("hint")))
+
+
+def _taxpayer(row: LoginEvent) -> str:
+    if row.actor:
+        return f"{row.subject} " + _("by %(who)s") % {"who": row.actor}
+    return row.subject or "—"
+
+
 class LoginEventAdmin(ExportingAdmin):
-    export = exports.LOGINS
-    list_display = ("when", "result", "client_id", "taxpayer", "source_address")
-    list_display_links = ("when",)
-    list_filter = (
-        RoleFilter,
-        LoginPeriodFilter,
-        DayFilter,
-        LoginFromToFilter,
-        LoginMonthFilter,
-        ResultFilter,
-        FixedByFilter,
+    export = LOGINS
+    list_display = (
+        column("when", gettext_lazy("when"), lambda row: moment(row.at)),
+        column("result", gettext_lazy("result"), lambda row: badge_of_login(row).html),
+        "client_id",
+        column("taxpayer", gettext_lazy("taxpayer"), _taxpayer),
+        "source_address",
     )
+    list_filter = (RoleFilter, TimeFilter, ResultFilter, FixedByFilter)
     ordering = ("-pk",)
     search_fields = ("client_id",)
     search_help_text = gettext_lazy("Reference, client ID, TIN, name of a taxpayer, or address")
@@ -74,7 +102,7 @@ class LoginEventAdmin(ExportingAdmin):
         conditions = self._conditions(request, changelist.query)
         changelist.query = ""
         rows = changelist.get_queryset(request)
-        return exports.with_hints(all_found(rows, conditions) if conditions else rows)
+        return with_hints(all_found(rows, conditions) if conditions else rows)
 
     def _conditions(self, request: HttpRequest, search_term: str) -> list[Q]:
         term = " ".join(search_term.split())
@@ -86,7 +114,7 @@ class LoginEventAdmin(ExportingAdmin):
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> TemplateResponse:
+    ) -> Any:
         response = super().changelist_view(request, extra_context)
         context = getattr(response, "context_data", None)
         if context is not None and "cl" in context and not context["cl"].result_count:
@@ -95,9 +123,7 @@ class LoginEventAdmin(ExportingAdmin):
                 context |= not_found_context(term, timezone.now()) or named_context(term)
         return response
 
-    def record_context(
-        self, request: HttpRequest, record: LoginEvent, at: datetime
-    ) -> dict[str, Any]:
+    def record_context(self, request: HttpRequest, record: LoginEvent, at: datetime) -> Context:
         involved = involved_in(record)
         checks = checks_of(record, involved.secret)
         secret, user = involved.secret, involved.system_user
@@ -133,20 +159,6 @@ class LoginEventAdmin(ExportingAdmin):
             kind = form.cleaned_data["client_id"].credential_kind
             context |= {"is_asked": True, "asked_kind": kind, "answer": what_if(form.cleaned_data)}
         return TemplateResponse(request, "staff/logins/what_if.html", context | {"form": form})
-
-    @admin.display(description=gettext_lazy("when"))
-    def when(self, row: LoginEvent) -> str:
-        return moment(row.at)
-
-    @admin.display(description=gettext_lazy("result"))
-    def result(self, row: LoginEvent) -> str:
-        return badge_of_login(row).html
-
-    @admin.display(description=gettext_lazy("taxpayer"))
-    def taxpayer(self, row: LoginEvent) -> str:
-        if row.actor:
-            return f"{row.subject} " + _("by %(who)s") % {"who": row.actor}
-        return row.subject or "—"
 
 
 def _what_if_url(user: SystemUser, event: LoginEvent) -> str:

@@ -1,13 +1,20 @@
-"""How logins ended, in the staff's words: the table of refusals, translated (contract 1)."""
+"""How logins ended and what was known at each check, in the staff's words (contract 1)."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from django.conf import settings
+from django.utils import translation
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from identity.staff.framework.badges import Badge
 from taxpayers.credential_kind import CredentialKind
+from taxpayers.models import Credential
+from tokens.explanation import CheckResult, CheckState, refusal_of, results_of
 from tokens.models import LoginEvent
-from tokens.refusals.table import REFUSALS, kind_named_by
+from tokens.refusals.table import REFUSALS, Check, kind_named_by
 
 ISSUED = _("Token issued")
 
@@ -35,3 +42,95 @@ def badge_of_login(event: LoginEvent) -> Badge:
     if event.is_issued:
         return Badge(ISSUED, "good")
     return Badge(staff_text_of(event.reason, kind_named_by(event.parameter)).what, "bad")
+
+
+@dataclass(frozen=True, slots=True)
+class CallerText:
+    """The text in one language, with the code and the name of the language."""
+
+    language: str
+    name: str
+    text: str
+
+
+def caller_texts(text: Callable[[], str]) -> list[CallerText]:
+    """What `text` returns while each of the languages is active."""
+    texts = []
+    for language, name in settings.LANGUAGES:
+        with translation.override(language):
+            texts.append(CallerText(language, str(name), text()))
+    return texts
+
+
+ICONS = {
+    CheckState.PASSED: "check_circle",
+    CheckState.FAILED: "cancel",
+    CheckState.NOT_REACHED: "radio_button_unchecked",
+    CheckState.NOT_ASKED: "remove",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ShownCheck:
+    """One check as the page shows it: how it ended, and the facts that it looked at."""
+
+    result: CheckResult
+    fact: str = ""
+
+    @property
+    def icon(self) -> str:
+        return ICONS[self.result.state]
+
+    @property
+    def kind(self) -> str:
+        """The state as the name of a style."""
+        return self.result.state.name.lower()
+
+
+def kind_of_login(event: LoginEvent, secret: Credential | None) -> CredentialKind:
+    """What the login was with; where nothing matched, as its refusal says."""
+    return secret.kind if secret else kind_named_by(event.parameter)
+
+
+def checks_of(event: LoginEvent, secret: Credential | None) -> list[ShownCheck]:
+    """Every check in order, with what the event says about it."""
+    facts = _facts(event, secret)
+    results = results_of(
+        refusal_of(event),
+        is_on_behalf=event.is_on_behalf,
+        kind=kind_of_login(event, secret),
+        translate=gettext,
+    )
+    return [
+        ShownCheck(
+            result, "" if result.state is CheckState.NOT_REACHED else facts.get(result.check, "")
+        )
+        for result in results
+    ]
+
+
+def _proof(secret: Credential) -> str:
+    if secret.is_key:
+        return _("private key {kid} (private_key_jwt)").format(kid=secret.kid)
+    if secret.is_certificate:
+        return _("certificate with {name} (tls_client_auth)").format(name=secret.certificate_name)
+    return _("secret {secret}").format(secret=secret)
+
+
+def _facts(event: LoginEvent, secret: Credential | None) -> dict[Check, str]:
+    own = event.actor or event.subject
+    pair = f"{event.subject} → {event.actor}" if event.actor else ""
+    used = _("client ID {client_id}").format(client_id=event.client_id) if event.client_id else ""
+    return {
+        Check.ON_BEHALF_OF: f"onbehalfof: {event.subject}" if event.actor else "",
+        Check.CREDENTIALS_FORM: used,
+        Check.CREDENTIALS: _proof(secret) if secret else "",
+        Check.SOURCE_NETWORK: event.source_address or "",
+        Check.TAXPAYER: own,
+        Check.INTERMEDIARY: event.actor,
+        Check.LIMIT: event.subject,
+        Check.PERMISSION: pair,
+        Check.PERMISSION_IN_FORCE: pair,
+        # Of a refused login: the unknown scope, which the answer does not repeat.
+        Check.SCOPE: event.scope or event.detail,
+    }

@@ -4,14 +4,17 @@ Reads the newest MAX_LOGINS logins of DAYS by one index, so its cost is limited.
 """
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
 from django.db.models import QuerySet
-from django.utils import timezone
+from django.utils import formats, timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
+from identity.staff.framework.bars import Bars, draw_bars
 from taxpayers.models import Credential, SystemUser
 from taxpayers.moments import start_of_day
 from tokens.login_events.partitions import first_id
@@ -48,27 +51,22 @@ class SecretUse:
 
     @property
     def issued(self) -> int:
-        """How many got a token."""
         return self.days.total()
 
     @property
     def is_recent(self) -> bool:
-        """Whether any of the logins that were read used it."""
         return bool(self.issued or self.refused)
 
     @property
     def addresses(self) -> list[tuple[str, int]]:
-        """The most frequent source addresses, each with its number of logins."""
         return self._addresses.most_common(MAX_SOURCES)
 
     @property
     def programs(self) -> list[tuple[str, int]]:
-        """The most frequent user agents, each with its number of logins."""
         return self._programs.most_common(MAX_SOURCES)
 
     @property
     def hidden_addresses(self) -> int:
-        """How many addresses are not in `addresses`."""
         return max(0, len(self._addresses) - MAX_SOURCES)
 
     def add(self, login: Login) -> None:
@@ -134,3 +132,28 @@ def _last_login(system_user: SystemUser, secret: Credential) -> Login | None:
 def _days_until(at: datetime) -> tuple[date, ...]:
     today = timezone.localtime(at).date()
     return tuple(today - timedelta(days=back) for back in range(DAYS - 1, -1, -1))
+
+
+def day_bars(days: Sequence[date], numbers: Mapping[date, int], highest: int) -> Bars:
+    """The chart of these days; `highest` is the number of a bar as high as the chart."""
+    return draw_bars(
+        [(formats.date_format(day, "j M"), (numbers.get(day, 0),), "") for day in days], highest
+    )
+
+
+def sentence_of(days: Sequence[date], numbers: Mapping[date, int]) -> str:
+    """What the chart shows."""
+    used = {day: numbers[day] for day in days if numbers.get(day)}
+    if not used:
+        return _("No login with a token in the last {days} days.").format(days=len(days))
+    most, total = max(used, key=lambda day: used[day]), sum(used.values())
+    logins = ngettext("{count} login with a token", "{count} logins with a token", total).format(
+        count=total
+    )
+    return _("{logins}, on {used} of the last {days} days. Most on {day}: {most}.").format(
+        logins=logins,
+        used=len(used),
+        days=len(days),
+        day=formats.date_format(most, "j M"),
+        most=used[most],
+    )

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 from urllib.parse import urlencode
 
 from django import forms
 from django.conf import settings
-from django.contrib import admin
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.html import format_html
@@ -18,11 +17,11 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from identity.staff.display import moment
 from identity.staff.framework.badges import Badge
 from identity.staff.framework.forms import ReasonField, TaskForm
+from identity.staff.framework.lists import Context, column, state_column
 from identity.staff.framework.records import RecordAdmin
-from identity.staff.framework.tasks import Button, Task
+from identity.staff.framework.tasks import Button, Call, Data, Task
 from identity.staff.history.changes import recent_changes
 from taxpayers.moments import format_moment
-from taxpayers.services import Author
 from tokens.keys.ring import ALGORITHMS, Key, KeyRing
 from tokens.keys.store import (
     ROTATE_SIGNING_KEY,
@@ -82,11 +81,11 @@ class RotateSigningKey(Task):
     def initial(self, request: HttpRequest, record: None, at: datetime) -> dict[str, Any]:
         return {"alg": settings.SIGNING_ALGORITHM} | super().initial(request, record, at)
 
-    def perform(self, record: None, data: dict[str, Any], *, by: Author, at: datetime) -> Key:
+    def perform(self, record: None, data: Data, **call: Unpack[Call]) -> Key:
         alg, kid, reason = data["alg"], data["compromised"], data["reason"]
         if kid:
-            return stop_compromised_key(kid=kid, alg=alg, reason=reason, by=by, at=at)
-        return rotate(alg=alg, reason=reason, by=by, at=at)
+            return stop_compromised_key(kid=kid, alg=alg, reason=reason, **call)
+        return rotate(alg=alg, reason=reason, **call)
 
     def success_message(self, result: Key) -> str:
         return _("The key {kid} is published and signs from {moment}.").format(
@@ -116,8 +115,13 @@ def badge_of_signing_key(row: SigningKey, ring: KeyRing, at: datetime) -> Badge:
 
 
 class SigningKeyAdmin(RecordAdmin):
-    list_display = ("kid", "alg", "state", "published", "signs")
-    list_display_links = ("kid",)
+    list_display = (
+        "kid",
+        "alg",
+        state_column(lambda row, at: badge_of_signing_key(row, read_key_ring(at), at)),
+        column("published", gettext_lazy("published"), lambda row: moment(row.created_at)),
+        column("signs", gettext_lazy("signs from"), lambda row: moment(row.signs_from)),
+    )
     ordering = ("-generation",)
     record_template = "staff/logins/signing_key.html"
     tasks: ClassVar = (RotateSigningKey,)
@@ -131,23 +135,8 @@ class SigningKeyAdmin(RecordAdmin):
         url = f"{task.url()}?{urlencode({'compromised': record.kid})}"
         return [*buttons, Button(title, url, "block", "danger")]
 
-    def record_context(
-        self, request: HttpRequest, record: SigningKey, at: datetime
-    ) -> dict[str, Any]:
+    def record_context(self, request: HttpRequest, record: SigningKey, at: datetime) -> Context:
         return {
             "state": badge_of_signing_key(record, read_key_ring(at), at),
             "changes": recent_changes(request, record),
         }
-
-    @admin.display(description=gettext_lazy("state"))
-    def state(self, row: SigningKey) -> str:
-        at = timezone.now()
-        return badge_of_signing_key(row, read_key_ring(at), at).html
-
-    @admin.display(description=gettext_lazy("published"))
-    def published(self, row: SigningKey) -> str:
-        return moment(row.created_at)
-
-    @admin.display(description=gettext_lazy("signs from"))
-    def signs(self, row: SigningKey) -> str:
-        return moment(row.signs_from)

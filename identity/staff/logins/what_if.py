@@ -15,12 +15,12 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 from identity.staff.framework.badges import Badge, badge_of_credential, badge_of_system_user
 from identity.staff.framework.forms import (
+    CODE,
     browser_calendar,
     find_system_user,
     parsed_identifier,
 )
-from identity.staff.logins.login_checks import ShownCheck
-from identity.staff.logins.reasons import StaffText, staff_text_of
+from identity.staff.logins.reasons import ShownCheck, StaffText, staff_text_of
 from taxpayers.facts.query import load_facts
 from taxpayers.facts.source_networks import LoginSource
 from taxpayers.facts.token_binding import Confirmation
@@ -38,20 +38,16 @@ from taxpayers.rules import (
 from tokens.explanation import results_of
 from tokens.refusals.table import REFUSALS, Check
 
-_TEXT = {"autocomplete": "off", "spellcheck": "false"}
-
 
 class WhatIfForm(forms.Form):
-    """Who would log in, for whom, and when."""
-
     client_id = forms.CharField(
-        label=gettext_lazy("Client ID"), widget=UnfoldAdminTextInputWidget(attrs=_TEXT)
+        label=gettext_lazy("Client ID"), widget=UnfoldAdminTextInputWidget(attrs=CODE)
     )
     on_behalf_of = forms.CharField(
         label=gettext_lazy("On behalf of"),
         required=False,
         help_text=gettext_lazy("TIN, or TIN:ROB. Empty: for its own taxpayer."),
-        widget=UnfoldAdminTextInputWidget(attrs=_TEXT),
+        widget=UnfoldAdminTextInputWidget(attrs=CODE),
     )
     moment = forms.DateTimeField(
         label=gettext_lazy("When"),
@@ -78,8 +74,6 @@ class WhatIfForm(forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """The decision, and the checks that led to it."""
-
     system_user: SystemUser
     user_state: Badge
     secret: Credential

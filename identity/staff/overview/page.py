@@ -3,43 +3,65 @@
 Every panel needs the permission of the list that it links to.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
+from django.db.models import Count, Q
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import formats, timezone
 from django.utils.translation import gettext as _
 
 from identity.staff.expiring.kinds import KINDS, EndingKind
+from identity.staff.framework.bars import draw_bars
 from identity.staff.framework.filters import EXPIRY_DAYS
-from identity.staff.framework.record_pages import Text
+from identity.staff.framework.lists import Text
 from identity.staff.logins.reasons import staff_text_of
 from identity.staff.models import StaffAccount
-from identity.staff.overview.charts import chart_of
-from identity.staff.overview.expiring import ExpiryCount, expiring
-from identity.staff.overview.failing import FailingClient, failing_clients
-from identity.staff.overview.throttled import LOOKBACK as THROTTLED_LOOKBACK
-from identity.staff.overview.throttled import ThrottledClient, throttled_clients
-from identity.staff.overview.traffic import Period, traffic
-from identity.staff.overview.week import week_of
+from identity.staff.overview.clients import (
+    THROTTLED_WITHIN,
+    FailingClient,
+    ThrottledClient,
+    failing_clients,
+    throttled_clients,
+)
+from identity.staff.overview.traffic import HourOfLogins, traffic, week_of
 from tokens.login_events.hourly_counts import count_settled
 from tokens.models import SigningKey
 
+MAX_COUNTED = 10_000
 OLD_KEY = timedelta(days=90)
 _LOGINS = "tokens.loginevent"
 
 
 @dataclass(frozen=True, slots=True)
-class ExpiryRow:
-    """How many of one kind of record expire soon; each count with the URL of the list."""
+class ExpiryCount:
+    """How many expire within so many days; `is_capped`: there are more than `count`."""
 
-    title: Text
-    counts: list[tuple[ExpiryCount, str]]
+    days: int
+    count: int
+    is_capped: bool
+
+
+def expiring(kind: EndingKind, at: datetime) -> list[ExpiryCount]:
+    """The counts of one kind, as *Ending soon* lists them."""
+    # Reads the beginning of an index once: each shorter period is the start of a longer one.
+    end, last = kind.end, at + timedelta(days=EXPIRY_DAYS[-1])
+    first = kind.rows().filter(**{f"{end}__gte": at, f"{end}__lt": last}).order_by(end)
+    counts = first.values(end)[: MAX_COUNTED + 1].aggregate(
+        **{
+            f"within_{days}": Count(end, filter=Q(**{f"{end}__lt": at + timedelta(days=days)}))
+            for days in EXPIRY_DAYS
+        }
+    )
+    return [
+        ExpiryCount(days, min(counted, MAX_COUNTED), is_capped=counted > MAX_COUNTED)
+        for days in EXPIRY_DAYS
+        for counted in [counts[f"within_{days}"]]
+    ]
 
 
 def today(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
@@ -72,23 +94,23 @@ def _list_url(model: str, **filters: Any) -> str:
 
 def _logins(at: datetime) -> dict[str, Any]:
     now = traffic(at, count_settled(at))
-    failing = failing_clients(at)
+    first, failing = now.bars[0].begins, failing_clients(at)
     return {
         "traffic": now,
-        "week": week_of(now, partial(_list_url, _LOGINS)),
-        "panels": [
-            _traffic_panel(now.hours, "1", _("Last 24 hours"), _("Hour"), "H:i", _hour_url),
-            _traffic_panel(now.days, "30", _("Last 30 days"), _("Day"), "j M", _day_url),
+        "week": None if now.lacks_latest else week_of(now.full_hours, now.week_ago),
+        # Each total and each bar with the address of its list.
+        "figures": [
+            (_("Logins"), now.issued + now.refused, _since_url(first)),
+            (_("Token issued"), now.issued, _since_url(first, reason="issued")),
+            (_("Refused"), now.refused, _since_url(first, reason="refused")),
         ],
+        "chart": draw_bars(
+            [(_hour(bar), (bar.issued, bar.refused), _hour_url(bar.begins)) for bar in now.bars],
+            highest=max(bar.issued + bar.refused for bar in now.bars) or 1,
+        ),
         "reasons": [
-            {
-                "words": staff_text_of(row.reason),
-                "figures": [
-                    _reason_count(_("24 hours"), row.in_hours, now.hours, row.reason),
-                    _reason_count(_("30 days"), row.in_days, now.days, row.reason),
-                ],
-            }
-            for row in now.top_reasons
+            (staff_text_of(reason), count, _since_url(first, reason=reason))
+            for reason, count in now.top_reasons
         ],
         "failing": failing,
         "refused_url": _list_url(_LOGINS, period="1", reason="refused"),
@@ -105,52 +127,16 @@ def _why_it_fails(client: FailingClient) -> Any:
     return staff_text_of(client.reason, client.system_user.credential_kind).what
 
 
-def _reason_count(title: str, count: int, period: Period, reason: str) -> dict[str, Any]:
-    return {"title": title, "count": count, "url": _period_url(period, reason=reason)}
-
-
-def _period_url(period: Period, **filters: str) -> str:
-    """The logins of all bars: the first one begins at a full hour or at midnight."""
-    return _since_url(period.bars[0].begins, **filters)
-
-
 def _since_url(moment: datetime, **filters: str) -> str:
     return _list_url(_LOGINS, **{"from": moment.isoformat()}, **filters)
 
 
+def _hour(bar: HourOfLogins) -> str:
+    return formats.date_format(timezone.localtime(bar.begins), "H:i")
+
+
 def _hour_url(begins: datetime) -> str:
-    hour = {"from": begins.isoformat(), "to": (begins + timedelta(hours=1)).isoformat()}
-    return _list_url(_LOGINS, **hour)
-
-
-def _day_url(begins: datetime) -> str:
-    return _list_url(_LOGINS, day=timezone.localtime(begins).date())
-
-
-def _traffic_panel(
-    period: Period,
-    name: str,
-    title: str,
-    column: str,
-    date_format: str,
-    url_of: Callable[[datetime], str],
-) -> dict[str, Any]:
-    """A chart with its totals; each total and each bar with the URL of its list."""
-
-    def label(moment: datetime) -> str:
-        return formats.date_format(timezone.localtime(moment), date_format)
-
-    return {
-        "id": f"logins-{name}",
-        "title": title,
-        "column": column,
-        "chart": chart_of(period.bars, label, url_of),
-        "figures": [
-            (_("Logins"), period.total, _period_url(period)),
-            (_("Token issued"), period.issued, _period_url(period, reason="issued")),
-            (_("Refused"), period.refused, _period_url(period, reason="refused")),
-        ],
-    }
+    return _since_url(begins, to=(begins + timedelta(hours=1)).isoformat())
 
 
 def _refusals_url(client: FailingClient) -> str:
@@ -158,15 +144,15 @@ def _refusals_url(client: FailingClient) -> str:
 
 
 def _throttled_url(client: ThrottledClient, at: datetime) -> str:
-    return _since_url(at - THROTTLED_LOOKBACK, q=client.system_user.client_id)
+    return _since_url(at - THROTTLED_WITHIN, q=client.system_user.client_id)
 
 
-def _expiry_rows(request: HttpRequest, at: datetime) -> Iterator[ExpiryRow]:
-    """What ends soon: each number leads to *Ending soon* with that kind and time."""
+def _expiry_rows(request: HttpRequest, at: datetime) -> Iterator[tuple[Text, list[Any]]]:
+    """The title of each kind, and its counts, each with the address of *Ending soon* for it."""
     for kind in KINDS:
         if kind.may_be_seen(request):
             counts = expiring(kind, at)
-            yield ExpiryRow(kind.plural, [(count, _ending_url(kind, count)) for count in counts])
+            yield kind.plural, [(count, _ending_url(kind, count)) for count in counts]
 
 
 def _ending_url(kind: EndingKind, count: ExpiryCount) -> str:

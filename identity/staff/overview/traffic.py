@@ -1,27 +1,29 @@
-"""Logins and refusals of the last 24 hours and 30 days, and the top reasons (contract 1)."""
+"""Logins and refusals of the last 24 hours, and the top reasons (contract 1)."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from django.db.models import Sum
-from django.db.models.functions import TruncDay
 from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
+from identity.staff.framework.badges import Tone
 from tokens.login_events.hourly_counts import CountingProgress, by_hour
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginCount
 
-HOURS, DAYS = 24, 30
-FULL_HOURS, WEEK = timedelta(hours=24), timedelta(days=7)
+HOURS = 24
+WEEK = timedelta(days=7)
 _MAX_REASONS = 8
 _CLOCKS_DIFFER = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
-    """The logins that began in one hour or on one day."""
+class HourOfLogins:
+    """The logins that began in one hour."""
 
     begins: datetime
     issued: int
@@ -29,11 +31,18 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Period:
-    """The bars, the oldest first, and their totals."""
+class Traffic:
+    """The bars, the oldest first; `lacks_latest`: older logins must be counted before the latest.
 
-    bars: tuple[Bar, ...]
+    `full_hours`: the latest 24 hours that are over, by reason; `week_ago`: the same hours, 7 days
+    earlier.
+    """
+
+    bars: tuple[HourOfLogins, ...]
     reasons: Counter[str]
+    lacks_latest: bool
+    full_hours: Counter[str]
+    week_ago: Counter[str]
 
     @property
     def issued(self) -> int:
@@ -44,85 +53,40 @@ class Period:
         return sum(bar.refused for bar in self.bars)
 
     @property
-    def total(self) -> int:
-        return self.issued + self.refused
+    def top_reasons(self) -> list[tuple[str, int]]:
+        """The most frequent first."""
+        return sorted(self.reasons.items(), key=lambda row: (-row[1], row[0]))[:_MAX_REASONS]
 
 
-@dataclass(frozen=True, slots=True)
-class TopReason:
-    reason: str
-    in_hours: int
-    in_days: int
-
-
-@dataclass(frozen=True, slots=True)
-class Traffic:
-    """Both periods; `lacks_latest`: older logins must be counted before the latest ones.
-
-    `full_hours`: the latest 24 hours that are over, by reason; `week_ago`: the same hours, 7 days
-    earlier. `full_hours_begin` is when the first of them began.
-    """
-
-    hours: Period
-    days: Period
-    lacks_latest: bool
-    full_hours_begin: datetime
-    full_hours: Counter[str]
-    week_ago: Counter[str]
-
-    @property
-    def top_reasons(self) -> list[TopReason]:
-        """The most frequent reasons of the last hours first, then those of the last days."""
-        hours, days = self.hours.reasons, self.days.reasons
-        ordered = sorted(days, key=lambda reason: (-hours[reason], -days[reason], reason))
-        return [TopReason(r, hours[r], days[r]) for r in ordered[:_MAX_REASONS]]
-
-
-LoginCounts = Iterable[tuple[datetime, str, int]]  # start of the hour or day, reason, logins
+LoginCounts = Iterable[tuple[datetime, str, int]]  # start of the hour, reason, logins
 
 
 def traffic(at: datetime, counted: CountingProgress) -> Traffic:
     """The traffic until now: stored hourly counts, plus a live count of the latest logins."""
-    zone = timezone.get_default_timezone()
-    this_hour = timezone.localtime(at, zone).replace(minute=0, second=0, microsecond=0)
+    this_hour = timezone.localtime(at, timezone.get_default_timezone())
     # In UTC no hour is missing or repeated when clocks change.
-    last = this_hour.astimezone(UTC)
-    hours = [last - timedelta(hours=back) for back in range(HOURS - 1, -1, -1)]
-    days = list(_days(this_hour))
-    begin = last - FULL_HOURS
+    last = this_hour.replace(minute=0, second=0, microsecond=0).astimezone(UTC)
+    begin = last - timedelta(hours=HOURS)
     live = {} if counted.is_behind else by_hour(counted.next_id, first_id(at + _CLOCKS_DIFFER))
-    tail = [(hour, reason, logins) for (hour, reason), logins in live.items()]
-    recent = [*_counted_hours(begin), *tail]
+    recent = [
+        *_counted_hours(begin, at),
+        *((hour, reason, logins) for (hour, reason), logins in live.items()),
+    ]
+    by_bar = [
+        (hour, _by_reason(recent, hour, hour + timedelta(hours=1)))
+        for hour in (last - timedelta(hours=back) for back in range(HOURS - 1, -1, -1))
+    ]
+    reasons = sum((found for _hour, found in by_bar), Counter[str]())
+    del reasons[""]
     return Traffic(
-        hours=_period(hours, recent),
-        days=_period(
-            days,
-            [
-                *_counted_days(days[0]),
-                *((_midnight(timezone.localtime(h, zone)), r, n) for h, r, n in tail),
-            ],
+        bars=tuple(
+            HourOfLogins(hour, found[""], found.total() - found[""]) for hour, found in by_bar
         ),
+        reasons=reasons,
         lacks_latest=counted.is_behind,
-        full_hours_begin=begin,
         full_hours=_by_reason(recent, begin, last),
         week_ago=_by_reason(_counted_hours(begin - WEEK, last - WEEK), begin - WEEK, last - WEEK),
     )
-
-
-def _period(begins: list[datetime], counts: LoginCounts) -> Period:
-    issued: Counter[datetime] = Counter()
-    refused: Counter[datetime] = Counter()
-    reasons: Counter[str] = Counter()
-    shown = set(begins)
-    for begin, reason, logins in counts:
-        if begin not in shown:
-            continue
-        if reason:
-            refused[begin] += logins
-            reasons[reason] += logins
-        else:
-            issued[begin] += logins
-    return Period(tuple(Bar(b, issued[b], refused[b]) for b in begins), reasons)
 
 
 def _by_reason(counts: LoginCounts, begin: datetime, end: datetime) -> Counter[str]:
@@ -133,23 +97,44 @@ def _by_reason(counts: LoginCounts, begin: datetime, end: datetime) -> Counter[s
     return found
 
 
-def _counted_hours(since: datetime, before: datetime | None = None) -> LoginCounts:
-    counts = LoginCount.objects.filter(hour__gte=since)
-    if before is not None:
-        counts = counts.filter(hour__lt=before)
+def _counted_hours(since: datetime, before: datetime) -> LoginCounts:
+    counts = LoginCount.objects.filter(hour__gte=since, hour__lt=before)
     return counts.values_list("hour", "reason", "logins")
 
 
-def _counted_days(since: datetime) -> LoginCounts:
-    day = TruncDay("hour", tzinfo=timezone.get_default_timezone())
-    counted = LoginCount.objects.filter(hour__gte=since).values_list(day, "reason")
-    return counted.annotate(Sum("logins"))
+ISSUED = ""  # the reason of a login that got a token
+_NOTICED_SHARE = 0.005  # of all logins: half a percentage point
+_FEW_TOKENS = 0.8  # of last week's tokens
+
+BETTER = gettext_lazy("Better than last week")
+WORSE = gettext_lazy("Worse than last week")
+SAME = gettext_lazy("About the same as last week")
+UNKNOWN = gettext_lazy("There were no logins in these hours last week.")
 
 
-def _days(now: datetime) -> Iterator[datetime]:
-    for back in range(DAYS - 1, -1, -1):
-        yield _midnight(now - timedelta(days=back))
+@dataclass(frozen=True, slots=True)
+class Week:
+    verdict: Promise
+    tone: Tone = "neutral"
+    summary: str = ""
 
 
-def _midnight(local: datetime) -> datetime:
-    return local.replace(hour=0, minute=0, second=0, microsecond=0)
+def week_of(now: Counter[str], before: Counter[str]) -> Week:
+    """The comparison of logins by reason.
+
+    Worse: a larger part is refused, from half a percentage point on, or far fewer get tokens.
+    """
+    if not before.total():
+        return Week(UNKNOWN)
+    share, former = _refused_part(now), _refused_part(before)
+    text = _("Of all logins, {now} % were refused; {before} % at the same hours last week.")
+    summary = text.format(now=f"{100 * share:.1f}", before=f"{100 * former:.1f}")
+    if share - former >= _NOTICED_SHARE or now[ISSUED] < _FEW_TOKENS * before[ISSUED]:
+        return Week(WORSE, "bad", summary)
+    if former - share >= _NOTICED_SHARE:
+        return Week(BETTER, "good", summary)
+    return Week(SAME, "neutral", summary)
+
+
+def _refused_part(logins: Counter[str]) -> float:
+    return 1 - logins[ISSUED] / logins.total() if logins.total() else 0.0

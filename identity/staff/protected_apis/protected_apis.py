@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 from django.contrib import admin
 from django.db.models import Q
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -24,6 +23,7 @@ from identity.staff.framework.badges import (
     Badge,
     until_badge,
 )
+from identity.staff.framework.lists import Context, column, state_column
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.history.changes import recent_changes
 from identity.staff.protected_apis.tasks import (
@@ -61,8 +61,11 @@ def badge_of_api_secret(row: ProtectedApiSecret, at: datetime) -> Badge:
 
 
 class ProtectedApiAdmin(RecordAdmin):
-    list_display = ("name", "client_id", "audience", "state", "registered")
-    list_display_links = ("name",)
+    list_display = (
+        *("name", "client_id", "audience"),
+        state_column(badge_of_api),
+        column("registered", gettext_lazy("registered"), lambda row: moment(row.created_at)),
+    )
     list_filter = (("is_active", admin.BooleanFieldListFilter),)
     ordering = ("name",)
     search_fields = ("name", "client_id")  # Django shows the search; search_conditions does it
@@ -83,20 +86,10 @@ class ProtectedApiAdmin(RecordAdmin):
     def get_queryset(self, request: HttpRequest) -> Any:
         return super().get_queryset(request).prefetch_related("credentials")
 
-    def record_context(
-        self, request: HttpRequest, record: ProtectedApi, at: datetime
-    ) -> dict[str, Any]:
+    def record_context(self, request: HttpRequest, record: ProtectedApi, at: datetime) -> Context:
         secrets = sorted(record.credentials.all(), key=lambda secret: -secret.pk)
         return {
             "state": badge_of_api(record, at),
             "secrets": [(secret, badge_of_api_secret(secret, at)) for secret in secrets],
             "changes": recent_changes(request, record),
         }
-
-    @admin.display(description=gettext_lazy("state"))
-    def state(self, row: ProtectedApi) -> str:
-        return badge_of_api(row, timezone.now()).html
-
-    @admin.display(description=gettext_lazy("registered"))
-    def registered(self, row: ProtectedApi) -> str:
-        return moment(row.created_at)

@@ -1,25 +1,34 @@
 """Tasks for protected APIs: register one, its secrets, stop it and start it again (contract 2)."""
 
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, Unpack
 
+from django import forms
 from django.conf import settings
-from django.db import transaction
 from django.db.models import Model
-from django.http import HttpRequest
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminSelectWidget
 
+from identity.staff.framework.badges import CHANGED_OVER_AFTER
+from identity.staff.framework.forms import (
+    STANDARD_LIFETIME,
+    LastDayField,
+    NameField,
+    ReasonField,
+    TaskForm,
+)
 from identity.staff.framework.secret_once import (
     HandOverFact,
+    IssueOnceForm,
+    IssueOnceTask,
     SecretOnceTask,
-    check_form_not_reused,
     moment_with_zone,
-    newest_secret_id,
 )
-from identity.staff.framework.tasks import OperationTask, Task
-from identity.staff.protected_apis.forms import RegisterApiForm, RevokeApiSecretForm, RotateApiForm
-from taxpayers.services import Author
+from identity.staff.framework.tasks import Call, Data, OperationTask, Task
+from taxpayers.moments import format_moment
 from tokens.models import ProtectedApi, ProtectedApiSecret
 from tokens.protected_apis.registration import (
     ACTIVATE_PROTECTED_API,
@@ -28,11 +37,81 @@ from tokens.protected_apis.registration import (
     REVOKE_API_SECRET,
     ROTATE_API_SECRET,
     IssuedApiSecret,
-    issue_api_secret,
-    register_protected_api,
-    revoke_api_secret,
+    live_secrets,
 )
 from tokens.protected_apis.secret_once import introspection_endpoint, introspection_example
+
+
+def _audiences() -> Iterable[tuple[str, str]]:
+    names = sorted({scope["audience"] for scope in settings.SCOPES.values()})
+    return [(name, name) for name in names]
+
+
+class RegisterApiForm(TaskForm):
+    name = NameField(label=gettext_lazy("Name of the API"))
+    audience = forms.ChoiceField(
+        label=gettext_lazy("Audience"),
+        choices=_audiences,
+        help_text=gettext_lazy("Only tokens for this audience are active for the API."),
+        widget=UnfoldAdminSelectWidget,
+    )
+    secret_expires = LastDayField(
+        label=gettext_lazy("Last day of the secret"), required=False, help_text=STANDARD_LIFETIME
+    )
+    reason = ReasonField()
+
+
+class RotateApiForm(IssueOnceForm):
+    expires = LastDayField(
+        label=gettext_lazy("Last day of the new secret"),
+        required=False,
+        help_text=STANDARD_LIFETIME,
+    )
+    retire_old = LastDayField(
+        label=gettext_lazy("Last day of the old secret"),
+        required=False,
+        help_text=gettext_lazy(
+            "Leave enough time to change the API to the new secret. Leave empty to keep the expiry"
+            " date of the old secret."
+        ),
+    )
+    reason = ReasonField()
+
+
+class RevokeApiSecretForm(TaskForm):
+    """One of the valid secrets.
+
+    `valid`: those that can be chosen, the oldest first; `in_use`: those of them with which the API
+    asked during the last day.
+    """
+
+    secret = forms.ChoiceField(label=gettext_lazy("Secret"), widget=UnfoldAdminSelectWidget)
+    reason = ReasonField()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        at = timezone.now()
+        self.valid = live_secrets(self.record, at)
+        self.in_use = [secret for secret in self.valid if _is_in_use(secret, at)]
+        field = self.fields["secret"]
+        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - for the type checker
+        field.choices = [(str(secret.pk), _label(secret)) for secret in self.valid]
+
+
+def _is_in_use(secret: ProtectedApiSecret, at: datetime) -> bool:
+    return secret.last_used_at is not None and at - secret.last_used_at < CHANGED_OVER_AFTER
+
+
+def _label(secret: ProtectedApiSecret) -> str:
+    text = _("{secret}, issued {issued}, valid until {end}, last used {used}")
+    if secret.last_used_at is None:
+        text = _("{secret}, issued {issued}, valid until {end}, no use recorded")
+    return text.format(
+        secret=secret,
+        issued=format_moment(secret.created_at),
+        end=format_moment(secret.expires_at),
+        used=format_moment(secret.last_used_at) if secret.last_used_at else "",
+    )
 
 
 class _ApiSecretTask(SecretOnceTask):
@@ -63,6 +142,7 @@ class _ApiSecretTask(SecretOnceTask):
 
 
 class RegisterProtectedApi(_ApiSecretTask):
+    # Submitted twice, the second is refused: each API has another name.
     operation = REGISTER_PROTECTED_API
     app_label = "tokens"
     icon = "api"
@@ -70,41 +150,11 @@ class RegisterProtectedApi(_ApiSecretTask):
     form = RegisterApiForm
     is_for_record = False
 
-    def perform(
-        self, record: None, data: dict[str, Any], *, by: Author, at: datetime
-    ) -> IssuedApiSecret:
-        # Submitted twice, the second is refused: each API has another name.
-        return register_protected_api(
-            name=data["name"],
-            audience=data["audience"],
-            secret_expires_at=data["secret_expires"],
-            reason=data["reason"],
-            by=by,
-            at=at,
-        )
 
-
-class RotateApiSecret(_ApiSecretTask):
+class RotateApiSecret(_ApiSecretTask, IssueOnceTask):
     operation = ROTATE_API_SECRET
     icon = "key"
     form = RotateApiForm
-
-    def initial(self, request: HttpRequest, record: ProtectedApi, at: datetime) -> dict[str, Any]:
-        return {"newest": newest_secret_id(record)}
-
-    @transaction.atomic
-    def perform(
-        self, record: ProtectedApi, data: dict[str, Any], *, by: Author, at: datetime
-    ) -> IssuedApiSecret:
-        check_form_not_reused(record, data)
-        return issue_api_secret(
-            protected_api=record,
-            expires_at=data["expires"],
-            retire_old_at=data["retire_old"],
-            reason=data["reason"],
-            by=by,
-            at=at,
-        )
 
 
 class RevokeApiSecret(Task):
@@ -113,14 +163,12 @@ class RevokeApiSecret(Task):
     form = RevokeApiSecretForm
     template = "staff/protected_apis/revoke_secret.html"
 
-    def perform(
-        self, record: ProtectedApi, data: dict[str, Any], *, by: Author, at: datetime
-    ) -> ProtectedApiSecret:
+    def perform(self, record: ProtectedApi, data: Data, **call: Unpack[Call]) -> ProtectedApiSecret:
         secret = record.credentials.get(pk=data["secret"])
-        return revoke_api_secret(secret=secret, reason=data["reason"], by=by, at=at)
+        revoked: ProtectedApiSecret = super().perform(secret, {"reason": data["reason"]}, **call)
+        return revoked
 
-    def success_message(self, result: ProtectedApiSecret) -> str:
-        return _("The secret {secret} is revoked.").format(secret=result)
+    done = gettext_lazy("The secret {name} is revoked.")
 
     def next_record(self, result: ProtectedApiSecret) -> Model:
         return result.protected_api

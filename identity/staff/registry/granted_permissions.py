@@ -5,10 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 
-from django.contrib import admin
 from django.db.models import Manager, Q, QuerySet
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
 from identity.staff.display import moment
@@ -16,15 +14,16 @@ from identity.staff.expiring.extend_forms import BulkExtendForm
 from identity.staff.expiring.extend_tasks import EndPermissionEarlier, ExtendPermission
 from identity.staff.framework.badges import Badge, badge_of_permission, facts_of
 from identity.staff.framework.bulk_tasks import BulkTask
-from identity.staff.framework.export import ExportingAdmin
-from identity.staff.framework.filters import expires_within, expiry_choices, filtered
+from identity.staff.framework.export import Export, ExportingAdmin, field
+from identity.staff.framework.filters import ChoiceFilter, Choices, expires_within
+from identity.staff.framework.lists import column, state_column
 from identity.staff.framework.search import taxpayer_conditions
 from identity.staff.history.changes import recent_changes
-from identity.staff.history.revocations import revocations_of
+from identity.staff.history.related import revocations_of
 from identity.staff.history.time_bars import TimeBar, time_bars
 from identity.staff.imports.kinds import ImportPermissions
-from identity.staff.registry import exports
 from identity.staff.registry.permission_tasks import GrantPermission, RevokePermission
+from taxpayers import actions
 from taxpayers.models import Change, GrantedPermission
 from taxpayers.services.granted_permissions import codes_of
 
@@ -70,36 +69,50 @@ def shown_permissions(
     ]
 
 
-class PermissionStateFilter(admin.SimpleListFilter):
+class PermissionStateFilter(ChoiceFilter):
     title = gettext_lazy("state")
     parameter_name = "state"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [
-            ("in_force", gettext_lazy("Valid")),
-            *expiry_choices(),
-            ("ended", gettext_lazy("Expired")),
-            ("revoked", gettext_lazy("Revoked")),
-        ]
-
-    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
-        at = timezone.now()
+    def conditions(self, at: datetime) -> Choices:
         not_over = Q(valid_until__isnull=True) | Q(valid_until__gte=at)
-        match self.value():
-            case "in_force":
-                return queryset.filter(not_over, revoked_at=None, valid_from__lte=at)
-            case "ended":
-                return queryset.filter(revoked_at=None, valid_until__lt=at)
-            case "revoked":
-                return queryset.filter(revoked_at__isnull=False)
-        expiring = expires_within("valid_until", self.value(), at)
-        return filtered(queryset, self.value(), expiring and expiring & Q(revoked_at=None))
+        not_revoked = Q(revoked_at=None)
+        expiring = expires_within("valid_until", at)
+        return {
+            "in_force": (gettext_lazy("Valid"), not_over & not_revoked & Q(valid_from__lte=at)),
+            **{days: (title, ends & not_revoked) for days, (title, ends) in expiring.items()},
+            "ended": (gettext_lazy("Expired"), not_revoked & Q(valid_until__lt=at)),
+            "revoked": (gettext_lazy("Revoked"), Q(revoked_at__isnull=False)),
+        }
+
+
+PERMISSIONS = Export(
+    actions.EXPORT_REGISTRY,
+    (
+        ("taxpayer", lambda row: row.taxpayer.identifier),
+        ("taxpayer_name", lambda row: row.taxpayer.name),
+        ("intermediary", lambda row: row.intermediary.taxpayer.identifier),
+        ("intermediary_name", lambda row: row.intermediary.taxpayer.name),
+        ("codes", lambda row: " ".join(codes_of(row))),
+        field("valid_from"),
+        field("valid_until"),
+        field("revoked_at"),
+        ("granted_at", lambda row: row.created_at),
+    ),
+)
 
 
 class GrantedPermissionAdmin(ExportingAdmin):
-    export = exports.PERMISSIONS
-    list_display = ("represented", "acting", "codes_shown", "state", "starts", "expires")
-    list_display_links = ("represented",)
+    export = PERMISSIONS
+    list_display = (
+        column("represented", gettext_lazy("represented taxpayer"), lambda row: row.taxpayer),
+        column("acting", gettext_lazy("intermediary"), lambda row: row.intermediary),
+        column(
+            "codes_shown", gettext_lazy("permission codes"), lambda row: ", ".join(codes_of(row))
+        ),
+        state_column(badge_of_permission),
+        column("starts", gettext_lazy("from"), lambda row: moment(row.valid_from)),
+        column("expires", gettext_lazy("until"), lambda row: moment(facts_of(row).ended_at)),
+    )
     list_filter = (PermissionStateFilter,)
     ordering = ("-pk",)
     search_fields = ("taxpayer__tin",)
@@ -155,27 +168,3 @@ class GrantedPermissionAdmin(ExportingAdmin):
             "codes": record.codes.order_by("code"),
             "changes": recent_changes(request, record),
         }
-
-    @admin.display(description=gettext_lazy("represented taxpayer"))
-    def represented(self, row: GrantedPermission) -> str:
-        return str(row.taxpayer)
-
-    @admin.display(description=gettext_lazy("intermediary"))
-    def acting(self, row: GrantedPermission) -> str:
-        return str(row.intermediary)
-
-    @admin.display(description=gettext_lazy("permission codes"))
-    def codes_shown(self, row: GrantedPermission) -> str:
-        return ", ".join(codes_of(row))
-
-    @admin.display(description=gettext_lazy("state"))
-    def state(self, row: GrantedPermission) -> str:
-        return badge_of_permission(row, timezone.now()).html
-
-    @admin.display(description=gettext_lazy("from"))
-    def starts(self, row: GrantedPermission) -> str:
-        return moment(row.valid_from)
-
-    @admin.display(description=gettext_lazy("until"))
-    def expires(self, row: GrantedPermission) -> str:
-        return moment(facts_of(row).ended_at)

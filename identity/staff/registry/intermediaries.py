@@ -8,7 +8,6 @@ from django import forms
 from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldBooleanWidget
 
@@ -22,14 +21,16 @@ from identity.staff.framework.autocomplete import AutocompleteAdmin
 from identity.staff.framework.badges import badge_of_intermediary, badge_of_taxpayer
 from identity.staff.framework.bulk_tasks import BulkTask
 from identity.staff.framework.edit_conflicts import EditConflictForm, EditTask
+from identity.staff.framework.export import Export, field, taxpayer_columns
 from identity.staff.framework.forms import LastDayField, ReasonField, TaskForm, TaxpayerField
+from identity.staff.framework.lists import Context, column, state_column
 from identity.staff.framework.search import taxpayer_conditions
 from identity.staff.framework.tasks import Button, Task
 from identity.staff.history.changes import recent_changes
 from identity.staff.imports.kinds import ImportIntermediaries
-from identity.staff.registry import exports
 from identity.staff.registry.granted_permissions import listed_permissions
 from identity.staff.registry.permission_tasks import GrantPermission
+from taxpayers import actions
 from taxpayers.models import GrantedPermission, Intermediary
 from taxpayers.services.intermediaries import (
     CHANGE_INTERMEDIARY,
@@ -73,10 +74,27 @@ class ChangeIntermediary(EditTask):
     done = gettext_lazy("{name} is changed.")
 
 
+INTERMEDIARIES = Export(
+    actions.EXPORT_REGISTRY,
+    (
+        *taxpayer_columns(lambda row: row.taxpayer),
+        ("active", lambda row: row.is_active),
+        field("active_until"),
+        ("registered_at", lambda row: row.created_at),
+        ("taxpayer_active", lambda row: row.taxpayer.is_active),
+    ),
+)
+
+
 class IntermediaryAdmin(AutocompleteAdmin):
-    export = exports.INTERMEDIARIES
-    list_display = ("identifier", "name", "state", "until")
-    list_display_links = ("identifier", "name")
+    export = INTERMEDIARIES
+    list_display = (
+        column("identifier", gettext_lazy("TIN"), lambda row: row.taxpayer.identifier),
+        column("name", gettext_lazy("name"), lambda row: row.taxpayer.name),
+        state_column(badge_of_intermediary),
+        column("until", gettext_lazy("active until"), lambda row: moment(row.active_until)),
+    )
+    linked_columns = 2
     list_filter = (("is_active", admin.BooleanFieldListFilter),)
     list_select_related = ("taxpayer",)
     ordering = ("-pk",)
@@ -114,28 +132,10 @@ class IntermediaryAdmin(AutocompleteAdmin):
             *super().buttons(request, record, at),
         ]
 
-    def record_context(
-        self, request: HttpRequest, record: Intermediary, at: datetime
-    ) -> dict[str, Any]:
+    def record_context(self, request: HttpRequest, record: Intermediary, at: datetime) -> Context:
         return {
             "state": badge_of_intermediary(record, at),
             "taxpayer_state": badge_of_taxpayer(record.taxpayer),
             "granted": listed_permissions(request, record.permissions, at),
             "changes": recent_changes(request, record),
         }
-
-    @admin.display(description=gettext_lazy("TIN"))
-    def identifier(self, row: Intermediary) -> str:
-        return str(row.taxpayer.identifier)
-
-    @admin.display(description=gettext_lazy("name"))
-    def name(self, row: Intermediary) -> str:
-        return row.taxpayer.name
-
-    @admin.display(description=gettext_lazy("state"))
-    def state(self, row: Intermediary) -> str:
-        return badge_of_intermediary(row, timezone.now()).html
-
-    @admin.display(description=gettext_lazy("active until"))
-    def until(self, row: Intermediary) -> str:
-        return moment(row.active_until)

@@ -1,15 +1,15 @@
 """Permission codes: the list, the page of one, and the task to add or change one (contract 4)."""
 
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django import forms
 from django.http import HttpRequest
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from identity.staff.framework.forms import TaskForm
+from identity.staff.framework.forms import CODE, TaskForm
+from identity.staff.framework.lists import Context
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.tasks import Button, Task
 from identity.staff.history.changes import recent_changes
@@ -24,7 +24,7 @@ class CodeForm(TaskForm):
         help_text=gettext_lazy(
             "Words with a-z, 0-9 and _, separated by colons. Example: documents:submit."
         ),
-        widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", "spellcheck": "false"}),
+        widget=UnfoldAdminTextInputWidget(attrs=CODE),
     )
     description = forms.CharField(
         label=gettext_lazy("Description"), max_length=255, widget=UnfoldAdminTextInputWidget
@@ -38,8 +38,7 @@ class SetPermissionCode(Task):
     form = CodeForm
     is_for_record = False
 
-    def success_message(self, result: PermissionCode) -> str:
-        return _("The permission code {code} is saved.").format(code=result)
+    done = gettext_lazy("The permission code {name} is saved.")
 
 
 class PermissionCodeAdmin(RecordAdmin):
@@ -57,7 +56,5 @@ class PermissionCodeAdmin(RecordAdmin):
             description=record.description,
         )
 
-    def record_context(
-        self, request: HttpRequest, record: PermissionCode, at: datetime
-    ) -> dict[str, Any]:
+    def record_context(self, request: HttpRequest, record: PermissionCode, at: datetime) -> Context:
         return {"changes": recent_changes(request, record)}

@@ -69,8 +69,7 @@ class GrantPermission(Task):
             initial["codes"] = request.GET.getlist("codes")
         return initial
 
-    def success_message(self, result: GrantedPermission) -> str:
-        return _("The permission {permission} is granted.").format(permission=result)
+    done = gettext_lazy("The permission {name} is granted.")
 
 
 class RevokePermission(OperationTask):

@@ -1,8 +1,7 @@
 """Tasks for a taxpayer: register, rename, activate and deactivate (contract 4)."""
 
 from collections.abc import Sequence
-from datetime import datetime
-from typing import Any, ClassVar
+from typing import ClassVar, Unpack
 
 from django import forms
 from django.utils.translation import gettext as _
@@ -10,16 +9,11 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from identity.staff.framework.edit_conflicts import EditConflictForm, EditTask
-from identity.staff.framework.forms import (
-    NameField,
-    ReasonField,
-    TaskForm,
-    parsed_identifier,
-)
-from identity.staff.framework.tasks import OperationTask, Task
+from identity.staff.framework.forms import CODE, NameField, ReasonField, TaskForm, parsed_identifier
+from identity.staff.framework.tasks import Call, Data, OperationTask, Task
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Taxpayer
-from taxpayers.services import Author, register_taxpayer
+from taxpayers.services import register_taxpayer
 from taxpayers.services.taxpayers import (
     ACTIVATE_TAXPAYER,
     DEACTIVATE_TAXPAYER,
@@ -33,7 +27,7 @@ class RegisterTaxpayerForm(TaskForm):
     identifier = forms.CharField(
         label=gettext_lazy("TIN"),
         help_text=gettext_lazy("TIN, or TIN:ROB for a taxpayer with a ROB number."),
-        widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", "spellcheck": "false"}),
+        widget=UnfoldAdminTextInputWidget(attrs=CODE),
     )
     name = NameField()
     # The name for which similar ones were shown: to submit it again registers it.
@@ -65,8 +59,8 @@ class RegisterTaxpayer(Task):
     is_for_record = False
     done = gettext_lazy("{name} is registered.")
 
-    def perform(self, record: None, data: dict[str, Any], *, by: Author, at: datetime) -> Taxpayer:
-        return register_taxpayer(taxpayer=data["identifier"], name=data["name"], by=by, at=at)
+    def perform(self, record: None, data: Data, **call: Unpack[Call]) -> Taxpayer:
+        return register_taxpayer(taxpayer=data["identifier"], name=data["name"], **call)
 
 
 class RenameForm(EditConflictForm):

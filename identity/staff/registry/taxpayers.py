@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django.contrib import admin
 from django.db.models import Q
@@ -16,11 +16,12 @@ from identity.staff.framework.badges import (
     badge_of_system_user,
     badge_of_taxpayer,
 )
+from identity.staff.framework.export import Export, taxpayer_columns
+from identity.staff.framework.lists import Context, column, state_column
 from identity.staff.framework.search import taxpayer_conditions
 from identity.staff.framework.tasks import Button
 from identity.staff.history.changes import recent_changes
 from identity.staff.imports.kinds import ImportTaxpayers
-from identity.staff.registry import exports
 from identity.staff.registry.granted_permissions import listed_permissions
 from identity.staff.registry.intermediaries import RegisterIntermediary
 from identity.staff.registry.issue_credentials import IssueCredentials
@@ -31,16 +32,33 @@ from identity.staff.registry.taxpayer_tasks import (
     RegisterTaxpayer,
     RenameTaxpayer,
 )
+from taxpayers import actions
 from taxpayers.models import GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.standing.loaded_rows import with_credentials
 
 MAX_SYSTEM_USERS = 20
 
 
+# The columns that an import reads, and one that it ignores.
+TAXPAYERS = Export(
+    actions.EXPORT_REGISTRY,
+    (
+        *taxpayer_columns(lambda row: row),
+        ("active", lambda row: row.is_active),
+        ("registered_at", lambda row: row.created_at),
+    ),
+)
+
+
 class TaxpayerAdmin(AutocompleteAdmin):
-    export = exports.TAXPAYERS
-    list_display = ("identifier", "name", "state", "registered")
-    list_display_links = ("identifier", "name")
+    export = TAXPAYERS
+    list_display = (
+        column("identifier", gettext_lazy("TIN"), lambda row: row.identifier),
+        "name",
+        state_column(lambda row, _at: badge_of_taxpayer(row)),
+        column("registered", gettext_lazy("registered"), lambda row: moment(row.created_at)),
+    )
+    linked_columns = 2
     list_filter = (("is_active", admin.BooleanFieldListFilter),)
     ordering = ("tin", "rob")
     search_fields = ("tin",)
@@ -69,9 +87,7 @@ class TaxpayerAdmin(AutocompleteAdmin):
             )
         return [*related, *super().buttons(request, record, at)]
 
-    def record_context(
-        self, request: HttpRequest, record: Taxpayer, at: datetime
-    ) -> dict[str, Any]:
+    def record_context(self, request: HttpRequest, record: Taxpayer, at: datetime) -> Context:
         role = intermediary_of(record)
         users = list(with_credentials(record.system_users.order_by("-pk"))[: MAX_SYSTEM_USERS + 1])
         return {
@@ -86,18 +102,6 @@ class TaxpayerAdmin(AutocompleteAdmin):
             "granted": listed_permissions(request, record.granted, at),
             "changes": recent_changes(request, record),
         }
-
-    @admin.display(description=gettext_lazy("TIN"))
-    def identifier(self, row: Taxpayer) -> str:
-        return str(row.identifier)
-
-    @admin.display(description=gettext_lazy("state"))
-    def state(self, row: Taxpayer) -> str:
-        return badge_of_taxpayer(row).html
-
-    @admin.display(description=gettext_lazy("registered"))
-    def registered(self, row: Taxpayer) -> str:
-        return moment(row.created_at)
 
 
 def intermediary_of(record: Taxpayer) -> Intermediary | None:

@@ -1,11 +1,16 @@
-"""What a search found: groups of links, one for each kind of record."""
+"""What was typed into the search box, and what it found: groups of links."""
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlencode
+from uuid import UUID
 
 from django.utils.translation import gettext as _
+
+from tokens.login_events.reference import reference_in
 
 MAX_IN_GROUP = 6
 
@@ -30,17 +35,6 @@ class Group:
     more_url: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """Everything, the exact hit first."""
-
-    groups: list[Group] = field(default_factory=list)
-
-    @property
-    def count(self) -> int:
-        return sum(len(group.hits) for group in self.groups)
-
-
 def group_of(title: Any, hits: Sequence[Hit], list_url: str, term: str) -> Group:
     """At most MAX_IN_GROUP of the hits, and a link to the list if there are more."""
     has_more = len(hits) > MAX_IN_GROUP
@@ -48,13 +42,44 @@ def group_of(title: Any, hits: Sequence[Hit], list_url: str, term: str) -> Group
     return Group(title, hits[:MAX_IN_GROUP], more_url)
 
 
-def exact_hit_first(groups: Sequence[Group]) -> Found:
+def exact_hit_first(groups: Sequence[Group]) -> list[Group]:
     """Without empty groups; the first exact hit in a separate group, before all others."""
     exact = next((hit for group in groups for hit in group.hits if hit.is_exact), None)
     if exact is None:
-        return Found([group for group in groups if group.hits])
+        return [group for group in groups if group.hits]
     others = [
         replace(group, hits=[hit for hit in group.hits if hit is not exact]) for group in groups
     ]
     first = Group(_("Exact match"), [exact])
-    return Found([first, *(group for group in others if group.hits or group.more_url)])
+    return [first, *(group for group in others if group.hits or group.more_url)]
+
+
+MAX_LENGTH = 2_000  # whole messages are pasted, to find the reference in them
+_MAX_TERM = 255  # as long as the longest name
+_CLIENT_ID = re.compile(r"\bci_(?:live|test)_[0-9A-Za-z]+", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class TypedText:
+    """The text as a search term, and what it has inside."""
+
+    term: str
+    reference: UUID | None
+    address: str | None
+    is_client_id: bool
+
+
+def read_typed(text: str) -> TypedText:
+    """Only of a text without a credential."""
+    text = " ".join(text.replace("\0", " ").split())[:MAX_LENGTH]
+    client_id = _CLIENT_ID.search(text)
+    reference = None if client_id else reference_in(text)
+    term = client_id[0] if client_id else str(reference) if reference else text[:_MAX_TERM]
+    return TypedText(term, reference, _address(term), client_id is not None)
+
+
+def _address(text: str) -> str | None:
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        return None

@@ -7,7 +7,6 @@ into search boxes. A text without a secret then gets an address that can be sent
 from typing import Any
 from urllib.parse import urlencode
 
-from django.contrib import admin
 from django.contrib.admin.views.decorators import staff_member_required
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
@@ -16,12 +15,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
-from identity.staff.framework.lists import TOO_GENERAL
+from identity.staff.framework.lists import TOO_GENERAL, page_frame
 from identity.staff.framework.search import TooGeneral
-from identity.staff.search.activity import activity_groups
-from identity.staff.search.found import Found, exact_hit_first
-from identity.staff.search.registry import registry_groups
-from identity.staff.search.typed import TypedText, read_typed
+from identity.staff.search.found import TypedText, exact_hit_first, read_typed
+from identity.staff.search.lookups import activity_groups, registry_groups
 from taxpayers.redaction import HIDDEN
 
 MIN_LENGTH = 2
@@ -51,20 +48,18 @@ def _found(request: HttpRequest, typed: TypedText) -> dict[str, Any]:
     except TooGeneral:
         return {"too_general": TOO_GENERAL, "status": TOO_GENERAL}
     found = exact_hit_first(groups)
-    return {"found": found, "status": _status(found)}
+    return {"found": found, "status": _status(sum(len(group.hits) for group in found))}
 
 
-def _status(found: Found) -> str:
-    text = ngettext("{count} result", "{count} results", found.count)
-    return text.format(count=found.count) if found.count else _("Nothing found.")
+def _status(count: int) -> str:
+    text = ngettext("{count} result", "{count} results", count)
+    return text.format(count=count) if count else _("Nothing found.")
 
 
 def _respond(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     if _is_for_script(request):
         return TemplateResponse(request, "staff/search/results.html", context)
-    request.current_app = admin.site.name
-    title = _("Search")
-    frame = admin.site.each_context(request) | {"title": title, "breadcrumbs": [(title, "")]}
+    frame = page_frame(request, (_("Search"), ""))
     return TemplateResponse(request, "staff/search/page.html", frame | context)
 
 

@@ -1,4 +1,6 @@
-"""Ends staff sessions, and says so: nothing that was entered is lost without a word."""
+"""How long a staff session lasts; its end is said, and nothing entered is lost without a word."""
+
+from datetime import UTC, datetime, timedelta
 
 from django.conf import settings
 from django.contrib import messages
@@ -9,8 +11,40 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from identity.middleware import Handler
-from identity.staff.sessions.duration import is_over, restart_idle_time, seconds_left
 from identity.staff.sessions.unsaved_entries import owner_of_ended_session, save_for_sign_in
+
+_STARTED, _SEEN = "signed_in_at", "seen_at"
+_SEEN_EVERY_SECONDS = 60  # not on every page: the idle time is exact to a minute
+
+
+def is_over(request: HttpRequest) -> bool:
+    """Whether the session is older than settings.SESSION_LONGEST."""
+    return _age(request) > settings.SESSION_LONGEST
+
+
+def restart_idle_time(request: HttpRequest, *, at_once: bool = False) -> None:
+    """Let settings.SESSION_COOKIE_AGE begin anew, by saving the session."""
+    session, now = request.session, _now()
+    if at_once or now - session.get(_SEEN, 0) > _SEEN_EVERY_SECONDS:
+        session.setdefault(_STARTED, now)
+        session[_SEEN] = now
+
+
+def seconds_left(request: HttpRequest) -> int:
+    """How long the session lasts if nothing more is requested."""
+    session, now = request.session, _now()
+    idle = settings.SESSION_COOKIE_AGE - (now - session.get(_SEEN, now))
+    whole = settings.SESSION_LONGEST - _age(request)
+    return max(0, int(min(idle, whole.total_seconds())))
+
+
+def _age(request: HttpRequest) -> timedelta:
+    now = _now()
+    return timedelta(seconds=now - request.session.get(_STARTED, now))
+
+
+def _now() -> float:
+    return datetime.now(UTC).timestamp()
 
 
 def limit_sessions(get_response: Handler) -> Handler:

@@ -12,8 +12,10 @@ from django.conf import settings
 from django.contrib.auth import SESSION_KEY
 from django.contrib.sessions.models import Session
 from django.core.cache import cache
-from django.http import HttpRequest, QueryDict
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.urls import reverse
 from django.utils import timezone
+from django.views.csrf import csrf_failure
 
 from taxpayers.redaction import hide_pasted_secrets
 
@@ -94,3 +96,22 @@ def _entries_of(request: HttpRequest) -> dict[str, Any] | None:
 
 def _cache_key(owner: int) -> str:
     return f"unsaved_entries_{owner}"
+
+
+def expired_form(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """Django's CSRF_FAILURE_VIEW."""
+    if _is_our_form(request) and save_in_session(request):
+        response = HttpResponseRedirect(request.get_full_path())
+        response.status_code = 303
+        return response
+    return csrf_failure(request, reason)
+
+
+def _is_our_form(request: HttpRequest) -> bool:
+    # Another site could otherwise fill in a form for an officer, who might submit it unread.
+    own = f"{request.scheme}://{request.get_host()}"
+    return (
+        request.user.is_authenticated
+        and request.headers.get("Origin") == own
+        and request.path_info.startswith(reverse("admin:index"))
+    )

@@ -4,7 +4,7 @@ Unused ones, or all after a leak.
 """
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Unpack
 
 from django import forms
 from django.db import transaction
@@ -15,11 +15,11 @@ from unfold.widgets import UnfoldAdminRadioSelectWidget
 from identity.staff.display import moment_text
 from identity.staff.framework.bulk_tasks import BulkForm
 from identity.staff.framework.forms import FirstDayField, ReasonField
-from identity.staff.framework.record_pages import Text
-from identity.staff.framework.tasks import Preview, Task
-from identity.staff.system_users.secret_advice import advice_on, is_in_use
+from identity.staff.framework.lists import Text
+from identity.staff.framework.tasks import Call, Data, Preview, Task
+from identity.staff.system_users.secret_forms import advice_on, is_in_use
 from taxpayers.models import Credential, RateLimitCounter, SystemUser
-from taxpayers.services import Author, revoke_credential
+from taxpayers.services import revoke_credential
 from taxpayers.services.credential_changes import REVOKE_SECRETS
 
 UNUSED, BEFORE, EVERY = "unused", "before", "every"
@@ -72,11 +72,9 @@ class RevokeSecrets(Task):
         return Preview(before, f"{revoked} {rest}", note=_note(record, chosen, at))
 
     @transaction.atomic
-    def perform(
-        self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
-    ) -> SystemUser:
-        for secret in _chosen(record, data, at):
-            revoke_credential(credential=secret, reason=data["reason"], by=by, at=at)
+    def perform(self, record: SystemUser, data: Data, **call: Unpack[Call]) -> SystemUser:
+        for secret in _chosen(record, data, call["at"]):
+            revoke_credential(credential=secret, reason=data["reason"], **call)
         return record
 
 

@@ -6,9 +6,8 @@ tasks for a key too, so their texts name neither.
 
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
-from django.db import transaction
 from django.http import HttpRequest
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
@@ -16,61 +15,34 @@ from django.utils.translation import gettext_lazy
 
 from identity.staff.framework.badges import badge_of_credential
 from identity.staff.framework.forms import TaskForm
-from identity.staff.framework.record_pages import RecordPages
-from identity.staff.framework.secret_once import (
-    SecretOnceTask,
-    check_form_not_reused,
-    newest_secret_id,
-)
-from identity.staff.framework.tasks import Button, Task
-from identity.staff.system_users.certificate_tasks import RegisterClientCertificate
-from identity.staff.system_users.key_tasks import RegisterClientKey
-from identity.staff.system_users.secret_advice import (
-    advice_on,
-    is_in_use,
-    others_of,
-)
+from identity.staff.framework.lists import RecordPages
+from identity.staff.framework.secret_once import IssueOnceTask
+from identity.staff.framework.tasks import Button, Call, Data, Task
+from identity.staff.system_users.login_methods import RegisterClientCertificate, RegisterClientKey
 from identity.staff.system_users.secret_forms import (
+    ChangeSecretForm,
     RetireSecretForm,
     RevokeSecretForm,
     RotateSecretForm,
     SecretForm,
+    advice_on,
+    is_in_use,
+    others_of,
 )
 from taxpayers.models import Credential, SystemUser
-from taxpayers.services import (
-    Author,
-    IssuedSecret,
-    issue_secret,
-    retire_credential,
-    revoke_credential,
-)
 from taxpayers.services.credential_changes import RETIRE_SECRET, REVOKE_SECRET, ROTATE_SECRET
-from taxpayers.services.limits.source_networks import networks_for_new
+from taxpayers.services.limits.source_networks import CHANGE_SECRET, networks_for_new
 
 
-class RotateSecret(SecretOnceTask):
+class RotateSecret(IssueOnceTask):
     operation = ROTATE_SECRET
     gives_access = True
     icon = "key"
     form = RotateSecretForm
 
-    def initial(self, request: HttpRequest, record: SystemUser, at: datetime) -> dict[str, Any]:
-        networks = networks_for_new(record, None).split()
-        return {"newest": newest_secret_id(record), "networks": "\n".join(networks)}
-
-    @transaction.atomic
-    def perform(
-        self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
-    ) -> IssuedSecret:
-        check_form_not_reused(record, data)
-        return issue_secret(
-            system_user=record,
-            expires_at=data["expires"],
-            retire_old_at=data["retire_old"],
-            allowed_networks=data["networks"],
-            by=by,
-            at=at,
-        )
+    def initial(self, request: HttpRequest, record: SystemUser, at: datetime) -> Data:
+        networks = "\n".join(networks_for_new(record, None).split())
+        return super().initial(request, record, at) | {"networks": networks}
 
 
 class SecretTask(Task):
@@ -86,7 +58,6 @@ class SecretTask(Task):
     choice_template = "staff/system_users/choose_secret.html"
 
     def button_of(self, secret: Credential) -> Button:
-        """The button that begins the task for this secret."""
         button = self.button_for(secret.system_user)
         return replace(button, url=f"{button.url}?secret={secret.pk}")
 
@@ -117,6 +88,12 @@ class SecretTask(Task):
             "successors": successor_buttons(request, self.admin, record, at),
         }
 
+    def perform(self, record: SystemUser, data: Data, **call: Unpack[Call]) -> Credential:
+        credential = record.credentials.get(pk=data["secret"])
+        given = {name: data[name] for name in data if name not in ("secret", "hint")}
+        changed: Credential = super().perform(credential, given, **call)
+        return changed
+
     def next_record(self, result: Credential) -> SystemUser:
         return result.system_user
 
@@ -125,12 +102,6 @@ class RevokeSecret(SecretTask):
     operation = REVOKE_SECRET
     title = button_label = gettext_lazy("Revoke")
     form = RevokeSecretForm
-
-    def perform(
-        self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
-    ) -> Credential:
-        secret = record.credentials.get(pk=data["secret"])
-        return revoke_credential(credential=secret, reason=data["reason"], by=by, at=at)
 
     def success_message(self, result: Credential) -> str:
         return _("{secret} is revoked.").format(secret=capfirst(result.label))
@@ -142,19 +113,26 @@ class RetireSecret(SecretTask):
     icon = "event_busy"
     form = RetireSecretForm
 
-    def perform(
-        self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
-    ) -> Credential:
-        return retire_credential(
-            credential=record.credentials.get(pk=data["secret"]),
-            last_moment=data["last_day"],
-            reason=data["reason"],
-            by=by,
-            at=at,
-        )
-
     def success_message(self, result: Credential) -> str:
         return _("The last day of {secret} is set.").format(secret=result.label)
+
+
+class ChangeSecret(SecretTask):
+    operation = CHANGE_SECRET
+    title = gettext_lazy("Set the networks from which it may be used")
+    gives_access = True
+    button_label = gettext_lazy("Set networks")
+    icon = "lan"
+    form = ChangeSecretForm
+    template = "staff/system_users/change_secret.html"
+
+    def success_message(self, result: Credential) -> str:
+        if not result.allowed_networks:
+            return _("{secret} may be used from anywhere.").format(secret=capfirst(result.label))
+        networks = ", ".join(result.allowed_networks.split())
+        return _("{secret} may be used from {networks} only.").format(
+            secret=capfirst(result.label), networks=networks
+        )
 
 
 def successor_buttons(

@@ -4,10 +4,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, ClassVar
 
-from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 
 from identity.staff.display import moment
@@ -17,70 +15,56 @@ from identity.staff.expiring.extend_tasks import (
     ExtendSystemUser,
 )
 from identity.staff.framework.badges import (
-    TAXPAYER_NOT_ACTIVE,
     badge_of_credential,
     badge_of_system_user,
     badge_of_taxpayer,
 )
 from identity.staff.framework.bulk_tasks import BulkTask
 from identity.staff.framework.export import ExportingAdmin
-from identity.staff.framework.filters import expires_within, expiry_choices, filtered
+from identity.staff.framework.lists import Context, column, state_column
 from identity.staff.framework.search import taxpayer_conditions
 from identity.staff.history.changes import recent_changes
 from identity.staff.imports.kinds import ImportSystemUsers
 from identity.staff.registry.issue_credentials import IssueCredentials
 from identity.staff.system_users import exports
-from identity.staff.system_users.binding_task import BindTokens
 from identity.staff.system_users.blocking import BlockSystemUser, UnblockSystemUser
-from identity.staff.system_users.certificate_tasks import (
+from identity.staff.system_users.filters import SecretExpiryFilter, SystemUserStateFilter
+from identity.staff.system_users.login_methods import (
     RegisterClientCertificate,
-    UseCertificate,
-)
-from identity.staff.system_users.key_tasks import (
     RegisterClientKey,
+    UseCertificate,
     UseClientSecret,
     UsePrivateKey,
 )
-from identity.staff.system_users.limit_tasks import ChangeSecret, LimitSystemUser
 from identity.staff.system_users.revoke_secrets import RevokeSecrets
-from identity.staff.system_users.secret_advice import advice_on, is_in_use
-from identity.staff.system_users.secret_filter import SecretExpiryFilter, without_valid_secret
-from identity.staff.system_users.secret_tasks import RetireSecret, RevokeSecret, RotateSecret
-from identity.staff.system_users.system_user_tasks import ChangeSystemUser
-from taxpayers.models import SystemUser, Taxpayer
+from identity.staff.system_users.secret_forms import advice_on, is_in_use
+from identity.staff.system_users.secret_tasks import (
+    ChangeSecret,
+    RetireSecret,
+    RevokeSecret,
+    RotateSecret,
+)
+from identity.staff.system_users.system_user_tasks import (
+    BindTokens,
+    ChangeSystemUser,
+    LimitSystemUser,
+)
+from taxpayers.models import SystemUser
 from taxpayers.services.management_clients import why_only_operators
 from taxpayers.standing.loaded_rows import credentials_of, with_credentials
 
 MAX_SECRETS = 20
 
 
-class SystemUserStateFilter(admin.SimpleListFilter):
-    """Each choice is answered by one index."""
+def _last_used(row: SystemUser) -> str:
+    return moment(row.last_used_at, gettext("Never"))
 
-    title = gettext_lazy("state")
-    parameter_name = "state"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [
-            ("no_secret", gettext_lazy("No valid secret, key or certificate")),
-            ("blocked", gettext_lazy("Blocked")),
-            ("expired", gettext_lazy("Expired")),
-            ("taxpayer", TAXPAYER_NOT_ACTIVE),
-            *expiry_choices(),
-        ]
+def _secret_ends(row: SystemUser) -> str:
+    return moment(min((secret.expires_at for secret in credentials_of(row)), default=None))
 
-    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
-        at = timezone.now()
-        match self.value():
-            case "no_secret":
-                return queryset.filter(without_valid_secret(at))
-            case "blocked":
-                return queryset.filter(blocked_at__isnull=False)
-            case "expired":
-                return queryset.filter(expires_at__lt=at)
-            case "taxpayer":
-                return queryset.filter(taxpayer__in=Taxpayer.objects.filter(is_active=False))
-        return filtered(queryset, self.value(), expires_within("expires_at", self.value(), at))
+
+_SECRET_ENDS = column("secret_ends", gettext_lazy("credentials end"), _secret_ends)
 
 
 class SystemUserAdmin(ExportingAdmin):
@@ -124,8 +108,15 @@ class SystemUserAdmin(ExportingAdmin):
             related=("credentials", "usage"),
         ),
     )
-    list_display = ("name_shown", "client_id_shown", "taxpayer", "state", "expires", "last_used")
-    list_display_links = ("name_shown", "client_id_shown")
+    list_display = (
+        column("name_shown", gettext_lazy("name"), lambda row: row.name or "—"),
+        column("client_id_shown", gettext_lazy("client ID"), lambda row: row.client_id),
+        "taxpayer",
+        state_column(badge_of_system_user),
+        column("expires", gettext_lazy("expires"), lambda row: moment(row.expires_at)),
+        column("last_used", gettext_lazy("last used"), _last_used),
+    )
+    linked_columns = 2
     list_select_related = ("taxpayer",)
     list_filter = (SystemUserStateFilter, SecretExpiryFilter)
     ordering = ("-pk",)
@@ -140,14 +131,14 @@ class SystemUserAdmin(ExportingAdmin):
         RotateSecret,
         RegisterClientKey,
         RegisterClientCertificate,
+        ExtendSystemUser,
+        ChangeSystemUser,
+        EndSystemUserEarlier,
+        LimitSystemUser,
         UsePrivateKey,
         UseCertificate,
         UseClientSecret,
         BindTokens,
-        ExtendSystemUser,
-        EndSystemUserEarlier,
-        ChangeSystemUser,
-        LimitSystemUser,
         ChangeSecret,
         RetireSecret,
         RevokeSecret,
@@ -164,11 +155,9 @@ class SystemUserAdmin(ExportingAdmin):
     def get_list_display(self, request: HttpRequest) -> list[Any]:
         columns = super().get_list_display(request)
         is_filtered = SecretExpiryFilter.parameter_name in request.GET
-        return [*columns, *(["secret_ends"] if is_filtered else [])]
+        return [*columns, *([_SECRET_ENDS] if is_filtered else [])]
 
-    def record_context(
-        self, request: HttpRequest, record: SystemUser, at: datetime
-    ) -> dict[str, Any]:
+    def record_context(self, request: HttpRequest, record: SystemUser, at: datetime) -> Context:
         return {
             "state": badge_of_system_user(record, at),
             "for_operators": why_only_operators(record),
@@ -200,27 +189,3 @@ class SystemUserAdmin(ExportingAdmin):
             }
             for secret in secrets
         ]
-
-    @admin.display(description=gettext_lazy("name"))
-    def name_shown(self, row: SystemUser) -> str:
-        return row.name or "—"
-
-    @admin.display(description=gettext_lazy("client ID"))
-    def client_id_shown(self, row: SystemUser) -> str:
-        return row.client_id
-
-    @admin.display(description=gettext_lazy("state"))
-    def state(self, row: SystemUser) -> str:
-        return badge_of_system_user(row, timezone.now()).html
-
-    @admin.display(description=gettext_lazy("expires"))
-    def expires(self, row: SystemUser) -> str:
-        return moment(row.expires_at)
-
-    @admin.display(description=gettext_lazy("credentials end"))
-    def secret_ends(self, row: SystemUser) -> str:
-        return moment(min((secret.expires_at for secret in credentials_of(row)), default=None))
-
-    @admin.display(description=gettext_lazy("last used"))
-    def last_used(self, row: SystemUser) -> str:
-        return moment(row.last_used_at, gettext("Never"))

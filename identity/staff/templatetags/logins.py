@@ -7,7 +7,6 @@ from typing import Any
 from django.template import Context, Library
 
 from identity.staff.framework.badges import Badge
-from identity.staff.logins.day_bars import day_bars
 from identity.staff.logins.impact import (
     Impact,
     impact_of_blocking,
@@ -15,7 +14,13 @@ from identity.staff.logins.impact import (
     impact_of_revoking,
 )
 from identity.staff.logins.reasons import badge_of_login
-from identity.staff.logins.secret_use import SecretUse, UseOfSecrets, use_of_secrets
+from identity.staff.logins.secret_use import (
+    SecretUse,
+    UseOfSecrets,
+    day_bars,
+    sentence_of,
+    use_of_secrets,
+)
 from taxpayers.models import GrantedPermission, RateLimitCounter, SystemUser, Taxpayer
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent
@@ -23,7 +28,7 @@ from tokens.rate_limits.quota import CounterState, current_quota
 
 register = Library()
 
-RECENT = 20
+RECENT = 5
 _MAX_COUNTED = 10_000
 
 
@@ -51,7 +56,12 @@ def secret_use(
     highest = max((n for use in used.of.values() for n in use.days.values()), default=0)
     uses = [(entry, used.of[entry["row"].pk]) for entry in secrets]
     shown = [
-        entry | {"use": use, "bars": day_bars(used.days, use.days, highest)}
+        entry
+        | {
+            "use": use,
+            "chart": day_bars(used.days, use.days, highest),
+            "sentence": sentence_of(used.days, use.days),
+        }
         for entry, use in uses
         if entry["row"].is_live(at) or use.is_recent
     ]

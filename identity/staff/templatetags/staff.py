@@ -10,7 +10,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from identity.staff.display import moment, record_url
-from identity.staff.sessions.duration import seconds_left
+from identity.staff.sessions.limits import seconds_left
 
 register = Library()
 register.filter(moment)

@@ -16,9 +16,13 @@ if (!window.countsClicks) {
 
 
 def press(page: Any, title: str) -> None:
-    """The link or the button of that title, among the buttons of the page itself."""
+    """The link or the button of that title, among the buttons of the page itself or below More."""
     buttons = page.locator("#main, main, body").last
     either = buttons.get_by_role("link", name=title).or_(buttons.get_by_role("button", name=title))
+    more = page.locator("details.more:not([open])", has_text=title).locator("summary")
+    either.or_(more).first.wait_for()
+    if not either.count():
+        more.click()
     either.first.click()
 
 

@@ -80,7 +80,6 @@ def _paths(page: Any) -> dict[str, str]:
         "grant": "/admin/taxpayers/grantedpermission/grant_permission/?intermediary=C2590001010",
         "logins": "/admin/tokens/loginevent/?reason=refused",
         "why": refused,
-        "history": "/admin/taxpayers/change/?q=aminah",  # not the sandbox, made last
         "report": "/admin/taxpayers/change/report/",
         "as-of": f"/admin/taxpayers/change/as_of/?about=C2581234010&day={_yesterday()}",
         "signing-keys": "/admin/tokens/signingkey/",

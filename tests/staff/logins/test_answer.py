@@ -9,9 +9,9 @@ from django.conf import settings
 from django.test import Client
 from django.utils import translation
 
-from identity.staff.logins.refused import latest_logins as reading
-from identity.staff.logins.refused.caller_text import caller_texts
-from identity.staff.logins.refused.latest_logins import LatestLogins, latest_logins
+from identity.staff.logins.reasons import caller_texts
+from identity.staff.logins.refused import involved as reading
+from identity.staff.logins.refused.involved import LatestLogins, latest_logins
 from taxpayers.credentials import new_client_id
 from tests.support.erp import Erp, new_erp, post
 from tests.support.staff import page_url, staff_client, text_of
@@ -109,7 +109,7 @@ def test_a_limited_number_of_logins_is_read(monkeypatch: pytest.MonkeyPatch) -> 
     refused(erp.login(client_secret=new_erp().client_secret))
     refused(erp.login(client_secret=new_erp().client_secret))
     page = text_of(staff_client("viewer").get(page_url(event)))
-    assert "None in its last 1,000 logins" in page
+    assert "None in its last 2 logins" in page
     assert "Refused in the last 24 hours 2 logins or more" in page
     assert latest_logins("") == LatestLogins([])
 

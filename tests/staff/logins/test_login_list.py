@@ -7,8 +7,8 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from identity.staff.framework.filtering.time_ranges import MONTHS_BACK, parsed_moment
 from identity.staff.logins import login_search
+from identity.staff.logins.time_filter import PERIODS, parsed_moment
 from taxpayers.models import Intermediary
 from taxpayers.rules import RegistryReason
 from tests.support.erp import Erp
@@ -65,15 +65,13 @@ def test_a_month_is_that_of_the_authority(viewer: Client) -> None:
     for at in (begin - MINUTE, begin, end - MINUTE, end):
         stored_login(at)
     assert moments(viewer, month="2026-03") == [end - MINUTE, begin]
-    assert moments(viewer, month="2026-13") == []
+    assert len(moments(viewer, month="2026-13")) == 4
 
 
-def test_the_latest_months_are_offered_by_name(viewer: Client) -> None:
-    specs = page_of(viewer).context["cl"].filter_specs
-    (months,) = [spec for spec in specs if spec.title == "month"]
-    names = [name for name, _title in months.lookup_choices]
-    assert len(names) == MONTHS_BACK
-    assert sorted(names, reverse=True) == names
+def test_a_period_takes_the_place_of_a_range_and_keeps_the_other_filters(viewer: Client) -> None:
+    content = page_of(viewer, reason="refused", **{"from": "2026-03-02"}).content.decode()
+    for name in PERIODS:
+        assert f'href="?period={name}&amp;reason=refused"' in content
 
 
 def test_logins_are_filtered_by_who_can_fix_them(viewer: Client) -> None:

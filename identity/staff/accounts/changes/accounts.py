@@ -10,7 +10,11 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from identity.staff import actions
-from identity.staff.accounts.changes.authority import lock_account, require_another_manager
+from identity.staff.accounts.changes.authority import (
+    end_sessions,
+    lock_account,
+    require_another_manager,
+)
 from identity.staff.accounts.changes.first_passwords import IssuedPassword, issue_password
 from identity.staff.accounts.changes.second_person import (
     ask_for_role,
@@ -18,7 +22,6 @@ from identity.staff.accounts.changes.second_person import (
     give_role,
     stop_waiting_to_open,
 )
-from identity.staff.accounts.changes.sessions import end_sessions
 from identity.staff.accounts.roles import ROLES
 from identity.staff.models import StaffAccount
 from taxpayers.actions import marked

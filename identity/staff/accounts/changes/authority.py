@@ -1,6 +1,10 @@
-"""Who may change which staff account: decided here for pages and commands alike."""
+"""Who may change which staff account, for pages and commands alike; and how its sessions end."""
+
+from datetime import datetime
 
 from django.conf import settings
+from django.contrib.auth import SESSION_KEY
+from django.contrib.sessions.models import Session
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
@@ -61,3 +65,18 @@ def _managers() -> "QuerySet[StaffAccount]":
     else:
         can_manage |= Q(is_superuser=True)
     return StaffAccount.objects.filter(can_manage, is_active=True, is_staff=True)
+
+
+def end_sessions(account: StaffAccount, at: datetime) -> None:
+    """Sign the account out everywhere.
+
+    A session names its account only inside its data, so all that are alive are read: those of the
+    last half hour, which are few.
+    """
+    alive = Session.objects.filter(expire_date__gt=at)
+    ended = [
+        session.session_key
+        for session in alive.iterator()
+        if session.get_decoded().get(SESSION_KEY) == str(account.pk)
+    ]
+    Session.objects.filter(session_key__in=ended).delete()

@@ -8,9 +8,8 @@ from typing import Any
 from django.db import transaction
 
 from identity.staff import actions
-from identity.staff.accounts.changes.authority import lock_account
+from identity.staff.accounts.changes.authority import end_sessions, lock_account
 from identity.staff.accounts.changes.second_person import LIFETIME, close_until_confirmed
-from identity.staff.accounts.changes.sessions import end_sessions
 from identity.staff.models import FirstPassword, StaffAccount
 from taxpayers.actions import marked
 from taxpayers.operations import Operation

@@ -14,11 +14,11 @@ from django.utils.translation import gettext as _
 
 from identity.staff import actions
 from identity.staff.accounts.changes.authority import (
+    end_sessions,
     lock_account,
     require_another_manager,
     staff_author,
 )
-from identity.staff.accounts.changes.sessions import end_sessions
 from identity.staff.accounts.roles import ACCOUNT_MANAGER, ROLES, duties_of
 from identity.staff.models import FirstPassword, StaffAccount, WaitingChange
 from taxpayers.actions import marked

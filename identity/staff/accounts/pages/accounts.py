@@ -1,22 +1,20 @@
-"""Staff accounts: the list and the page of one."""
+"""Staff accounts: the list, its filters and its export, and the page of one."""
 
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, ClassVar
 
+from allauth.mfa.models import Authenticator
 from django.conf import settings
-from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
-from django.utils import timezone
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 
 from identity.staff.accounts.changes.authority import reason_against
-from identity.staff.accounts.pages.exports import STAFF_ACCOUNTS
-from identity.staff.accounts.pages.filters import AccountStateFilter, RoleFilter
 from identity.staff.accounts.pages.first_passwords import CreateAccount, SetFirstPassword
 from identity.staff.accounts.pages.second_person import ConfirmAccount, DeclineAccount
 from identity.staff.accounts.pages.state import (
+    WAITS,
     badge_of_account,
     roles_of,
     second_steps_of,
@@ -30,17 +28,86 @@ from identity.staff.accounts.pages.tasks import (
     RenameAccount,
     ResetSecondFactor,
 )
+from identity.staff.accounts.roles import ROLES
 from identity.staff.display import moment
-from identity.staff.framework.export import ExportingAdmin
+from identity.staff.framework.export import Export, ExportingAdmin, field
+from identity.staff.framework.filters import ChoiceFilter, Choices
+from identity.staff.framework.lists import Context, column, state_column
 from identity.staff.framework.tasks import Button, author
 from identity.staff.history.changes import recent_changes
-from identity.staff.models import StaffAccount
+from identity.staff.models import SUPERUSER, FirstPassword, StaffAccount, WaitingChange
+from taxpayers import actions
+
+
+class RoleFilter(ChoiceFilter):
+    title = gettext_lazy("role")
+    parameter_name = "role"
+
+    def conditions(self, at: datetime) -> Choices:
+        roles = {
+            name: (role.title, Q(is_superuser=False, groups__name=name))
+            for name, role in ROLES.items()
+        }
+        return roles | {SUPERUSER: (gettext_lazy("Superuser"), Q(is_superuser=True))}
+
+
+class AccountStateFilter(ChoiceFilter):
+    title = gettext_lazy("state")
+    parameter_name = "state"
+
+    def conditions(self, at: datetime) -> Choices:
+        active = Q(is_active=True, is_staff=True)
+        waiting = WaitingChange.objects.values("account_id")
+        return {
+            "active": (gettext_lazy("Active"), active),
+            "not_active": (gettext_lazy("Not active"), ~active),
+            "first_password": (gettext_lazy("First password"), Q(first_password__isnull=False)),
+            "waiting": (WAITS, Q(pk__in=waiting)),
+            "no_second_step": (gettext_lazy("No second step"), Q(authenticator__isnull=True)),
+        }
+
+
+def _second_step(row: StaffAccount) -> str:
+    kinds = {factor.type for factor in row.authenticator_set.all()}
+    return " ".join(sorted(kinds - {Authenticator.Type.RECOVERY_CODES}))
+
+
+def _first_password_until(row: StaffAccount) -> datetime | None:
+    """None: its owner has chosen a password."""
+    first: FirstPassword | None = getattr(row, "first_password", None)
+    return first.expires_at if first else None
+
+
+STAFF_ACCOUNTS = Export(
+    actions.EXPORT_REGISTRY,
+    (
+        ("user_name", lambda row: row.username),
+        field("name"),
+        field("role"),
+        ("active", lambda row: row.is_active and row.is_staff),
+        ("second_step", _second_step),
+        ("first_password_until", _first_password_until),
+        ("last_sign_in", lambda row: row.last_login),
+        ("created", lambda row: row.date_joined),
+    ),
+)
+
+
+def _second_steps(row: StaffAccount) -> str:
+    return ", ".join(map(str, second_steps_of(row))) or gettext("None yet")
 
 
 class StaffAccountAdmin(ExportingAdmin):
     export = STAFF_ACCOUNTS
-    list_display = ("user_name", "full_name", "role_title", "second_step", "last_sign_in", "state")
-    list_display_links = ("user_name", "full_name")
+    list_display = (
+        column("user_name", gettext_lazy("user name"), lambda row: row.username),
+        column("full_name", gettext_lazy("name"), lambda row: row.name or "—"),
+        column("role_title", gettext_lazy("role"), titles_of),
+        column("second_step", gettext_lazy("second step"), _second_steps),
+        column("last_sign_in", gettext_lazy("last sign-in"), lambda row: moment(row.last_login)),
+        state_column(badge_of_account),
+    )
+    linked_columns = 2
     list_filter = (RoleFilter, AccountStateFilter)
     ordering = ("username",)
     search_fields = ("username",)
@@ -84,9 +151,7 @@ class StaffAccountAdmin(ExportingAdmin):
         hidden = confirm.url(record) if confirm.reason_against(record, by, at) else ""
         return [one for one in super().buttons(request, record, at) if one.url != hidden]
 
-    def record_context(
-        self, request: HttpRequest, record: StaffAccount, at: datetime
-    ) -> dict[str, Any]:
+    def record_context(self, request: HttpRequest, record: StaffAccount, at: datetime) -> Context:
         by, may_change = author(request), any(t.is_allowed(request) for t in self.get_tasks())
         waiting = waiting_of(record, at)
         return {
@@ -103,27 +168,3 @@ class StaffAccountAdmin(ExportingAdmin):
             ),
             "changes": recent_changes(request, record),
         }
-
-    @admin.display(description=gettext_lazy("user name"))
-    def user_name(self, row: StaffAccount) -> str:
-        return row.username
-
-    @admin.display(description=gettext_lazy("name"))
-    def full_name(self, row: StaffAccount) -> str:
-        return row.name or "—"
-
-    @admin.display(description=gettext_lazy("role"))
-    def role_title(self, row: StaffAccount) -> str:
-        return titles_of(row)
-
-    @admin.display(description=gettext_lazy("second step"))
-    def second_step(self, row: StaffAccount) -> str:
-        return ", ".join(map(str, second_steps_of(row))) or str(gettext_lazy("None yet"))
-
-    @admin.display(description=gettext_lazy("last sign-in"))
-    def last_sign_in(self, row: StaffAccount) -> str:
-        return moment(row.last_login)
-
-    @admin.display(description=gettext_lazy("state"))
-    def state(self, row: StaffAccount) -> str:
-        return badge_of_account(row, timezone.now()).html

@@ -1,13 +1,12 @@
 """Tasks that show a first password once: create an account, and set a new first password."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Unpack
 
 from django import forms
 from django.conf import settings
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -21,12 +20,12 @@ from identity.staff.accounts.changes.first_passwords import (
     IssuedPassword,
     set_first_password,
 )
-from identity.staff.accounts.pages.fields import PersonField, RoleField
-from identity.staff.accounts.pages.tasks import AccountTask
+from identity.staff.accounts.pages.tasks import AccountTask, PersonField, RoleField
 from identity.staff.framework.forms import ReasonField, TaskForm
-from identity.staff.framework.secret_once import IssueOnceForm
+from identity.staff.framework.secret_once import IssueOnceForm, shown_once
+from identity.staff.framework.tasks import Call, Data
 from identity.staff.models import FirstPassword, StaffAccount
-from taxpayers.services import Author, ServiceError
+from taxpayers.services import ServiceError
 
 
 class FirstPasswordTask(AccountTask):
@@ -37,11 +36,7 @@ class FirstPasswordTask(AccountTask):
         context = self.admin.page_context(request, result.account, at, breadcrumb=title)
         sign_in_url = f"{settings.STAFF_URL}{reverse('account_login')}"
         context |= {"issued": result, "sign_in_url": sign_in_url}
-        response = TemplateResponse(request, "staff/accounts/first_password.html", context)
-        response["Cache-Control"] = "no-store"
-        response["Pragma"] = "no-cache"
-        response["Referrer-Policy"] = "no-referrer"
-        return response
+        return shown_once(request, "staff/accounts/first_password.html", context)
 
 
 class CreateAccountForm(TaskForm):
@@ -86,10 +81,8 @@ class SetFirstPassword(FirstPasswordTask):
         return {"newest": _newest(record)}
 
     @transaction.atomic
-    def perform(
-        self, record: StaffAccount, data: dict[str, Any], *, by: Author, at: datetime
-    ) -> IssuedPassword:
-        lock_account(record, by)
+    def perform(self, record: StaffAccount, data: Data, **call: Unpack[Call]) -> IssuedPassword:
+        lock_account(record, call["by"])
         if _newest(record) != data["newest"]:
             raise ServiceError(
                 _(
@@ -97,7 +90,7 @@ class SetFirstPassword(FirstPasswordTask):
                     " If it was not noted, go back and set another one."
                 )
             )
-        return set_first_password(account=record, reason=data["reason"], by=by, at=at)
+        return set_first_password(account=record, reason=data["reason"], **call)
 
 
 def _newest(account: StaffAccount) -> int:

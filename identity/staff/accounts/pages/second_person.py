@@ -1,7 +1,7 @@
 """Tasks of the second person: confirm or decline what another one asked for an account."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Unpack
 
 from django import forms
 from django.http import HttpRequest
@@ -17,6 +17,7 @@ from identity.staff.accounts.changes.second_person import (
 from identity.staff.accounts.pages.state import titles_of, waiting_of
 from identity.staff.accounts.pages.tasks import AccountTask
 from identity.staff.framework.forms import ReasonForm, TaskForm
+from identity.staff.framework.tasks import Call, Data
 from identity.staff.models import StaffAccount
 from taxpayers.services import Author
 
@@ -51,11 +52,9 @@ class ConfirmAccount(SecondPersonTask):
     def initial(self, request: HttpRequest, record: StaffAccount, at: datetime) -> dict[str, Any]:
         return {"shown": ",".join(str(one.pk) for one in record.waiting_changes.all())}
 
-    def perform(
-        self, record: StaffAccount, data: dict[str, Any], *, by: Author, at: datetime
-    ) -> StaffAccount:
+    def perform(self, record: StaffAccount, data: Data, **call: Unpack[Call]) -> StaffAccount:
         shown = frozenset(data["shown"].split(","))
-        return confirm_account(account=record, reason=data["reason"], by=by, at=at, shown=shown)
+        return confirm_account(account=record, reason=data["reason"], **call, shown=shown)
 
     def success_message(self, result: StaffAccount) -> str:
         if result.waiting_changes.exists():
@@ -71,5 +70,4 @@ class DeclineAccount(SecondPersonTask):
     icon = "cancel"
     form = ReasonForm
 
-    def success_message(self, result: StaffAccount) -> str:
-        return _("Declined. Nothing waits for {account} any more.").format(account=result)
+    done = gettext_lazy("Declined. Nothing waits for {name} any more.")

@@ -47,8 +47,6 @@ _ASKED = {
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What waits for a second person, in words."""
-
     row: WaitingChange
     what: str | Promise
     is_over: bool

@@ -1,31 +1,77 @@
 """Tasks for a staff account: rename, change the role, reset the second step, (de)activate."""
 
+from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
+from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminRadioSelectWidget, UnfoldAdminTextInputWidget
 
 from identity.staff.accounts.changes.accounts import (
     ACTIVATE_ACCOUNT,
     CHANGE_ROLE,
     DEACTIVATE_ACCOUNT,
+    MAX_NAME_LENGTH,
     RENAME_ACCOUNT,
 )
 from identity.staff.accounts.changes.authority import lock_account, reason_against
 from identity.staff.accounts.changes.second_steps import RESET_SECOND_FACTOR
-from identity.staff.accounts.pages.fields import PersonField, RoleField
+from identity.staff.accounts.roles import ROLES
 from identity.staff.framework.edit_conflicts import EditConflictForm, EditTask
 from identity.staff.framework.forms import ReasonField, TaskForm
-from identity.staff.framework.record_pages import Text
-from identity.staff.framework.tasks import OperationTask, Task, author
+from identity.staff.framework.lists import Text
+from identity.staff.framework.tasks import Call, Data, OperationTask, Task, author
 from identity.staff.models import StaffAccount
 from taxpayers.services import Author
+
+
+class PersonField(forms.CharField):
+    widget = UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"})
+
+    def __init__(self) -> None:
+        super().__init__(
+            label=gettext_lazy("Name"),
+            max_length=MAX_NAME_LENGTH,
+            help_text=gettext_lazy("The full name of the person."),
+        )
+
+
+class _EveryRole(UnfoldAdminRadioSelectWidget):
+    """Reads every role that was sent: two of them are refused, not reduced to the last one."""
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> Any:
+        return " + ".join(data.getlist(name)) if hasattr(data, "getlist") else data.get(name)
+
+
+def _choices() -> Iterator[tuple[str, SafeString]]:
+    for name, role in ROLES.items():
+        yield name, format_html("<strong>{}</strong><br>{}", role.title, role.duties)
+
+
+class RoleField(forms.ChoiceField):
+    widget = _EveryRole
+
+    def __init__(self) -> None:
+        super().__init__(
+            label=gettext_lazy("Role"),
+            choices=_choices,
+            error_messages={
+                "required": gettext_lazy("Choose a role."),
+                "invalid_choice": gettext_lazy(
+                    "Choose one of these roles. No one can be registrar and security officer at"
+                    " once: with both, one person could let in a client that does not exist."
+                ),
+            },
+        )
 
 
 class AccountTask(Task):
@@ -54,12 +100,10 @@ class AccountTask(Task):
 
 
 class AccountEdit(EditTask, AccountTask):
-    """Changes fields of the account."""
-
     @transaction.atomic
-    def perform(self, record: Any, data: dict[str, Any], *, by: Author, at: datetime) -> Any:
-        lock_account(record, by)  # before the row alone: see there
-        return super().perform(record, data, by=by, at=at)
+    def perform(self, record: Any, data: Data, **call: Unpack[Call]) -> Any:
+        lock_account(record, call["by"])  # before the row: see there
+        return super().perform(record, data, **call)
 
 
 class RenameForm(EditConflictForm):
@@ -105,10 +149,8 @@ class ResetSecondFactor(OperationTask, AccountTask):
     may_wait = True
     done = gettext_lazy("{name} sets up a new second step at the next sign-in.")
 
-    def perform(
-        self, record: StaffAccount, data: dict[str, Any], *, by: Author, at: datetime
-    ) -> StaffAccount:
-        super().perform(record, data, by=by, at=at)
+    def perform(self, record: StaffAccount, data: Data, **call: Unpack[Call]) -> StaffAccount:
+        super().perform(record, data, **call)
         return StaffAccount.objects.get(pk=record.pk)
 
     def success_message(self, result: StaffAccount) -> Text:

@@ -1,5 +1,10 @@
-"""Saved views on a list: shown above it, saved with a name, opened by a link, deleted."""
+"""What is shown above a list: a chip for each active filter, and saved views.
 
+A chip has the name of the filter, its value and a link that removes it. A view is saved with a
+name, opened by a link, deleted.
+"""
+
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import urlencode
@@ -8,18 +13,68 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.urls import URLPattern, path, reverse
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from identity.staff.framework.filtering.chips import active_parameters
 from identity.staff.framework.filtering.saved_view import (
     MAX_NAME_LENGTH,
     MAX_QUERY_LENGTH,
     SavedView,
 )
-from identity.staff.framework.record_pages import RecordPages
+from identity.staff.framework.lists import RecordPages, key_in
 
-_MAX_DIGITS = 18  # a longer number is no key
+_PAGE = ("p", "all")  # of the list; they mean nothing for another selection of rows
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """One active filter, and the address of the list without it."""
+
+    title: str
+    value: str
+    url: str
+
+
+def chips_of(request: HttpRequest, changelist: Any) -> list[Chip]:
+    """Every active filter of the list, the search first. No filter is active without a chip."""
+    chips = []
+    if changelist.query:
+        chips.append(Chip(_("Search"), changelist.query, _url_without(request, ["q"])))
+    for spec in changelist.filter_specs:
+        if value := _value_of(request, spec, changelist):
+            url = _url_without(request, spec.expected_parameters())
+            chips.append(Chip(capfirst(str(spec.title)), value, url))
+    return chips
+
+
+def _value_of(request: HttpRequest, spec: Any, changelist: Any) -> str:
+    """What the filter is set to, in words; empty if it is not active."""
+    if hasattr(spec, "chip_text"):
+        return str(spec.chip_text())
+    values = [request.GET[name] for name in spec.expected_parameters() if name in request.GET]
+    if not values:
+        return ""
+    chosen = (choice for choice in spec.choices(changelist) if choice.get("selected"))
+    return str(next((choice["display"] for choice in chosen), values[0]))
+
+
+def _url_without(request: HttpRequest, names: Collection[str]) -> str:
+    others = request.GET.copy()
+    for name in (*names, *_PAGE):
+        others.pop(name, None)
+    return f"?{others.urlencode()}"
+
+
+def active_parameters(request: HttpRequest, changelist: Any) -> Iterator[tuple[str, str]]:
+    """The query parameters of the active filters and the search, sorted: what a view stores."""
+    names = {name for spec in changelist.filter_specs for name in spec.expected_parameters()}
+    for name in sorted({"q", *names}):
+        for value in request.GET.getlist(name):
+            if value:
+                yield name, value
+
+
 MAX_VIEWS = 20  # of one person for one list
 
 
@@ -40,8 +95,6 @@ class ShownViews:
 
 
 class SavedViewPages(RecordPages):
-    """A list with saved views: the addresses that save and delete them."""
-
     def shown_views(self, request: HttpRequest, changelist: Any) -> ShownViews:
         return ShownViews(
             saved=list(self._views_of(request)),
@@ -94,9 +147,8 @@ class SavedViewPages(RecordPages):
     def _delete(self, request: HttpRequest) -> HttpResponse:
         if not self.has_view_permission(request):
             raise PermissionDenied
-        key = request.POST.get("view", "")
-        is_key = key.isdecimal() and len(key) <= _MAX_DIGITS
-        view = self._views_of(request).filter(pk=int(key)).first() if is_key else None
+        key = key_in(request.POST.get("view", ""))
+        view = self._views_of(request).filter(pk=key).first()
         if view is not None:
             view.delete()
             messages.success(request, _("The view {name} is deleted.").format(name=view.name))

@@ -14,13 +14,20 @@ from identity.staff.framework.badges import (
     badge_of_system_user,
     badge_of_taxpayer,
 )
-from identity.staff.logins.login_checks import kind_of_login
-from identity.staff.logins.reasons import StaffText, staff_text_of
-from identity.staff.logins.refused.caller_text import CallerText, caller_texts
+from identity.staff.logins.reasons import (
+    CallerText,
+    StaffText,
+    caller_texts,
+    kind_of_login,
+    staff_text_of,
+)
 from identity.staff.logins.refused.cures import OfferedCures, offered_cures
-from identity.staff.logins.refused.involved import Involved
-from identity.staff.logins.refused.known_client import KnownClient, known_client
-from identity.staff.logins.refused.latest_logins import latest_logins
+from identity.staff.logins.refused.involved import (
+    Involved,
+    KnownClient,
+    known_client,
+    latest_logins,
+)
 from identity.staff.logins.refused.present import Present, changes_since, present_of
 from taxpayers.models import Change
 from tokens.answers.description import describe

@@ -14,11 +14,12 @@ from django.db.models import Model
 from django.http import HttpRequest
 
 from identity.staff.accounts.roles import ROLES
-from identity.staff.framework.record_pages import Text
+from identity.staff.framework.lists import Text
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.tasks import Button, Task
 from identity.staff.logins.refused.involved import Involved
 from taxpayers import actions
+from taxpayers.credential_kind import CredentialKind
 from taxpayers.models import GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.rules import RegistryReason
 from taxpayers.services.granted_permissions import codes_of
@@ -48,21 +49,12 @@ def _on_system_user(involved: Involved) -> Target | None:
     return Target(SystemUser, user) if user is not None else None
 
 
-def _on_client_with_secret(involved: Involved) -> Target | None:
-    user = involved.system_user
-    if user is None or user.uses_key or user.uses_certificate:
-        return None
-    return Target(SystemUser, user)
+def _on_client_with(kind: CredentialKind) -> Callable[[Involved], Target | None]:
+    def target(involved: Involved) -> Target | None:
+        user = involved.system_user
+        return Target(SystemUser, user) if user and user.credential_kind == kind else None
 
-
-def _on_client_with_certificate(involved: Involved) -> Target | None:
-    user = involved.system_user
-    return Target(SystemUser, user) if user is not None and user.uses_certificate else None
-
-
-def _on_client_with_key(involved: Involved) -> Target | None:
-    user = involved.system_user
-    return Target(SystemUser, user) if user is not None and user.uses_key else None
+    return target
 
 
 def _on_system_user_without_scope(involved: Involved) -> Target | None:
@@ -78,22 +70,21 @@ def _on_secret(involved: Involved) -> Target | None:
 
 
 def _on_own_taxpayer(involved: Involved) -> Target | None:
-    taxpayer = involved.own_taxpayer
-    return Target(Taxpayer, taxpayer) if taxpayer is not None else None
+    return Target(Taxpayer, involved.own_taxpayer) if involved.own_taxpayer else None
 
 
 def _as_intermediary(involved: Involved) -> Target | None:
-    if involved.role is not None:
-        return None
-    return Target(Intermediary, initial={"taxpayer": involved.event.actor})
+    return (
+        None if involved.role else Target(Intermediary, initial={"taxpayer": involved.event.actor})
+    )
 
 
 def _on_role(involved: Involved) -> Target | None:
-    return Target(Intermediary, involved.role) if involved.role is not None else None
+    return Target(Intermediary, involved.role) if involved.role else None
 
 
 def _new_represented(involved: Involved) -> Target | None:
-    if involved.represented is not None:
+    if involved.represented:
         return None
     return Target(Taxpayer, initial={"identifier": involved.event.subject})
 
@@ -117,11 +108,11 @@ def _permission(involved: Involved) -> Target | None:
     return Target(GrantedPermission, initial=initial)
 
 
-_NEW_SECRET = Cure(actions.ROTATE_SECRET.name, _on_client_with_secret)
+_NEW_SECRET = Cure(actions.ROTATE_SECRET.name, _on_client_with(CredentialKind.SECRET))
 _NEW_CREDENTIAL = (
     _NEW_SECRET,
-    Cure(actions.REGISTER_CLIENT_KEY.name, _on_client_with_key),
-    Cure(actions.REGISTER_CLIENT_CERTIFICATE.name, _on_client_with_certificate),
+    Cure(actions.REGISTER_CLIENT_KEY.name, _on_client_with(CredentialKind.KEY)),
+    Cure(actions.REGISTER_CLIENT_CERTIFICATE.name, _on_client_with(CredentialKind.CERTIFICATE)),
 )
 _BINDING = Cure("bind_tokens", _on_system_user)  # if it was bound before its ERP system could
 _LIMIT = Cure(actions.LIMIT_SYSTEM_USER.name, _on_system_user)

@@ -1,10 +1,16 @@
-"""The records that a login concerns, as they are now."""
+"""The records that a login concerns, its client's latest logins, and what staff may know of it."""
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+from uuid import UUID
 
+from identity.staff.framework.badges import Badge, badge_of_credential
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Credential, GrantedPermission, Intermediary, SystemUser, Taxpayer
+from taxpayers.rules import RegistryReason
 from tokens.models import LoginEvent
+from tokens.refusals.table import ProtocolReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +31,6 @@ class Involved:
 
     @property
     def own_taxpayer(self) -> Taxpayer | None:
-        """The taxpayer of the system user."""
         return self.system_user.taxpayer if self.system_user else None
 
 
@@ -57,3 +62,106 @@ def _system_user(event: LoginEvent) -> SystemUser | None:
     if event.system_user_id is not None:
         return users.filter(pk=event.system_user_id).first()
     return users.filter(client_id=event.client_id).first() if event.client_id else None
+
+
+MAX_LOGINS = 1_000
+
+
+class LatestLogin(NamedTuple):
+    pk: UUID
+    at: datetime
+    reason: str
+    subject: str
+    actor: str
+    source_address: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LatestLogins:
+    """The newest first; `has_more`: there are older ones that were not read."""
+
+    rows: list[LatestLogin]
+    has_more: bool = False
+
+    @property
+    def last_token_at(self) -> datetime | None:
+        """When it got its latest token; None if none of these logins got one."""
+        return next((row.at for row in self.rows if not row.reason), None)
+
+    def last_token_since(self, event: LoginEvent) -> datetime | None:
+        """When it got its latest token after the login, for the same taxpayer where it is known."""
+        return next(
+            (
+                row.at
+                for row in self.rows
+                if not row.reason
+                and row.pk > event.pk
+                and (not event.subject or (row.subject, row.actor) == (event.subject, event.actor))
+            ),
+            None,
+        )
+
+    def refused_since(self, moment: datetime) -> list[LatestLogin]:
+        return [row for row in self.rows if row.reason and row.at >= moment]
+
+
+def latest_logins(client_id: str) -> LatestLogins:
+    """The latest logins under this client ID; none for an empty one."""
+    if not client_id:
+        return LatestLogins([])
+    found = LoginEvent.objects.filter(client_id=client_id).order_by("-pk")
+    rows = [LatestLogin(*row) for row in found.values_list(*LatestLogin._fields)[: MAX_LOGINS + 1]]
+    return LatestLogins(rows[:MAX_LOGINS], has_more=len(rows) > MAX_LOGINS)
+
+
+LATELY = timedelta(hours=24)
+_REASONS = (
+    ProtocolReason.MALFORMED_CREDENTIALS,
+    ProtocolReason.INVALID_CREDENTIALS,
+    RegistryReason.SECRET_EXPIRED,
+    RegistryReason.SECRET_REVOKED,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownClient:
+    """`system_user` is None if no client has this ID.
+
+    `refusals` are the refused logins under the ID in the last 24 hours, from so many `addresses`;
+    there may be more if `is_capped`. `last_token_at` is None if none of its latest logins got one;
+    `has_older`: there are logins before these.
+    """
+
+    client_id: str
+    system_user: SystemUser | None
+    last_token_at: datetime | None
+    has_older: bool
+    refusals: int
+    addresses: int
+    is_capped: bool
+    live_secrets: list[tuple[Credential, Badge]]
+
+    @property
+    def max_logins(self) -> int:
+        return MAX_LOGINS
+
+
+def known_client(involved: Involved, latest: LatestLogins, at: datetime) -> KnownClient | None:
+    """The client with the ID that was sent; None if something else than credentials was wrong."""
+    event, user = involved.event, involved.system_user
+    if event.reason not in _REASONS or not event.client_id:
+        return None
+    refused = latest.refused_since(at - LATELY)
+    live = user.usable_credentials.filter(slot__isnull=False).order_by("-pk") if user else []
+    return KnownClient(
+        client_id=event.client_id,
+        system_user=user,
+        last_token_at=latest.last_token_at,
+        has_older=latest.has_more,
+        refusals=len(refused),
+        addresses=len({row.source_address for row in refused}),
+        is_capped=latest.has_more and latest.rows[-1].at >= at - LATELY,
+        live_secrets=[
+            (secret, badge_of_credential(secret, at)) for secret in live if secret.is_live(at)
+        ],
+    )

@@ -8,14 +8,15 @@ from django.db.models import Q
 from django.http import HttpRequest
 
 from identity.staff.history.changes import action_of
-from identity.staff.logins.refused.involved import Involved, subject_of
-from identity.staff.logins.refused.latest_logins import LatestLogins
+from identity.staff.logins.refused.involved import Involved, LatestLogins, subject_of
 from identity.staff.logins.what_if import decide_at
 from taxpayers.facts.query import load_facts
 from taxpayers.facts.source_networks import LoginSource
 from taxpayers.facts.token_binding import UNBOUND
 from taxpayers.facts.values import FactsQuery
-from taxpayers.models import Change
+from taxpayers.models import (
+    Change,
+)
 from taxpayers.rules import Refused, RegistryReason
 
 MAX_CHANGES = 3

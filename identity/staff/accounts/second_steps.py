@@ -1,12 +1,15 @@
-"""The forms for the answer of a passkey or security key, whatever a client sends in its place.
+"""The forms of a second step: a passkey or security key, or a code with a limit of our own.
 
-The libraries raise many kinds of errors for an answer that is malformed or forged. Each of them
-means that it is not the key of this person.
+The libraries raise many kinds of errors for an answer of a key that is malformed or forged. Each of
+them means that it is not the key of this person.
 """
 
 from typing import Any
 
+from allauth.account import adapter as account_adapter
+from allauth.core import context
 from allauth.mfa.adapter import get_adapter
+from allauth.mfa.base.forms import AuthenticateForm, ReauthenticateForm
 from allauth.mfa.models import Authenticator
 from allauth.mfa.webauthn.forms import (
     AuthenticateWebAuthnForm,
@@ -15,6 +18,9 @@ from allauth.mfa.webauthn.forms import (
 )
 from django import forms
 from django.core.exceptions import ValidationError
+
+from identity.staff.accounts.adapters import log_sign_in
+from identity.staff.accounts.guesses import count_guess
 
 _MAX_LENGTH = 16 * 1024
 
@@ -55,4 +61,28 @@ class KeySignIn(_AnyAnswer, AuthenticateWebAuthnForm):
 
 
 class KeyConfirmation(_AnyAnswer, ReauthenticateWebAuthnForm):
+    """A confirmation, before a second step is changed."""
+
+
+class _Counted:
+    """Counts each code before it is checked."""
+
+    user: Any
+
+    def clean_code(self) -> str:
+        name = self.user.get_username()
+        guess = count_guess(context.request, "code", name)
+        if guess is None:
+            log_sign_in("locked out", context.request, name)
+            raise account_adapter.get_adapter().validation_error("too_many_login_attempts")
+        code: str = super().clean_code()  # type: ignore[misc]  # the form's own
+        guess.give_back()
+        return code
+
+
+class SignInCode(_Counted, AuthenticateForm):
+    """The second step of a sign-in."""
+
+
+class ConfirmationCode(_Counted, ReauthenticateForm):
     """A confirmation, before a second step is changed."""

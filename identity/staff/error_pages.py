@@ -1,16 +1,29 @@
-"""The 400 for staff: a page with a way back; it names a filter that a list does not have."""
+"""The 404 and the 400 for staff: a page with a way back, and what the list or record lacks."""
 
 from typing import Any
 
-from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views import defaults
 
 from identity import errors as machines
-from identity.staff.framework.unknown_filter import UnknownFilter
-from identity.staff.not_found import STAFF_PATHS
+from identity.staff.framework.lists import page_frame
+from identity.staff.framework.not_found import RecordNotFound, UnknownFilter
+
+STAFF_PATHS = ("/admin/", "/signin/")
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """A page below the paths of staff, with the sidebar for those signed in; elsewhere JSON."""
+    if not request.path_info.startswith(STAFF_PATHS):
+        return machines.not_found(request, exception)
+    context = {"message": str(exception) if isinstance(exception, RecordNotFound) else ""}
+    match = request.resolver_match
+    if match is None or match.app_name != "admin" or not request.user.is_staff:
+        return render(request, "404.html", context, status=404)
+    framed = page_frame(request, (_("Not found"), "")) | context
+    return render(request, "staff/framework/not_found.html", framed, status=404)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -24,10 +37,5 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     if isinstance(exception, UnknownFilter):
         text = _("This list has no filter with the name {name}.")
         context = {"message": text.format(name=exception.name), "list_url": exception.list_url}
-    request.current_app = admin.site.name
-    framed = {
-        **admin.site.each_context(request),
-        **context,
-        "breadcrumbs": [(_("Bad request"), "")],
-    }
+    framed = page_frame(request, (_("Bad request"), "")) | context
     return render(request, "staff/framework/bad_request.html", framed, status=400)

@@ -1,10 +1,14 @@
-"""The page after the first sign-in: the password that replaces the first one."""
+"""The pages where staff change their own password and second steps, saved in the history."""
 
 import logging
 from typing import Any
 
 from allauth.account.forms import SetPasswordForm
+from allauth.account.internal.flows.login import record_authentication
 from allauth.core.internal.httpkit import authenticated_user
+from allauth.mfa.recovery_codes.views import GenerateRecoveryCodesView
+from allauth.mfa.totp.views import ActivateTOTPView, DeactivateTOTPView
+from allauth.mfa.webauthn.views import AddWebAuthnView, EditWebAuthnView, RemoveWebAuthnView
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.decorators import login_required
@@ -20,9 +24,68 @@ from django.views.decorators.debug import sensitive_post_parameters
 
 from identity.staff.accounts.adapters import log_sign_in
 from identity.staff.accounts.changes.first_passwords import choose_password
-from identity.staff.accounts.first_password import has_to_choose, own_password_chosen
+from identity.staff.accounts.changes.second_steps import recorded_own_second_steps
+from identity.staff.accounts.required_first import has_to_choose, own_password_chosen
 from identity.staff.framework.tasks import author
 from identity.staff.models import StaffAccount
+
+
+class _Recorded:
+    """The change and its record are stored together."""
+
+    request: HttpRequest
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        account = StaffAccount.objects.get(pk=authenticated_user(self.request).pk)
+        by = author(self.request)
+        with recorded_own_second_steps(account=account, by=by, at=timezone.now()):
+            response: HttpResponse = super().form_valid(form)  # type: ignore[misc]  # the view's own
+        return response
+
+
+class _SetUp(_Recorded):
+    """Setting a factor up proves it: its code or its signature has just been checked."""
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        response = super().form_valid(form)
+        user = authenticated_user(self.request)
+        record_authentication(self.request, user, "mfa", set_up=True)
+        return response
+
+
+class SetUpTotp(_SetUp, ActivateTOTPView):
+    """An authenticator app (RFC 6238)."""
+
+
+class RemoveTotp(_Recorded, DeactivateTOTPView):
+    """Without the authenticator app."""
+
+
+class SetUpPasskey(_SetUp, AddWebAuthnView):
+    """A passkey or security key (WebAuthn level 2)."""
+
+    initial = {"passwordless": True}  # what a phone or a laptop does well
+
+    def get_form(self, form_class: Any = None) -> Any:
+        form = super().get_form(form_class)
+        form.fields["passwordless"].label = _("Sign in with this key only, as a passkey")
+        form.fields["passwordless"].help_text = _(
+            "The fingerprint, face or PIN check of the key then replaces your password. Leave this"
+            " empty if you want to enter your password as well."
+        )
+        return form
+
+
+class RenamePasskey(_Recorded, EditWebAuthnView):
+    """Another name for a passkey."""
+
+
+class RemovePasskey(_Recorded, RemoveWebAuthnView):
+    """Without this passkey."""
+
+
+class NewRecoveryCodes(_Recorded, GenerateRecoveryCodesView):
+    """Other recovery codes; the present ones stop working."""
 
 
 class OwnPasswordForm(SetPasswordForm):

@@ -1,0 +1,124 @@
+"""The filter of logins by time: a period that ends now, or from one moment to another.
+
+Days and times without an offset are those of the authority's time zone. The id of a login begins
+with its time, so a range of time is a range of ids.
+"""
+
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from identity.staff.display import moment_text
+from taxpayers.moments import start_of_day, to_utc
+from tokens.login_events.partitions import first_id
+
+_DAY_LENGTH = len("2026-11-22")
+PERIODS = {
+    "1h": (gettext_lazy("Last hour"), timedelta(hours=1)),
+    "1": (gettext_lazy("Last 24 hours"), timedelta(days=1)),
+    "7": (gettext_lazy("Last 7 days"), timedelta(days=7)),
+    "30": (gettext_lazy("Last 30 days"), timedelta(days=30)),
+}
+
+
+class TimeFilter(admin.ListFilter):
+    """`period`, or `from` (the first moment) and `to` (the first one that is not included).
+
+    Each of the two is a date, which is a whole day, or a date and a time; any other value is
+    ignored. Of former links and saved views it also reads `day` and `month`.
+    """
+
+    title = gettext_lazy("time range")
+    template = "staff/logins/time_filter.html"
+    parameter_names = ("period", "from", "to", "day", "month")
+
+    def __init__(
+        self, request: HttpRequest, params: dict[str, Any], model: Any, model_admin: Any
+    ) -> None:
+        super().__init__(request, params, model, model_admin)
+        asked: dict[str, Any] = {
+            name: str(params.pop(name)[-1]) for name in self.parameter_names if name in params
+        }
+        self.used_parameters = asked
+        self.period = asked.get("period", "")
+        day, month = asked.get("day", ""), asked.get("month", "")
+        self.start = parsed_moment(asked.get("from") or day or (month and f"{month}-01"))
+        self.end = parsed_moment(asked.get("to") or day, is_end=True)
+        if month and self.start:
+            self.end = _end_of_month(timezone.localdate(self.start))
+        if self.period in PERIODS:
+            self.start, self.end = timezone.now() - PERIODS[self.period][1], None
+
+    def has_output(self) -> bool:
+        return True
+
+    def expected_parameters(self) -> list[str | None]:
+        return list(self.parameter_names)
+
+    def choices(self, changelist: Any) -> Iterator[Any]:
+        """One choice: links to the periods, and the form with the other parameters of the list."""
+        others = changelist.get_filters_params()
+        others = {name: v for name, v in others.items() if name not in self.parameter_names}
+        if changelist.query:
+            others["q"] = [changelist.query]
+        link = changelist.get_query_string
+        yield {
+            "periods": [
+                (title, link({"period": name}, self.parameter_names[1:]), name == self.period)
+                for name, (title, _length) in PERIODS.items()
+            ],
+            "from": "" if self.period else _for_input(self.start),
+            "to": _for_input(self.end),
+            "other_parameters": others,
+        }
+
+    def chip_text(self) -> str:
+        """The range in words; empty if there is none."""
+        if self.period:
+            title, _length = PERIODS.get(self.period, (self.period, None))
+            return str(title)
+        if self.start and self.end:
+            text = _("{start} to {end}")
+            if self.end <= self.start:
+                text = _("{start} to {end}, which is not later")
+            return text.format(start=moment_text(self.start), end=moment_text(self.end))
+        if self.start:
+            return _("from {moment}").format(moment=moment_text(self.start))
+        return _("before {moment}").format(moment=moment_text(self.end)) if self.end else ""
+
+    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
+        if self.period and self.period not in PERIODS:  # its chip names it
+            return queryset.none()
+        if self.start is not None:
+            queryset = queryset.filter(pk__gte=first_id(self.start))
+        return queryset if self.end is None else queryset.filter(pk__lt=first_id(self.end))
+
+
+def parsed_moment(text: str, *, is_end: bool = False) -> datetime | None:
+    """The moment in the text, in UTC; a date as the first moment of it, or of the next day."""
+    try:
+        if len(text) == _DAY_LENGTH:
+            return start_of_day(date.fromisoformat(text) + timedelta(days=int(is_end)))
+        moment = to_utc(datetime.fromisoformat(text))
+        timezone.localtime(moment)  # it can be shown, too
+    except (ValueError, OverflowError):
+        return None
+    return moment
+
+
+def _end_of_month(first: date) -> datetime | None:
+    try:
+        return start_of_day((first + timedelta(days=32)).replace(day=1))
+    except OverflowError:  # the last month of the calendar
+        return None
+
+
+def _for_input(moment: datetime | None) -> str:
+    return f"{timezone.localtime(moment):%Y-%m-%dT%H:%M}" if moment else ""

@@ -1,0 +1,178 @@
+"""What the search looks through: records as their lists search them, logins, and people."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import admin
+from django.contrib.auth.models import User
+from django.db.models import Model, Q
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from identity.staff.display import moment_text, record_url
+from identity.staff.framework.badges import (
+    Badge,
+    badge_of_intermediary,
+    badge_of_system_user,
+    badge_of_taxpayer,
+)
+from identity.staff.framework.records import RecordAdmin
+from identity.staff.framework.search import limited_search
+from identity.staff.logins.reasons import badge_of_login
+from identity.staff.protected_apis.protected_apis import badge_of_api
+from identity.staff.search.found import MAX_IN_GROUP, Group, Hit, TypedText, group_of
+from taxpayers.models import Change, Intermediary, SystemUser, Taxpayer
+from tokens.models import LoginEvent, ProtectedApi
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedKind:
+    """One kind of record: how its hits look, and what names one of them exactly."""
+
+    model: type[Model]
+    title: Any
+    name: Callable[[Any], str]
+    detail: Callable[[Any], str]
+    identifier: Callable[[Any], str]
+    state: Callable[[Any, datetime], Badge]
+
+
+KINDS = (
+    SearchedKind(
+        Taxpayer,
+        gettext_lazy("Taxpayers"),
+        lambda row: row.name,
+        lambda row: str(row.identifier),
+        lambda row: str(row.identifier),
+        lambda row, _at: badge_of_taxpayer(row),
+    ),
+    SearchedKind(
+        SystemUser,
+        gettext_lazy("System users"),
+        lambda row: row.name or row.client_id,
+        lambda row: f"{row.client_id} · {row.taxpayer}",
+        lambda row: row.client_id,
+        badge_of_system_user,
+    ),
+    SearchedKind(
+        Intermediary,
+        gettext_lazy("Intermediaries"),
+        lambda row: row.taxpayer.name,
+        lambda row: str(row.taxpayer.identifier),
+        lambda row: "",  # the taxpayer of the same identifier is the exact hit
+        badge_of_intermediary,
+    ),
+    SearchedKind(
+        ProtectedApi,
+        gettext_lazy("Protected APIs"),
+        lambda row: row.name,
+        lambda row: f"{row.client_id} · {row.audience}",
+        lambda row: row.client_id,
+        badge_of_api,
+    ),
+)
+
+
+def registry_groups(request: HttpRequest, typed: TypedText) -> Iterator[Group]:
+    """A group for each kind that this person may see; none if only logins can have it."""
+    if typed.reference is not None or typed.address is not None:
+        return
+    for kind in KINDS:
+        pages = admin.site.get_model_admin(kind.model)
+        assert isinstance(pages, RecordAdmin)  # noqa: S101 - so are all of ours
+        if pages.has_view_permission(request):
+            hits = [_hit(kind, row, typed) for row in _rows(request, pages, typed.term)]
+            yield group_of(kind.title, hits, pages.list_url(), typed.term)
+
+
+def _rows(request: HttpRequest, pages: RecordAdmin, term: str) -> list[Any]:
+    """As many as a group shows, and one more; without an order, so that an index can answer.
+
+    Raises TooGeneral.
+    """
+    rows = pages.get_queryset(request).order_by()
+    found: dict[Any, Any] = {}
+    with limited_search():
+        for condition in pages.search_conditions(term):
+            for row in rows.filter(condition)[: MAX_IN_GROUP + 1]:
+                found.setdefault(row.pk, row)
+            if len(found) > MAX_IN_GROUP:
+                break
+    return list(found.values())
+
+
+def _hit(kind: SearchedKind, row: Any, typed: TypedText) -> Hit:
+    is_exact = kind.identifier(row).casefold() == typed.term.casefold()
+    badge = kind.state(row, timezone.now()).html
+    return Hit(kind.name(row), kind.detail(row), record_url(row), badge, is_exact)
+
+
+_PERSON_FIELDS = ("username", "first_name", "last_name")
+
+
+def activity_groups(request: HttpRequest, typed: TypedText) -> Iterator[Group]:
+    """Those that this person may see."""
+    if request.user.has_perm("tokens.view_loginevent"):
+        yield Group(_("Logins"), list(_logins(typed)))
+    if request.user.has_perm("taxpayers.view_change"):
+        yield Group(_("Changes by a person"), list(_people(typed.term)))
+
+
+def _logins(typed: TypedText) -> Iterator[Hit]:
+    if typed.reference is not None:
+        event = LoginEvent.objects.filter(pk=typed.reference).first()
+        if event is None:
+            yield Hit(
+                _("No login with this reference is recorded"),
+                _("Open the list of logins to see why."),
+                _logins_url(typed.term),
+            )
+        else:
+            title = _("Login of {moment}").format(moment=moment_text(event.at))
+            badge = badge_of_login(event).html
+            yield Hit(title, event.client_id, record_url(event), badge, is_exact=True)
+    elif typed.address is not None:
+        title = _("Logins from {address}").format(address=typed.address)
+        yield Hit(title, "", _logins_url(typed.address))
+    elif typed.is_client_id:
+        yield Hit(_("Logins of this client ID"), typed.term, _logins_url(typed.term))
+
+
+def _people(term: str) -> Iterator[Hit]:
+    """Staff by user name or name; and who is only in the history, such as a command."""
+    condition = Q()
+    for word in term.split():
+        condition &= Q(
+            *(Q(**{f"{name}__icontains": word}) for name in _PERSON_FIELDS), _connector=Q.OR
+        )
+    people = User.objects.filter(condition).order_by("username")[:MAX_IN_GROUP] if condition else ()
+    names = set()
+    for person in people:
+        names.add(person.username)
+        name = person.get_full_name() or person.username
+        if person.username == term:
+            yield _changes_by(name, term)
+        else:
+            yield Hit(name, person.username, _changes_url(person.username))
+    if term not in names and Change.objects.filter(by=term).exists():
+        yield _changes_by(term, term)
+
+
+def _changes_by(name: str, username: str) -> Hit:
+    """The exact hit: its group does not say that it leads to changes."""
+    detail = f"{username} · {_('Changes by a person')}"
+    return Hit(name, detail, _changes_url(username), is_exact=True)
+
+
+def _logins_url(term: str) -> str:
+    return f"{reverse('admin:tokens_loginevent_changelist')}?{urlencode({'q': term})}"
+
+
+def _changes_url(username: str) -> str:
+    return f"{reverse('admin:taxpayers_change_report')}?{urlencode({'by': username})}"

@@ -1,0 +1,166 @@
+"""Tasks for how a system user logs in: with a secret, private keys or a certificate (contract 3).
+
+A key or certificate is removed, or gets an earlier last day, by the tasks for secrets: it is in the
+same table.
+"""
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
+
+from identity.staff.framework.forms import (
+    CODE,
+    STANDARD_LIFETIME,
+    LastDayField,
+    ReasonField,
+    TaskForm,
+)
+from identity.staff.framework.secret_once import IssueOnceForm, IssueOnceTask
+from identity.staff.framework.tasks import Task
+from taxpayers.certificates.names import MAX_TEXT_LENGTH, NameKind
+from taxpayers.client_keys import MAX_KEYS_LENGTH
+from taxpayers.models import Credential, SystemUser
+from taxpayers.services.login_method.certificates import REGISTER_CLIENT_CERTIFICATE
+from taxpayers.services.login_method.change import (
+    USE_CERTIFICATE,
+    USE_CLIENT_SECRET,
+    USE_PRIVATE_KEY,
+)
+from taxpayers.services.login_method.keys import REGISTER_CLIENT_KEY
+
+_LONG_TEXT = CODE | {"rows": 8}
+_KINDS = [
+    ("", gettext_lazy("A certificate (PEM): its subject is registered")),
+    (NameKind.SUBJECT_DN.value, gettext_lazy("Subject (RFC 4514)")),
+    (NameKind.SAN_DNS.value, gettext_lazy("Alternative name: DNS")),
+    (NameKind.SAN_URI.value, gettext_lazy("Alternative name: URI")),
+    (NameKind.SAN_EMAIL.value, gettext_lazy("Alternative name: e-mail")),
+]
+
+
+class KeysWidget(UnfoldAdminTextareaWidget):
+    """Shows nothing of what was entered: it could be a private key."""
+
+    def format_value(self, value: Any) -> str:
+        return ""
+
+
+class NameWidget(UnfoldAdminTextareaWidget):
+    """Shows what was entered again, unless it is a private key."""
+
+    def format_value(self, value: Any) -> str:
+        return "" if "PRIVATE KEY" in str(value or "") else str(value or "")
+
+
+class RegisterKeyForm(TaskForm):
+    keys = forms.CharField(
+        label=gettext_lazy("Public key"),
+        help_text=gettext_lazy(
+            "A JWK, a JWK Set or a PEM file, as the operator of the ERP system sent it. Never"
+            " ask for the private key."
+        ),
+        max_length=MAX_KEYS_LENGTH,
+        widget=KeysWidget(attrs=_LONG_TEXT),
+    )
+    expires = LastDayField(
+        label=gettext_lazy("Last day of the key"), required=False, help_text=STANDARD_LIFETIME
+    )
+
+
+class UseKeyForm(RegisterKeyForm):
+    reason = ReasonField()
+
+
+class RegisterCertificateForm(TaskForm):
+    kind = forms.ChoiceField(
+        label=gettext_lazy("What is entered"),
+        choices=_KINDS,
+        required=False,
+        widget=UnfoldAdminSelectWidget,
+    )
+    text = forms.CharField(
+        label=gettext_lazy("Certificate or name"),
+        help_text=gettext_lazy(
+            "As the operator of the ERP system sent it; never ask for the private key. A renewed"
+            " certificate with the same name needs no new registration."
+        ),
+        max_length=MAX_TEXT_LENGTH,
+        widget=NameWidget(attrs=_LONG_TEXT),
+    )
+    expires = LastDayField(
+        label=gettext_lazy("Last day of the registration"),
+        required=False,
+        help_text=STANDARD_LIFETIME,
+    )
+
+    def clean_kind(self) -> NameKind | None:
+        kind = self.cleaned_data["kind"]
+        return NameKind(kind) if kind else None
+
+
+class UseCertificateForm(RegisterCertificateForm):
+    reason = ReasonField()
+
+
+class UseSecretForm(IssueOnceForm):
+    expires = LastDayField(
+        label=gettext_lazy("Last day of the new secret"),
+        required=False,
+        help_text=STANDARD_LIFETIME,
+    )
+    reason = ReasonField()
+
+
+class RegisterClientKey(Task):
+    operation = REGISTER_CLIENT_KEY
+    gives_access = True
+    icon = "key"
+    form = RegisterKeyForm
+
+    def success_message(self, result: list[Credential]) -> str:
+        return _("The key {kid} is registered.").format(kid=", ".join(key.kid for key in result))
+
+    def next_record(self, result: list[Credential]) -> SystemUser:
+        return result[0].system_user
+
+
+class RegisterClientCertificate(Task):
+    operation = REGISTER_CLIENT_CERTIFICATE
+    gives_access = True
+    icon = "badge"
+    form = RegisterCertificateForm
+
+    def success_message(self, result: Credential) -> str:
+        return _("The certificate with {name} is registered.").format(name=result.certificate_name)
+
+    def next_record(self, result: Credential) -> SystemUser:
+        return result.system_user
+
+
+class UsePrivateKey(Task):
+    operation = USE_PRIVATE_KEY
+    gives_access = True
+    button_label = gettext_lazy("Change to a private key")
+    icon = "key"
+    form = UseKeyForm
+    done = gettext_lazy("{name} logs in with a private key now.")
+
+
+class UseCertificate(Task):
+    operation = USE_CERTIFICATE
+    gives_access = True
+    button_label = gettext_lazy("Change to a certificate")
+    icon = "badge"
+    form = UseCertificateForm
+    done = gettext_lazy("{name} logs in with a certificate now.")
+
+
+class UseClientSecret(IssueOnceTask):
+    operation = USE_CLIENT_SECRET
+    gives_access = True
+    button_label = gettext_lazy("Change to a secret")
+    icon = "password"
+    form = UseSecretForm
