@@ -62,12 +62,6 @@ def test_each_kind_of_name_can_be_registered(kind: NameKind, text: str) -> None:
         assert reason_of(erp.login(other)) == "invalid_credentials"
 
 
-def test_a_renewed_certificate_with_the_same_name_needs_nothing(erp: CertificateErp) -> None:
-    renewed = authority().issue()
-    assert renewed.der != erp.issued.der
-    assert [erp.login(one).status_code for one in (None, renewed)] == [200, 200]
-
-
 @pytest.mark.parametrize("ended", ["revoked", "expired"])
 @pytest.mark.parametrize("first", ["subject", "alternative name"])
 def test_of_two_registered_names_in_one_certificate_the_one_that_works_counts(

@@ -1,6 +1,6 @@
 """`GET /status/…`: APIs that never ask refuse tokens of a client that was ended (contract 2)."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -39,6 +39,7 @@ from tests.status_lists.reader import (
 from tests.support.answers import body_of, headers_of
 from tests.support.erp import Erp, new_erp
 from tests.support.factories import SUBMIT, VIEW, GrantedPermissionFactory
+from tests.support.moments import now
 from tests.support.outages import database_out_of_reach
 from tests.support.queries import statements_sent
 from tokens.access_tokens.status_claim import LIST_LENGTH
@@ -56,10 +57,6 @@ PUBLIC = {
     "Cache-Control": "public, max-age=1",
     "Access-Control-Allow-Origin": "*",
 }
-
-
-def now() -> datetime:
-    return datetime.now(UTC)
 
 
 def why() -> dict[str, Any]:
