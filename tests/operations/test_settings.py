@@ -78,7 +78,7 @@ def test_to_set_a_default_changes_nothing() -> None:
 def fault_of(name: str) -> str:
     """What is said of the setting, as the environment gives it."""
     try:
-        read(name)
+        read(name, "")
     except ImproperlyConfigured as fault:
         return str(fault)
     return wrong_settings.pop()

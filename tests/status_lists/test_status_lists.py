@@ -24,6 +24,7 @@ from taxpayers.services import (
     block_system_user,
     grant_permission,
     issue_secret,
+    revoke_codes,
     revoke_credential,
 )
 from tests.introspection.api import revoke, token_of
@@ -211,6 +212,14 @@ def test_a_token_that_its_client_revokes_is_ended_with_those_of_its_secret_and_t
 
 
 # --- Logins ---------------------------------------------------------------------------------------
+
+
+def test_a_new_token_never_has_an_index_that_is_about_to_end(intermediary: Erp) -> None:
+    tin = represented_by(intermediary, codes=[SUBMIT, VIEW])
+    old, taxpayer = token_of(intermediary, on_behalf_of=tin), GrantedPermission.objects.get()
+    revoke_codes(taxpayer=taxpayer.taxpayer, intermediary=intermediary.role, codes=[VIEW], **why())
+    new = token_of(intermediary, on_behalf_of=tin)  # before anybody has looked
+    assert (is_ended(old), is_ended(new)) == (True, False)
 
 
 @pytest.mark.parametrize("column", ["index", "version"])
