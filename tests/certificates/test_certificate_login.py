@@ -4,7 +4,6 @@ What it shares with a secret and a key: tests/client_auth/test_every_kind.py.
 """
 
 from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
 from typing import Any
 
 import pytest
@@ -16,12 +15,10 @@ from taxpayers.certificates.names import NameKind
 from taxpayers.credentials import new_client_id
 from taxpayers.models import Credential, SystemUser
 from taxpayers.services import register_client_certificate, revoke_credential
-from tests.certificates.addresses import STRANGER
 from tests.certificates.certificate_erp import (
     BY,
     CertificateErp,
     authority,
-    certificate,
     new_certificate_erp,
     nginx,
     rfc9440,
@@ -42,30 +39,6 @@ def erp() -> CertificateErp:
 
 def now() -> dict[str, Any]:
     return {"by": BY, "at": timezone.now()}
-
-
-@pytest.mark.parametrize(
-    ("kind", "text"),
-    [
-        (NameKind.SUBJECT_DN, "CN=sans,C=MY"),
-        (NameKind.SAN_DNS, "ERP.example.com"),
-        (NameKind.SAN_URI, URI),
-        (NameKind.SAN_EMAIL, EMAIL),
-    ],
-)
-def test_each_kind_of_name_can_be_registered(kind: NameKind, text: str) -> None:
-    sans = [x509.DNSName(HOST), x509.UniformResourceIdentifier(URI), x509.RFC822Name(EMAIL)]
-    issued = authority().issue("CN=sans,C=MY", *sans)
-    erp = new_certificate_erp(issued, text, kind)
-    assert erp.login().status_code == 200
-    for other in (certificate(), authority().issue("", x509.IPAddress(ip_address("192.0.2.1")))):
-        assert reason_of(erp.login(other)) == "invalid_credentials"
-
-
-def test_a_renewed_certificate_with_the_same_name_needs_nothing(erp: CertificateErp) -> None:
-    renewed = authority().issue()
-    assert renewed.der != erp.issued.der
-    assert [erp.login(one).status_code for one in (None, renewed)] == [200, 200]
 
 
 @pytest.mark.parametrize("ended", ["revoked", "expired"])
@@ -107,20 +80,6 @@ def test_the_client_id_is_needed_and_a_stale_bearer_token_means_nothing(
 
 
 # --- Whom the node believes -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("headers", [nginx, rfc9440])
-def test_from_anybody_but_a_trusted_proxy_it_is_as_if_absent(
-    erp: CertificateErp, headers: Any
-) -> None:
-    assert erp.login(headers=headers(erp.issued)).status_code == 200
-    for sent, more in (
-        ({}, {}),
-        (headers(erp.issued), {}),
-        (headers(erp.issued), {"X-Forwarded-For": "127.0.0.1"}),
-    ):
-        answer = erp.login(headers=sent, more=more, peer=STRANGER)
-        assert NO_CERTIFICATE in description_of(answer)
 
 
 def test_where_no_address_asks_for_certificates_none_is_believed(

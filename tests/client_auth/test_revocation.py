@@ -5,7 +5,7 @@ from django.conf import settings
 
 from taxpayers.models import SystemUser
 from tests.client_auth.key_erp import JWT_BEARER, KeyErp, new_key_erp, new_pair
-from tests.introspection.api import INACTIVE, INTROSPECT, REVOKE, Api, post, token_of
+from tests.introspection.api import INACTIVE, REVOKE, Api, post, token_of
 from tests.self_service.calls import CREDENTIALS, REVOKE_LAST, call
 from tests.support.answers import body_of
 from tokens.models import UsedAssertion
@@ -75,16 +75,6 @@ def test_this_process_remembers_as_many_clients_as_it_has_room_for() -> None:
         *(True, False, True, False, True, False, True)
     ]
     assert is_accepted(1, 60)
-
-
-def test_a_protected_api_has_a_secret_only(erp: KeyErp) -> None:
-    refused = post(INTROSPECT, {"token": token_of(erp), **proof(erp.assertion())})
-    body = body_of(refused)
-    assert (refused.status_code, body["error"]) == (400, "invalid_request")
-    assert (
-        "a protected API authenticates with client_id and client_secret"
-        in body["error_description"]
-    )
 
 
 def test_it_sees_its_key_by_name_and_never_the_key_itself(erp: KeyErp) -> None:

@@ -19,7 +19,7 @@ from tests.client_auth.key_erp import BY, KeyErp, jwks, new_key_erp, new_pair
 from tests.client_auth.kinds import CERTIFICATE, KEY, SECRET, Kind, newest
 from tests.support.erp import Erp, new_erp
 from tests.support.factories import CredentialFactory
-from tests.support.staff import errors_of, opened, page_url, staff_client, task_url, text_of
+from tests.support.staff import errors_of, opened, page_url, task_url, text_of
 from tokens.models import LoginEvent
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("takes_certificates")]
@@ -30,11 +30,6 @@ NAME = f"tls_client_auth_subject_dn:{SUBJECT}"
 def kind(request: pytest.FixtureRequest) -> Kind:
     found: Kind = request.param
     return found
-
-
-@pytest.fixture
-def officer(db: None) -> Client:
-    return staff_client("security officer", "ravi")
 
 
 def register(kind: Kind, user: SystemUser) -> str:
@@ -76,7 +71,7 @@ def test_a_change_from_a_secret(officer: Client, kind: Kind) -> None:
     user = erp.system_user
     new = KeyErp(user, pair) if kind is KEY else CertificateErp(user, certificate())
     assert (new.login().status_code, erp.login().status_code) == (200, 400)
-    assert Change.objects.filter(by="ravi", reason="asked by letter").count() == 2
+    assert Change.objects.filter(by="kumar", reason="asked by letter").count() == 2
 
 
 def test_a_change_to_a_secret_shows_it_once(officer: Client, kind: Kind, erp: Any) -> None:

@@ -26,9 +26,10 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from taxpayers.sandbox.clients import CREDENTIALS, SandboxName
+from tests.introspection.party import Party
+from tests.introspection.party import credentials as credentials_of
 from tests.servers.service import Service
 
-TIN = "C8888888801"
 NUMBERS = itertools.count()
 EXAMPLES = int(os.environ.get("EXAMPLES", "0"))
 CHECKS = [
@@ -44,28 +45,7 @@ CHECKS = [
 def registry(node: Service, django_db_blocker: DjangoDbBlocker) -> Iterator[Service]:
     """The service that runs; the test may register more."""
     with django_db_blocker.unblock():
-        node.manage("register_taxpayer", TIN, "--name", "Company")
         yield node
-
-
-def new_client(node: Service) -> dict[str, str]:
-    name = ("--name", f"ERP {next(NUMBERS)}")
-    return credentials_of(node.manage("issue_credentials", TIN, *name, "--logins-per-minute", "0"))
-
-
-def new_api(node: Service) -> dict[str, str]:
-    name = f"Described {next(NUMBERS)}"
-    return credentials_of(node.manage("register_protected_api", name, "--audience", "InvoicingAPI"))
-
-
-def credentials_of(issued: dict[str, str]) -> dict[str, str]:
-    return {name: issued[name] for name in ("client_id", "client_secret")}
-
-
-def log_in(node: Service, credentials: dict[str, str]) -> str:
-    form = {"grant_type": "client_credentials", **credentials}
-    token: str = httpx.post(f"{node.url}/connect/token", data=form).json()["access_token"]
-    return token
 
 
 def operations(url: str) -> Iterator[Any]:
@@ -99,13 +79,14 @@ def answered(node: Service, operation: Any, *, is_known: bool) -> set[int]:
     statuses: set[int] = set()
     headers, credentials = {}, {}
     if is_known:
-        client = new_client(node)
-        credentials = new_api(node) if operation.path == "/connect/introspect" else client
+        party = Party(node, f"C88888{next(NUMBERS):05}")
+        issued = party.api if operation.path == "/connect/introspect" else party.erp
+        credentials = credentials_of(issued)
         if operation.path == "/sandbox/reset":
             public = CREDENTIALS[SandboxName.ONE_LOGIN_A_MINUTE]
             credentials = {"client_id": public.client_id, "client_secret": public.client_secret}
         if operation.path.startswith("/api/v1/"):
-            headers = {"Authorization": f"Bearer {log_in(node, client)}"}
+            headers = {"Authorization": f"Bearer {party.token()}"}
 
     for mode in GenerationMode:
 

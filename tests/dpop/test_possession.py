@@ -141,7 +141,7 @@ def test_what_a_token_is_bound_to_is_written_and_read(
 
 @pytest.mark.parametrize(
     "claim",
-    [{}, [], "jkt", 1, {"jkt": ""}, {"jkt": None}, {"jwk": {}}, {"jkt": "a", "x5t#S256": "b"}],
+    [{}, [], "jkt", 1, {"jkt": ""}, {"jkt": None}, {"kid": "a"}, {"jkt": "a", "x5t#S256": "b"}],
 )
 def test_a_confirmation_that_is_not_known_is_never_ignored(claim: Any) -> None:
     with pytest.raises(ValueError, match="not known"):

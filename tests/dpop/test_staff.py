@@ -12,7 +12,7 @@ from tests.introspection.api import token_of
 from tests.status_lists.reader import is_ended
 from tests.support.command_line import error_of, json_output_of, output_of
 from tests.support.erp import Erp, new_erp
-from tests.support.staff import opened, page_url, staff_client, task_url, text_of
+from tests.support.staff import opened, page_url, task_url, text_of
 
 pytestmark = pytest.mark.django_db
 REASON = ("--reason", "asked by letter")
@@ -21,11 +21,6 @@ REASON = ("--reason", "asked by letter")
 @pytest.fixture
 def erp() -> Erp:
     return new_erp()
-
-
-@pytest.fixture
-def officer(db: None) -> Client:
-    return staff_client("security officer", "ravi")
 
 
 def change(erp: Erp, binding: str) -> dict[str, str]:

@@ -69,15 +69,6 @@ def test_a_bound_token_names_what_it_is_bound_to(
     assert read_confirmation(bound["cnf"]) == confirmation
 
 
-@pytest.mark.parametrize(
-    "claim",
-    [{}, "jkt", [], 1, {"jkt": ""}, {"jkt": "a", "x5t#S256": "b"}, {"jwk": {}}, {"kid": "a"}],
-)
-def test_a_confirmation_of_another_form_is_not_ignored(claim: object) -> None:
-    with pytest.raises(ValueError, match="not known"):
-        read_confirmation(claim)
-
-
 def test_a_rob_number_is_in_the_subject_and_in_the_taxpayer() -> None:
     login = replace(TAXPAYER_LOGIN, subject=TaxpayerId("C2584563222", "202001234567"))
     assert claims(login) == {

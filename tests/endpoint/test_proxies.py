@@ -10,8 +10,6 @@ from django.test import RequestFactory
 from pytest_django import Settings
 
 from identity.middleware import apply_forwarded_headers
-from tests.support.erp import Erp
-from tokens.models import LoginEvent
 from tokens.operations.asgi import _meta
 from tokens.request.arrival import receive
 from tokens.request.proxies import TrustedProxies
@@ -168,16 +166,6 @@ def test_by_default_nobody_is_trusted(settings: Settings) -> None:
 each_setting = pytest.mark.parametrize(
     ("trusted", "source"), [([], "127.0.0.1"), ([PROXY], "127.0.0.1"), (["127.0.0.1"], CLIENT)]
 )
-
-
-@each_setting
-@pytest.mark.django_db
-def test_a_login_is_recorded_with_the_address_that_is_believed(
-    erp: Erp, settings: Settings, trusted: list[str], source: str
-) -> None:
-    settings.TRUSTED_PROXIES = trusted
-    erp.login(headers={"X-Forwarded-For": CLIENT})
-    assert LoginEvent.objects.get().source_address == source
 
 
 @pytest.mark.parametrize("header", [CLIENT, f"{STRANGER}, {CLIENT}", f"{STRANGER}\n{CLIENT}"])

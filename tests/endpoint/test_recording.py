@@ -243,11 +243,6 @@ def test_a_secret_that_ended_backs_off_and_uses_nothing_of_the_limit(
         assert told == erp.system_user.credentials.get().expires_at.replace(microsecond=0)
 
 
-def test_a_refused_client_uses_its_limit_and_is_told_what_is_left(blocked: Erp) -> None:
-    assert [blocked.login()["X-Rate-Limit-Remaining"] for _ in range(2)] == ["11", "10"]
-    assert RateLimitCounter.objects.get().used == 2
-
-
 # --- Denials that are remembered ----------------------------------------------------------------
 def test_a_limit_that_is_reached_is_told_to_a_right_secret_only(erp: Erp) -> None:
     assert [erp.login().status_code for _ in range(13)][-1] == 429

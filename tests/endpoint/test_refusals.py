@@ -32,7 +32,6 @@ from tests.support.erp import (
 )
 from tests.support.factories import GrantedPermissionFactory, IntermediaryFactory, TaxpayerFactory
 from tests.support.outages import database_out_of_reach
-from tests.support.queries import statements_sent
 from tests.wire.test_on_behalf_of import Send, both, committed
 from tokens.answers.description import describe
 from tokens.http import error_body, rfc3339
@@ -429,15 +428,6 @@ def test_unknown_taxpayer_inactive_taxpayer_and_no_permission_are_one_text(
     answers = [intermediary.login(on_behalf_of=str(taxpayer)) for taxpayer in taxpayers]
     assert {response.status_code for response in answers} == {400}
     assert len({without_reference(response)[0] for response in answers}) == 1
-
-
-def test_credentials_of_the_wrong_form_ask_nothing_of_the_registry(erp: Erp) -> None:
-    with statements_sent() as sent:
-        assert erp.login(client_secret=erp.client_secret[:-5]).status_code == 400
-    words = [word for word in sent if word not in ("SAVEPOINT", "RELEASE")]
-    # Its count and its record.
-    is_sqlite = connection.vendor == "sqlite"
-    assert words == (["SELECT", "INSERT", "INSERT"] if is_sqlite else ["WITH"])
 
 
 def test_a_client_over_its_limit_costs_no_query(

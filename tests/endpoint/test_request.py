@@ -18,14 +18,12 @@ from django.test import RequestFactory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taxpayers.facts.values import Facts
 from taxpayers.identifiers import Notation, TaxpayerId
 from taxpayers.rules import Refused
-from tests.endpoint.test_rules import CLIENT, SECRET
 from tests.support.erp import FORM, PATH, assert_refused, post
 from tokens.client_auth.assertion import JWT_BEARER
-from tokens.client_auth.authenticated import AuthenticatedClient, Method
-from tokens.client_auth.client_secret import ClientSecretCredentials, authenticate, read_credentials
+from tokens.client_auth.authenticated import Method
+from tokens.client_auth.client_secret import ClientSecretCredentials, read_credentials
 from tokens.form_encoding import percent_decoded
 from tokens.models import LoginEvent
 from tokens.operations.view import token_view
@@ -167,22 +165,6 @@ def test_of_several_missing_parameters_the_first_is_named(body: str, missing: st
 def test_of_two_credentials_of_the_wrong_form_the_id_is_named() -> None:
     both = RIGHT.body.replace(CLIENT_ID.encode(), b"x").replace(CLIENT_SECRET.encode(), b"y")
     assert fault_of(replace(RIGHT, body=both)) == ("malformed_credentials", "client_id")
-
-
-@pytest.mark.parametrize(
-    ("header", "says"),
-    [
-        ("", "it is empty"),
-        (" \t", "it is empty"),
-        ("C1000000001,C1000000001", "it is sent twice or holds a list"),
-        ("C1000000001:?", "ROB"),
-    ],
-)
-def test_what_is_wrong_with_on_behalf_of_is_named(header: str, says: str) -> None:
-    with pytest.raises(Refused) as refused:
-        read(replace(RIGHT, on_behalf_of=header))
-    assert refused.value.reason == "malformed_on_behalf_of"
-    assert says in refused.value.detail
 
 
 # --- A request about one token --------------------------------------------------------------------
@@ -374,17 +356,6 @@ def test_credentials_in_both_places_are_refused_even_if_they_are_the_same(
     with pytest.raises(Refused) as refused:
         read_credentials(form, basic("a:b"))
     assert "both" in refused.value.detail
-
-
-def test_a_client_is_authenticated_by_its_facts_only() -> None:
-    credentials = ClientSecretCredentials(Method.CLIENT_SECRET_BASIC, "a", "b")
-    with pytest.raises(Refused) as refused:
-        authenticate(credentials, None)
-    assert refused.value.reason == "invalid_credentials"
-    facts = Facts(CLIENT, SECRET)
-    assert authenticate(credentials, facts) == AuthenticatedClient(
-        Method.CLIENT_SECRET_BASIC, facts
-    )
 
 
 # --- What is recognized in a request that was refused ------------------------------------------

@@ -121,11 +121,6 @@ def test_a_permission_was_in_force_until_it_was_revoked() -> None:
     assert not is_in_force(revoked, AT - TICK)
 
 
-def test_an_authorization_cannot_be_changed_afterwards() -> None:
-    with pytest.raises(AttributeError):
-        decide(AS_TAXPAYER).subject = OTHER  # type: ignore[misc]
-
-
 def test_a_refusal_that_ends_in_a_traceback_says_all_of_it() -> None:
     refused = Refused("a_reason", since=AT, parameter="scope", detail="Nonsense")
     for word in ("a_reason", "2026", "scope", "Nonsense"):

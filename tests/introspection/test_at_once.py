@@ -4,23 +4,20 @@ import asyncio
 import json
 from base64 import urlsafe_b64encode
 from collections.abc import Sequence
-from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from django.db import connection
 
 from taxpayers.credentials import new_client_secret
 from taxpayers.models import SystemUser
 from tests.endpoint.test_event_loop import Answer, Sent, ask, on_event_loop
 from tests.introspection.api import INACTIVE, INTROSPECT, REVOKE, Api, claims_of, token_of
-from tests.lanes.calls import results, with_store
+from tests.lanes.calls import note_batches, results, with_store
 from tests.support.erp import new_erp
 from tests.support.factories import GrantedPermissionFactory, IntermediaryFactory
 from tokens.calls import FailedAuthentication
 from tokens.models import FailureBucket, RevokedToken
 from tokens.operations.asgi import TokenEndpoint
-from tokens.store import async_store
 from tokens.store.token_query import token_query
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -49,20 +46,7 @@ def test_each_of_many_introspections_gets_the_answer_of_its_own_token(
     tokens = [token_of(erp) for erp in clients]
     tokens.append(token_of(intermediary, on_behalf_of=represented))
     SystemUser.objects.filter(pk=clients[1].system_user.pk).update(scopes="X")
-    sizes: list[int] = []
-    executor: Any = (
-        async_store._PostgresqlExecutor
-        if connection.vendor == "postgresql"
-        else async_store._SqliteExecutor
-    )
-    execute = executor.execute
-
-    async def noting(self: Any, calls: Sequence[Any], send_by: float) -> list[Any]:
-        sizes.append(len(calls))
-        done: list[Any] = await execute(self, calls, send_by)
-        return done
-
-    monkeypatch.setattr(executor, "execute", noting)
+    sizes = note_batches(monkeypatch, len)
     answers = answers_to([asked(api, token) for token in (*tokens, "no token")])
     assert sizes == [6], "one statement for all"
     bodies = [json.loads(answer.body) for answer in answers]

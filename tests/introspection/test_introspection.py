@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -27,7 +27,8 @@ from tests.introspection.api import (
 )
 from tests.support.answers import body_of, headers_of
 from tests.support.erp import Erp
-from tests.support.factories import SUBMIT, VIEW, GrantedPermissionFactory
+from tests.support.factories import GrantedPermissionFactory
+from tests.support.moments import now
 from tests.support.queries import statements_sent
 from tests.tokens.test_protected_api import FOREIGN_TOKENS, authorization
 from tokens.access_tokens.issuing import issue_access_token
@@ -41,10 +42,6 @@ pytestmark = pytest.mark.django_db
 
 OFFICER = Author("officer")
 DAY = timedelta(days=1)
-
-
-def now() -> datetime:
-    return datetime.now(UTC)
 
 
 def assert_answer(response: HttpResponse, body: dict[str, Any]) -> None:
@@ -80,15 +77,6 @@ def test_an_active_token_is_answered_with_all_that_it_says(api: Api, erp: Erp) -
         *("iss", "sub", "aud", "client_id", "jti", "iat", "exp", "scope", "taxpayer"),
         "status",
     }
-
-
-def test_of_an_intermediary_it_also_says_who_acts_and_what_it_may_do(
-    api: Api, intermediary: Erp, acting: tuple[str, str]
-) -> None:
-    tin, token = acting
-    body = body_of(api.introspect(token))
-    assert (body["active"], body["sub"], body["act"]) == (True, tin, {"sub": intermediary.tin})
-    assert body["permissions"] == [SUBMIT, VIEW]
 
 
 def test_http_basic_and_a_hint_are_accepted(api: Api, erp: Erp) -> None:

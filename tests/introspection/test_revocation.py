@@ -14,16 +14,13 @@ from tests.introspection.test_callers import assert_error
 from tests.support.answers import body_of, headers_of
 from tests.support.erp import Erp, new_erp
 from tests.support.factories import GrantedPermissionFactory
+from tests.support.moments import now
 from tests.support.outages import writing_fails
 from tests.support.queries import statements_sent
 from tests.tokens.test_protected_api import FOREIGN_TOKENS
 from tokens.models import RevokedToken
 
 pytestmark = pytest.mark.django_db
-
-
-def now() -> datetime:
-    return datetime.now(UTC)
 
 
 def assert_done(response: HttpResponse) -> None:

@@ -7,12 +7,14 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 from uuid import UUID
 
+import pytest
 from uuid_utils.compat import uuid7
 
 from taxpayers.facts.values import FactsQuery
 from taxpayers.models import Credential, RateLimitCounter
 from tests.support.factories import CredentialFactory
 from tokens.calls import Call, CountedLogin, Event, FailedLogin, RejectedRequest
+from tokens.store import async_store
 from tokens.store.async_store import AsyncStore
 from tokens.store.lanes import CALL_SECONDS
 
@@ -75,3 +77,19 @@ def with_store(use: Callable[[AsyncStore], Awaitable[Result]]) -> Result:
             return await use(store)
 
     return asyncio.run(run())
+
+
+def note_batches(monkeypatch: pytest.MonkeyPatch, of: Callable[[Sequence[Any]], Any]) -> list[Any]:
+    """What `of` says of the calls of each statement, or transaction, in order."""
+    found: list[Any] = []
+    executors: tuple[Any, ...] = (async_store._PostgresqlExecutor, async_store._SqliteExecutor)
+    for executor in executors:
+
+        async def noting(
+            self: Any, calls: Sequence[Any], send_by: float, execute: Any = executor.execute
+        ) -> Any:
+            found.append(of(calls))
+            return await execute(self, calls, send_by)
+
+        monkeypatch.setattr(executor, "execute", noting)
+    return found

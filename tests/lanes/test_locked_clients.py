@@ -9,7 +9,15 @@ import psycopg
 import pytest
 
 from taxpayers.models import Credential, RateLimitCounter
-from tests.lanes.calls import clients, counted, opened_store, query, results, with_store
+from tests.lanes.calls import (
+    clients,
+    counted,
+    note_batches,
+    opened_store,
+    query,
+    results,
+    with_store,
+)
 from tests.support.databases import present_url
 from tests.tokens.test_rate_limits import EPOCH
 from tokens.calls import Call, TakenIndex, TakeStatusIndex
@@ -29,15 +37,7 @@ _WAITING = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'
 @pytest.fixture
 def batches(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
     """The clients of each statement that counts logins, in order."""
-    found: list[list[int]] = []
-    execute = async_store._PostgresqlExecutor.execute
-
-    async def noting(self: Any, calls: Sequence[Any], send_by: float) -> list[Any]:
-        found.append([call.system_user_id for call in calls])
-        return await execute(self, calls, send_by)
-
-    monkeypatch.setattr(async_store._PostgresqlExecutor, "execute", noting)
-    return found
+    return note_batches(monkeypatch, lambda calls: [call.system_user_id for call in calls])
 
 
 @asynccontextmanager

@@ -1,7 +1,6 @@
 """Calls that wait go together, and each has its own result (both databases)."""
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,11 +8,19 @@ import pytest
 from django.db import DatabaseError
 
 from taxpayers.models import RateLimitCounter, StatusIndex
-from tests.lanes.calls import clients, counted, failed, query, rejected, results, with_store
+from tests.lanes.calls import (
+    clients,
+    counted,
+    failed,
+    note_batches,
+    query,
+    rejected,
+    results,
+    with_store,
+)
 from tokens.calls import Call
 from tokens.models import LoginEvent
 from tokens.rate_limits.quota import Quota
-from tokens.store import async_store
 from tokens.store.async_store import AsyncStore
 from tokens.store.lanes import MAX_WAITING, Overloaded, TooLate
 
@@ -23,21 +30,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many calls each statement, or transaction, had."""
-    found: list[int] = []
-    for executor in (async_store._PostgresqlExecutor, async_store._SqliteExecutor):
-        _note_sizes(executor, found, monkeypatch)
-    return found
-
-
-def _note_sizes(executor: Any, found: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    execute = executor.execute
-
-    async def noting(self: Any, calls: Sequence[Any], send_by: float) -> list[Any]:
-        found.append(len(calls))
-        done: list[Any] = await execute(self, calls, send_by)
-        return done
-
-    monkeypatch.setattr(executor, "execute", noting)
+    return note_batches(monkeypatch, len)
 
 
 def used() -> list[int]:

@@ -13,7 +13,6 @@ from django.db import connection
 from pytest_django import Settings
 
 from taxpayers.credentials import new_client_secret
-from taxpayers.models import RateLimitCounter
 from tests.endpoint.test_event_loop import Answer, Sent, answers_to, login_of, through_django
 from tests.endpoint.test_metrics import scraped
 from tests.support.erp import Erp, new_erp
@@ -151,21 +150,6 @@ def test_the_answer_says_why_and_until_when(answers: Driver) -> None:
         reset = datetime.fromisoformat(headers["X-Rate-Limit-Reset"])
         assert reset == ends_at.replace(microsecond=0)
         assert "Allow" not in headers
-
-
-@each_driver
-def test_a_right_secret_is_heard_and_a_wrong_one_is_counted_as_ever(
-    answers: Driver, erp: Erp
-) -> None:
-    begin_pause()
-    assert statuses(answers([from_(HERE, MALFORMED)])) == [429]  # remembered by this process
-    (right,) = answers([from_(HERE, login_of(erp))])
-    assert (right.status, right.headers["X-Rate-Limit-Remaining"]) == (200, "11")
-    assert statuses(answers([from_(HERE, login_of(erp, client_secret=SECRET))])) == [400]
-    assert RateLimitCounter.objects.get().used == 1
-    assert bucket().failures == 506
-    failures = FailureBucket.objects.exclude(pk=bucket().pk)
-    assert set(failures.values_list("failures", flat=True)) == {1}
 
 
 # --- Many, and what remains of them ---------------------------------------------------------------

@@ -24,7 +24,8 @@ from tests.management_api.portal import (
 from tests.support.answers import body_of
 from tests.support.erp import Erp
 from tests.support.factories import GrantedPermissionFactory, IntermediaryFactory
-from tests.tokens.test_protected_api import ENDED, FOREIGN, FOREIGN_TOKENS, now
+from tests.support.moments import now
+from tests.tokens.test_protected_api import ENDED, FOREIGN, FOREIGN_TOKENS
 from tokens.dpop.proof import hash_of_token
 
 pytestmark = pytest.mark.django_db

@@ -19,7 +19,6 @@ pytestmark = pytest.mark.django_db
 
 ONE, OTHER = "C1234567890:ROB-12345", "C2000000002"
 WHY = ("--reason", "one branch")
-CANCEL = "documents:cancel"
 
 
 @pytest.fixture

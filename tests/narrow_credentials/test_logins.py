@@ -14,7 +14,6 @@ from tests.endpoint.test_refusals import AUTHORITY, DEVELOPER, MATCHED
 from tests.support.erp import (
     Erp,
     assert_refused,
-    claims_of,
     description_of,
     new_erp,
     post,
@@ -61,17 +60,6 @@ def granted(erp: Erp, *codes: str) -> TaxpayerId:
     permission = GrantedPermissionFactory.create(intermediary=erp.role, codes=codes or None)
     identifier: TaxpayerId = permission.taxpayer.identifier
     return identifier
-
-
-def test_a_token_carries_what_is_granted_and_allowed(intermediary: Erp) -> None:
-    tin = granted(intermediary, SUBMIT, VIEW)
-    assert claims_of(intermediary.login(on_behalf_of=str(tin)))["permissions"] == [SUBMIT, VIEW]
-    limit(intermediary, VIEW, "documents:cancel")
-    answer = intermediary.login(on_behalf_of=str(tin))
-    claims = claims_of(answer)
-    assert (claims["sub"], claims["permissions"]) == (str(tin), [VIEW])
-    limit(intermediary)
-    assert claims_of(intermediary.login(on_behalf_of=str(tin)))["permissions"] == [SUBMIT, VIEW]
 
 
 def refused(answer: HttpResponse, reason: str, says: str, fixed_by: str) -> None:

@@ -14,16 +14,11 @@ from tests.support.factories import (
     GrantedPermissionFactory,
     IntermediaryFactory,
 )
-from tests.support.staff import errors_of, opened, page_url, staff_client, task_url, text_of
+from tests.support.staff import errors_of, opened, page_url, task_url, text_of
 from tokens.models import LoginEvent
 
 pytestmark = pytest.mark.django_db
 WHY = {"reason": "one branch"}
-
-
-@pytest.fixture
-def officer(db: None) -> Client:
-    return staff_client("security officer", "ravi")
 
 
 def send(client: Client, url: str, **form: Any) -> Any:
@@ -51,7 +46,7 @@ def test_a_limit_is_set_shown_and_removed(officer: Client, intermediary: Erp) ->
     assert intermediary.login().status_code == 200
     assert (
         list(Change.objects.values_list("action", "reason", "by"))
-        == [("limit_system_user", "one branch", "ravi")] * 2
+        == [("limit_system_user", "one branch", "kumar")] * 2
     )
 
 

@@ -3,22 +3,22 @@
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 from pytest_django.fixtures import Settings
 
 from identity.configuration.setting_list import SETTINGS
 from identity.configuration.texts import ENVIRONMENT_FILE, README, environment_file, readme
 from identity.configuration.unknown_names import describe_unknown_names
+from identity.env import read, wrong_settings
 from tests.operations.environment_file import assignments
 from tests.servers.processes import CHECKOUT
 from tests.servers.service import clean_environment
 from tests.support.command_line import json_output_of, manage, output_of
 
-GUNICORN = [str(Path(sys.executable).with_name("gunicorn")), "--config", "deploy/gunicorn.conf.py"]
 DUMP = """
 import json
 from django.conf import settings
@@ -74,67 +74,56 @@ def test_to_set_a_default_changes_nothing() -> None:
 
 
 # --- Wrong values ---------------------------------------------------------------------------------
-@pytest.mark.processes
+# That the server says so and does not start: tests/live/test_start_and_stop.py.
+def fault_of(name: str) -> str:
+    """What is said of the setting, as the environment gives it."""
+    try:
+        read(name, "")
+    except ImproperlyConfigured as fault:
+        return str(fault)
+    return wrong_settings.pop()
+
+
 @pytest.mark.parametrize(
-    ("given", "line"),
+    ("name", "text", "must_be"),
     [
+        ("WEB_PROCESSES", "abc", "a whole number from 1 to 256"),
+        ("DEBUG", "maybe", "True or False"),
+        ("LOG_FORMAT", "xml", "json or text"),
+        ("LOG_LEVEL", "LOUD", "DEBUG, INFO, WARNING, ERROR or CRITICAL"),
+        ("ENVIRONMENT", "prod", "live or test"),
+        ("SERVE", "all", "login, staff or both"),
+        ("TIME_ZONE", "Mars/Base", "the name of a time zone"),
+        ("SCOPES", "{InvoicingAPI}", "JSON"),
+    ],
+)
+def test_a_wrong_value_is_one_line(
+    name: str, text: str, must_be: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, text)
+    line = f"{name} must be {must_be}, not '{text}'. Example: {SETTINGS[name].assignment}"
+    assert fault_of(name) == line
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("", "SECRET_KEY_FILE is empty: name the file, or leave it out."),
         (
-            {"WEB_PROCESSES": "abc", "DEBUG": "maybe", "LOG_LEVEL": "LOUD", "LOG_FORMAT": "xml"},
-            "WEB_PROCESSES must be a whole number from 1 to 256, not 'abc'."
-            " Example: WEB_PROCESSES=4\n"
-            "DEBUG must be True or False, not 'maybe'. Example: DEBUG=False\n"
-            "LOG_FORMAT must be json or text, not 'xml'. Example: LOG_FORMAT=json\n"
-            "LOG_LEVEL must be DEBUG, INFO, WARNING, ERROR or CRITICAL, not 'LOUD'."
-            " Example: LOG_LEVEL=WARNING",
-        ),
-        (
-            {"ENVIRONMENT": "prod"},
-            "ENVIRONMENT must be live or test, not 'prod'. Example: ENVIRONMENT=live",
-        ),
-        ({"SERVE": "all"}, "SERVE must be login, staff or both, not 'all'. Example: SERVE=login"),
-        (
-            {"TIME_ZONE": "Mars/Base"},
-            "TIME_ZONE must be the name of a time zone, not 'Mars/Base'."
-            " Example: TIME_ZONE=Asia/Kuala_Lumpur",
-        ),
-        (
-            {"SCOPES": "{InvoicingAPI}"},
-            "SCOPES must be JSON, not '{InvoicingAPI}'."
-            f" Example: {SETTINGS['SCOPES'].assignment}",
-        ),
-        (
-            {"AUTH_URL": "https://id.example.org/", "ENVIRONMENT": "test"},
-            "AUTH_URL ends with a slash, and so would the issuer. Give the base address that"
-            " clients call, for example https://identity.example.org.",
-        ),
-        ({"SECRET_KEY_FILE": ""}, "SECRET_KEY_FILE is empty: name the file, or leave it out."),
-        (
-            {"SECRET_KEY_FILE": "/nowhere/key"},
+            "/nowhere/key",
             "SECRET_KEY_FILE: cannot read /nowhere/key: No such file or directory. Create it,"
             " readable by the user of the service: docs/operations.md, Install.",
         ),
-        ({"SECRET_KEY_FILE": "/dev/null"}, "SECRET_KEY_FILE: /dev/null is empty."),
-        (
-            {"SECRET_KEY_FILE": sys.executable},
-            f"SECRET_KEY_FILE: {sys.executable} is not a text in UTF-8.",
-        ),
+        ("/dev/null", "SECRET_KEY_FILE: /dev/null is empty."),
+        (sys.executable, f"SECRET_KEY_FILE: {sys.executable} is not a text in UTF-8."),
     ],
-    ids=lambda value: f"{value}" if isinstance(value, dict) else "",
 )
-def test_a_wrong_value_is_one_line_before_anything_starts(given: dict[str, str], line: str) -> None:
-    done = subprocess.run(
-        GUNICORN,
-        cwd=CHECKOUT,
-        env=environment(PORT="0", LOG_LEVEL="ERROR") | given,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    written = done.stderr.splitlines()
-    if "Starting gunicorn" in written[0]:
-        del written[0]
-    assert (done.returncode, written) == (1, line.splitlines())
+def test_a_file_that_holds_no_secret_is_one_line(
+    path: str, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SECRET_KEY")
+    monkeypatch.setenv("SECRET_KEY_FILE", path)
+    assert fault_of("SECRET_KEY") == line
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,10 @@
 """`deploy/manage` reads the settings as systemd does, not as a shell would."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from identity.configuration.setting_list import SETTINGS
 from identity.configuration.systemd_file import assignments
 from identity.configuration.texts import ENVIRONMENT_FILE
-from tests.servers.processes import CHECKOUT
 
 URL = "postgresql://identity@db.example.org/identity?sslmode=verify-full&sslrootcert=/etc/ca.pem"
 
@@ -44,19 +38,3 @@ def test_the_file_that_we_give_away_is_read_as_it_was_written() -> None:
     read = assignments(ENVIRONMENT_FILE.read_text(encoding="utf-8"))
     usual = [setting.assignment.split("=", 1) for setting in SETTINGS.values() if setting.is_usual]
     assert read == dict(usual)
-
-
-@pytest.mark.processes
-def test_a_command_gets_the_very_database_of_the_file(tmp_path: Path) -> None:
-    file = tmp_path / "identity.env"
-    file.write_text(f"DATABASE_URL={URL}\n")
-    print_it = "import os; print(os.environ['DATABASE_URL'], os.environ['SERVE'])"
-    done = subprocess.run(
-        [sys.executable, "-m", "identity.configuration.systemd_file", file, "-c", print_it],
-        cwd=CHECKOUT,
-        env={"PATH": os.defpath},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.split() == [URL, "staff"]

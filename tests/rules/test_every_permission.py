@@ -23,7 +23,6 @@ from tests.rules.states import (
     Refusal,
     ago,
     ahead,
-    allows,
     outcome_of,
 )
 
@@ -146,23 +145,3 @@ def test_only_at_the_same_moment_more_than_one_answer_is_right() -> None:
 def test_each_permission_is_in_force_if_it_alone_gives_a_token() -> None:
     for kind, place in product(KINDS, PLACES):
         assert is_in_force(permission(kind, place), AT) is (alone(kind, place) is None)
-
-
-def restricted(kind: Kind) -> list[Kind | None]:
-    """The same permission, later, shorter, revoked, or not granted at all."""
-    later = [kind._replace(begins=at) for at in BEGINS[BEGINS.index(kind.begins) + 1 :]]
-    shorter = [kind._replace(ends=at) for at in ENDS[ENDS.index(kind.ends) + 1 :]]
-    revoked = [kind._replace(revoked=at) for at in REVOKED if at is not None]
-    changes = later + shorter + ([] if kind.revoked is not None else revoked)
-    return [None, *(change for change in changes if change in KINDS)]
-
-
-def test_no_permission_that_is_restricted_grants_more() -> None:
-    """Whatever the other two are."""
-    allowed = {kinds: allows(outcome) for kinds, outcome in outcomes().items()}
-    changes = {kind: restricted(kind) for kind in KINDS}
-    for kinds, before in allowed.items():
-        for place, kind in enumerate(kinds):
-            for change in changes[kind] if kind is not None else ():
-                after = (*kinds[:place], change, *kinds[place + 1 :])
-                assert allowed[after] <= before, (kinds, after)

@@ -28,11 +28,6 @@ def decided(asked: Scopes | None, known: Scopes, held: Scopes) -> Authorization 
         return refused
 
 
-def granted(case: Case) -> Scopes:
-    outcome = decided(*case)
-    return outcome.scopes if isinstance(outcome, Authorization) else ()
-
-
 def tokens() -> Iterator[tuple[Case, Authorization]]:
     for case in CASES:
         outcome = decided(*case)
@@ -64,14 +59,3 @@ def test_a_client_is_told_its_scopes_if_they_are_not_what_it_asked_for() -> None
     for (asked, _, _), token in tokens():
         assert token.asked_scopes == asked
         assert token.scopes_differ is (asked is None or set(asked) != set(token.scopes))
-
-
-def test_a_scope_that_is_taken_away_grants_no_other() -> None:
-    for asked, known, held in CASES:
-        before = set(granted((asked, known, held)))
-        for scope in held:
-            fewer = tuple(other for other in held if other != scope)
-            assert set(granted((asked, known, fewer))) <= before
-        for scope in known:
-            fewer = tuple(other for other in known if other != scope)
-            assert set(granted((asked, fewer, held))) <= before

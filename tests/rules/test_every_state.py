@@ -36,14 +36,11 @@ from tests.rules.states import (
     Secret,
     State,
     allows,
-    clients,
     decided,
     expected,
     outcome_of,
     refusal,
-    secrets,
     states,
-    taxpayers,
 )
 from tokens.explanation import CheckState, results_of
 from tokens.refusals.table import Check
@@ -100,16 +97,6 @@ def outcomes(space: Space, asked: Asked) -> list[Outcome]:
     found: dict[Outcome, Outcome] = {}  # each once: there are many states
     decisions = (decided(state, asked) for state in all_states(space))
     return [found.setdefault(outcome, outcome) for outcome in decisions]
-
-
-def test_the_states_are_all_combinations_of_all_values() -> None:
-    parts = secrets(SECRET), clients(CLIENT), taxpayers(REPRESENTED)
-    assert [len(part) for part in parts] == [12, 432, 48]
-    assert [len(set(part)) for part in parts] == [12, 432, 48]
-    assert len(all_states(SPACES["as taxpayer"])) == 12 * 432
-    assert len(all_states(SPACES["on behalf of another"])) == 12 * 432 * 48
-    assert len(all_states(SPACES["limited, as taxpayer"])) == 12 * 256
-    assert len(all_states(SPACES["limited, on behalf of another"])) == 12 * 256 * 64
 
 
 @each_asked

@@ -13,8 +13,9 @@ from taxpayers.services import Author, block_system_user
 from tests.introspection.api import claims_of, revoke, token_of
 from tests.self_service.calls import CREDENTIALS, PERMISSIONS, assert_error, call, explanation_path
 from tests.support.erp import Erp
+from tests.support.moments import now
 from tests.support.outages import database_out_of_reach
-from tests.tokens.test_protected_api import FOREIGN, FOREIGN_TOKENS, MISSING, now
+from tests.tokens.test_protected_api import FOREIGN, FOREIGN_TOKENS, MISSING
 from tokens.self_service.view import SelfServiceView
 
 pytestmark = pytest.mark.django_db

@@ -1,6 +1,6 @@
 """`GET /api/v1/credentials/current`: what a client sees of itself, and what it never sees."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from django.http import HttpResponse
@@ -20,14 +20,11 @@ from tests.support.factories import (
     GrantedPermissionFactory,
     SystemUserFactory,
 )
+from tests.support.moments import now
 
 pytestmark = pytest.mark.django_db
 ALLOW = "GET, HEAD, DELETE"
 DAY = timedelta(days=1)
-
-
-def now() -> datetime:
-    return datetime.now(UTC)
 
 
 def credentials(token: str) -> HttpResponse:

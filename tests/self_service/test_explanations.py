@@ -72,13 +72,6 @@ def test_it_has_the_words_of_explain_login(intermediary: Erp) -> None:
             assert body[name] == by_staff[name], name
 
 
-def test_a_login_that_got_a_token_passed_every_check(erp: Erp) -> None:
-    body = body_of(explained(erp, reference_of(erp.login())))
-    assert (body["outcome"], body["help"], body["scope"]) == ("issued", None, "InvoicingAPI")
-    assert (body["subject"], body["actor"]) == (erp.tin, None)
-    assert {check["state"] for check in body["checks"]} == {"passed", "not asked"}
-
-
 def test_nothing_that_only_staff_may_see_is_in_it(erp: Erp, settings: Settings) -> None:
     settings.TRUSTED_PROXIES = ["127.0.0.1"]
     sent = {"user-agent": "Agent 47", "x-forwarded-for": "203.0.113.7"}

@@ -1,6 +1,6 @@
 """`GET /api/v1/permissions`: for whom an intermediary may act, with what, until when."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -26,15 +26,12 @@ from tests.support.factories import (
     IntermediaryFactory,
     TaxpayerFactory,
 )
+from tests.support.moments import now
 from tokens.self_service.usable_permissions import usable_permissions
 
 pytestmark = pytest.mark.django_db
 ALLOW = "GET, HEAD"
 DAY = timedelta(days=1)
-
-
-def now() -> datetime:
-    return datetime.now(UTC)
 
 
 def listed(token: str, **parameters: Any) -> HttpResponse:

@@ -5,7 +5,7 @@ The table is (what ends and is taken back) x (who asks).
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -36,15 +36,12 @@ from tests.status_lists.reader import is_ended, reference_of
 from tests.support.answers import body_of
 from tests.support.erp import Erp, new_erp
 from tests.support.factories import SUBMIT, VIEW, GrantedPermissionFactory
+from tests.support.moments import now
 
 pytestmark = pytest.mark.django_db
 # The clients may use the management API too.
 OPERATOR = Author("root (manage.py)", kind=AuthorKind.OPERATOR)
 DAY = timedelta(days=1)
-
-
-def now() -> datetime:
-    return datetime.now(UTC)
 
 
 def by() -> dict[str, Any]:

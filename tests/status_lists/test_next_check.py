@@ -3,7 +3,7 @@
 So a country that logs in for the first time in an hour leaves no queue of checks behind it.
 """
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from django.db import OperationalError, transaction
@@ -12,16 +12,13 @@ from taxpayers.models import Credential, RateLimitCounter, StatusChange, StatusI
 from tests.introspection.api import token_of
 from tests.support.databases import another_session
 from tests.support.erp import Erp
+from tests.support.moments import now
 from tokens.calls import TakeStatusIndex
 from tokens.store import django_store as store
 
 pytestmark = pytest.mark.django_db
 
 HOUR = timedelta(hours=1)
-
-
-def now() -> datetime:
-    return datetime.now(UTC)
 
 
 def take(

@@ -1,6 +1,6 @@
 """`GET /status/…`: APIs that never ask refuse tokens of a client that was ended (contract 2)."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -39,6 +39,7 @@ from tests.status_lists.reader import (
 from tests.support.answers import body_of, headers_of
 from tests.support.erp import Erp, new_erp
 from tests.support.factories import SUBMIT, VIEW, GrantedPermissionFactory
+from tests.support.moments import now
 from tests.support.outages import database_out_of_reach
 from tests.support.queries import statements_sent
 from tokens.access_tokens.status_claim import LIST_LENGTH
@@ -56,10 +57,6 @@ PUBLIC = {
     "Cache-Control": "public, max-age=1",
     "Access-Control-Allow-Origin": "*",
 }
-
-
-def now() -> datetime:
-    return datetime.now(UTC)
 
 
 def why() -> dict[str, Any]:
@@ -223,13 +220,6 @@ def test_a_new_token_never_has_an_index_that_is_about_to_end(intermediary: Erp) 
     revoke_codes(taxpayer=taxpayer.taxpayer, intermediary=intermediary.role, codes=[VIEW], **why())
     new = token_of(intermediary, on_behalf_of=tin)  # before anybody has looked
     assert (is_ended(old), is_ended(new)) == (True, False)
-
-
-def test_a_node_that_remembers_an_ended_index_does_not_use_it(erp: Erp) -> None:
-    first = token_of(erp)
-    StatusIndex.objects.all().delete()  # by another node
-    assert reference_of(token_of(erp)) != reference_of(first)
-    assert is_ended(first)
 
 
 @pytest.mark.parametrize("column", ["index", "version"])

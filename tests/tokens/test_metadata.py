@@ -1,24 +1,18 @@
 """Metadata and published keys, for clients and verifiers (contract 2, RFC 8414, RFC 7517)."""
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-import jwt
 import pytest
 from authlib.oauth2.rfc8414 import AuthorizationServerMetadata
 from django.http import HttpResponse
 from django.test import Client
-from joserfc import jwt as joserfc_jwt
-from joserfc.jwk import KeySet
 from pytest_django.fixtures import Settings
 
 from taxpayers.services import Author
 from tests.support.answers import body_of, headers_of
-from tests.support.erp import Erp
 from tests.support.outages import database_out_of_reach
-from tokens.keys.ring import ALGORITHMS, PUBLISHED_AHEAD
+from tokens.keys.ring import PUBLISHED_AHEAD
 from tokens.keys.signer import REFRESH_INTERVAL, current_key_ring
 from tokens.keys.store import rotate
 
@@ -163,47 +157,3 @@ def test_keys_that_cannot_be_read_are_a_503_in_json() -> None:
         "Retry-After": "5",
     }
     assert body_of(response)["error"] == "temporarily_unavailable"
-
-
-@dataclass
-class Published:
-    """A token, and what the service publishes about itself: all that a verifier has."""
-
-    token: str
-    metadata: dict[str, Any]
-    jwks: dict[str, Any]
-
-
-@pytest.fixture(params=ALGORITHMS)
-def published(request: pytest.FixtureRequest, settings: Settings, erp: Erp) -> Published:
-    settings.SIGNING_ALGORITHM = request.param
-    token = body_of(erp.login())["access_token"]
-    metadata = body_of(get(METADATA))
-    path = metadata["jwks_uri"].removeprefix(metadata["issuer"])
-    return Published(token, metadata, body_of(get(path)))
-
-
-def test_pyjwt_verifies_a_token(published: Published, erp: Erp) -> None:
-    keys = jwt.PyJWKSet.from_dict(published.jwks)
-    key = keys[jwt.get_unverified_header(published.token)["kid"]]
-    claims = jwt.decode(
-        published.token,
-        key,
-        issuer=published.metadata["issuer"],
-        audience="InvoicingAPI",
-        options={"require": ["iss", "sub", "aud", "client_id", "jti", "iat", "exp"]},
-    )
-    assert claims["client_id"] == erp.client_id
-
-
-def test_joserfc_verifies_a_token(published: Published, erp: Erp) -> None:
-    keys = KeySet.import_key_set(published.jwks)  # type: ignore[arg-type]
-    token = joserfc_jwt.decode(published.token, keys, algorithms=list(ALGORITHMS))
-    assert token.header["typ"] == "at+jwt"
-    registry = joserfc_jwt.JWTClaimsRegistry(
-        iss={"essential": True, "value": published.metadata["issuer"]},
-        aud={"essential": True, "value": "InvoicingAPI"},
-        exp={"essential": True},
-    )
-    registry.validate(token.claims)
-    assert token.claims["client_id"] == erp.client_id

@@ -16,7 +16,6 @@ from tests.support.databases import present_url
 from tokens.calls import Event, FailedLogin, RejectedRequest
 from tokens.models import FailureBucket, LoginEvent
 from tokens.rate_limits.throttle import Throttle
-from tokens.store import postgresql_buckets
 from tokens.store.django_store import perform
 from tokens.store.postgresql import statement_for
 
@@ -98,25 +97,6 @@ def test_batches_in_opposite_orders_count_each_caller_once(kind: Kind, buckets: 
     assert LoginEvent.objects.count() == CALLERS * ROUNDS * SESSIONS
     failures = list(FailureBucket.objects.values_list("failures", flat=True))
     assert failures == [ROUNDS * SESSIONS] * CALLERS * buckets
-
-
-def count_again_and_again(kind: Kind) -> None:
-    """On a busy machine sessions may miss each other at first."""
-    for _ in range(20):
-        count_all_together(kind)
-
-
-@each_kind
-def test_without_the_order_of_rows_they_deadlock(
-    kind: Kind, buckets: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    statement = "_COUNT_FAILURES" if buckets == 2 else "_COUNT_REJECTIONS"
-    sql = getattr(postgresql_buckets, statement)
-    assert "ORDER BY bucket" in sql
-    monkeypatch.setattr(postgresql_buckets, statement, sql.replace("ORDER BY bucket", ""))
-
-    with pytest.raises(psycopg.errors.DeadlockDetected):
-        count_again_and_again(kind)
 
 
 def test_a_rejected_request_obeys_a_pause_that_another_session_begins_at_the_same_moment() -> None:

@@ -1,13 +1,11 @@
 """A protected API: which tokens it accepts, and the whole 401 and 403 for others (contract 2)."""
 
-import ast
 import base64
 import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -30,13 +28,12 @@ from rest_framework.views import APIView
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Taxpayer
 from taxpayers.rules import Authorization
-from taxpayers.services import Author, block_system_user
-from tests.introspection.api import claims_of, revoke, token_of
+from tests.introspection.api import claims_of, token_of
 from tests.support.answers import body_of, headers_of
 from tests.support.erp import Erp
 from tests.support.factories import GrantedPermissionFactory
+from tests.support.moments import now
 from tests.support.outages import database_out_of_reach
-from tokens import resource_server
 from tokens.access_tokens.issuing import issue_access_token
 from tokens.keys.ring import generate, public_jwk
 from tokens.keys.signer import current_key_ring
@@ -55,10 +52,6 @@ ENDED = (
 )
 MALFORMED = "The header Authorization must be Bearer and one token. Send it once."
 MISSING = "No access token was sent. Send the header Authorization: Bearer, followed by a token."
-
-
-def now() -> datetime:
-    return datetime.now(UTC)
 
 
 def authorization(**changes: Any) -> Authorization:
@@ -140,19 +133,6 @@ def test_an_intermediary_sees_for_whom_it_acts_and_what_it_may_do(
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
 def test_the_scheme_is_written_in_any_case(erp: Erp, scheme: str) -> None:
     assert get(f"{scheme} {token_of(erp)}").status_code == 200
-
-
-def test_a_token_of_a_blocked_client_is_refused_at_once(erp: Erp) -> None:
-    token = token_of(erp)
-    user, by = erp.system_user, Author("officer")
-    block_system_user(system_user=user, reason="abuse", by=by, at=now())
-    assert_401(get(f"Bearer {token}"), ENDED)
-
-
-def test_a_token_that_its_client_has_revoked_is_refused(erp: Erp) -> None:
-    token = token_of(erp)
-    assert revoke(erp, token).status_code == 200
-    assert_401(get(f"Bearer {token}"), ENDED)
 
 
 def test_a_token_whose_login_is_not_recorded_is_refused() -> None:
@@ -477,41 +457,3 @@ def test_what_a_view_wrote_before_it_failed_is_rolled_back(monkeypatch: pytest.M
 def test_a_description_has_only_the_characters_that_rfc_6750_allows() -> None:
     response = answer_to(ValidationError({"detail": 'Caf\u00e9 "x"\\\n'}))
     assert "Caf? 'x'??" in body_of(response.render())["error_description"]
-
-
-# --- Its dependencies ---------------------------------------------------------------------------
-def test_a_protected_api_depends_on_little_of_this_service() -> None:
-    """What it imports is listed here, and stays short: other teams read it as an example."""
-    imported = {
-        node.module
-        for path in Path(resource_server.__path__[0]).glob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.ImportFrom) and node.module
-    }
-    ours = {name for name in imported if name.startswith(("identity", "tokens", "taxpayers"))}
-    assert ours == {
-        *("taxpayers.client_keys", "taxpayers.facts.token_binding", "taxpayers.rules"),
-        *("taxpayers.shut_down", "tokens.request.proxies"),  # of answered_view alone
-        "tokens.access_tokens.claims",
-        "tokens.resource_server.present_status",
-        "tokens.access_tokens.verification",
-        *(
-            "tokens.client_auth.certificate",
-            "tokens.store.used_once",
-            "tokens.dpop.proof",
-            "tokens.request.arrival",
-        ),
-        "tokens.http",
-        *("tokens.store", "tokens.calls", "tokens.answers.description"),
-        "tokens.keys.signer",
-        "tokens.resource_server.active_token",
-        "taxpayers.facts.values",
-        "tokens.access_tokens.status",
-        "tokens.store.token_query",
-        "tokens.resource_server.authentication",
-        "tokens.resource_server.possession",
-    }
-    assert {name.partition(".")[0] for name in imported - ours} <= {
-        *("collections", "dataclasses", "datetime", "typing"),
-        *("django", "rest_framework", "uuid_utils"),
-    }

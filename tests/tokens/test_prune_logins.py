@@ -1,14 +1,11 @@
 """`prune_logins`: old events are deleted, by month where there are partitions (contract 6)."""
 
-import json
 import re
 import threading
 from datetime import UTC, datetime, timedelta
-from io import StringIO
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import OperationalError, connection, connections, transaction
 from tqdm import tqdm
@@ -16,6 +13,7 @@ from uuid_utils.compat import uuid7
 
 from taxpayers.management.command import author
 from taxpayers.models import Change
+from tests.support.command_line import error_of, json_output_of
 from tests.support.erp import Erp
 from tokens.access_tokens import revoked_tokens
 from tokens.login_events import partition_changes
@@ -36,12 +34,7 @@ def event_at(at: datetime) -> LoginEvent:
 
 
 def prune(*arguments: str) -> dict[str, Any]:
-    out = StringIO()
-    call_command(
-        "prune_logins", *(arguments or ("--older-than", "400d")), *("--yes", "--json"), stdout=out
-    )
-    answer: dict[str, Any] = json.loads(out.getvalue())
-    return answer
+    return json_output_of("prune_logins", *(arguments or ("--older-than", "400d")), "--yes")
 
 
 def test_old_events_are_deleted_and_others_stay() -> None:
@@ -226,8 +219,7 @@ def test_an_age_before_1970_deletes_nothing() -> None:
 
 @pytest.mark.parametrize("text", ["400", "", "x", "-1d", "29d", "1e3d"])
 def test_a_wrong_age_is_refused_in_one_line(text: str) -> None:
-    with pytest.raises(CommandError):
-        call_command("prune_logins", f"--older-than={text}")
+    assert error_of("prune_logins", f"--older-than={text}")
 
 
 # --- What is stored until it expires --------------------------------------------------------------

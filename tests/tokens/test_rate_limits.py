@@ -136,14 +136,6 @@ def assert_login_counted(case: Case, client: int, outcome: Any, now: datetime) -
     assert row.last_use_of(SECRET_ID) == window
 
 
-@each(cases_of_stores(ALL))
-@pytest.mark.django_db
-def test_a_call_is_counted_by_the_store(case: Case) -> None:
-    now = datetime.now(UTC)
-    assert_counted(case, 1, perform(call_of(1, case, now)), now)
-    assert LoginEvent.objects.count() == (not isinstance(case.outcome, Throttle))
-
-
 @pytest.mark.parametrize(
     "cases", [LOGINS, FAILURES, REJECTIONS], ids=["logins", "failures", "rejections"]
 )
@@ -280,10 +272,6 @@ def test_a_denial_that_has_ended_takes_no_place_of_another() -> None:
     assert denials.find("ended", AT) is None
     denials.remember("last", Throttle(END))
     assert denials.find("first", AT) == denials.find("last", AT) == Throttle(END)
-
-
-def test_a_denial_is_for_failures_and_for_nobody_known_unless_it_says_so() -> None:
-    assert (Throttle(AT).limit, Throttle(AT).secret_expires_at) == (0, None)
 
 
 def test_a_process_remembers_4096_denials() -> None:

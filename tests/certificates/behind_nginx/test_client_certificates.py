@@ -13,11 +13,9 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 import requests
-from authlib.integrations.requests_client import OAuth2Session
 from django.test import override_settings
 
 from tests.certificates.certificate_erp import SUBJECT, nginx, rfc9440
-from tests.introspection.api import REVOKE
 from tests.live.cluster import TIN, Cluster, assert_proxy_answer
 from tests.servers.certificates import Authority, IssuedCertificate
 from tests.servers.nginx import HOST, MTLS_NAME
@@ -130,24 +128,6 @@ def test_requests_logs_in_with_its_certificate_and_with_a_renewed_one(
         timeout=10,
     )
     assert (revoked.status_code, revoked.content) == (200, b"")
-
-
-def test_authlib_logs_in_with_its_certificate(party: Party) -> None:
-    # It sends client_id and nothing else, as RFC 8705 section 2 wants it.
-    with OAuth2Session(party.client_id, token_endpoint_auth_method="none") as session:
-        token = session.fetch_token(
-            party.aliases["token_endpoint"],
-            grant_type="client_credentials",
-            cert=party.files,
-            verify=party.server_ca,
-        )
-    assert (token["token_type"], token["expires_in"]) == ("Bearer", 3600)
-
-
-def test_without_a_certificate_the_answer_says_what_is_missing(party: Party) -> None:
-    answer = party.login(None)
-    assert answer.status_code == 400
-    assert answer.json()["error"] == "invalid_request"
 
 
 def test_a_secret_works_at_this_address_too(party: Party) -> None:
@@ -269,18 +249,3 @@ def test_only_what_needs_a_certificate_is_at_this_address(party: Party) -> None:
         with httpx.Client(verify=party.cluster.balancer.tls) as client:
             answer = client.get(address)
         assert_proxy_answer(answer, 404, "not_found", "nothing at this path")
-
-
-def test_the_address_refuses_what_the_public_one_refuses(party: Party) -> None:
-    tls = party.cluster.balancer.tls
-    address = f"https://{MTLS_NAME}:{party.cluster.ports.https}"
-    with httpx.Client(base_url=address, verify=tls) as client:
-        long = client.post(PATH, content=b"a" * 200_000)
-        assert_proxy_answer(long, 400, "invalid_request", "16384")
-        header = client.post(PATH, headers={"X-Long": "a" * 40_000})
-        assert_proxy_answer(header, 400, "invalid_request", "too long")
-        misspelled = client.post(
-            PATH, data=party.cluster.erp.form, headers={"on_behalf_of": "C1000000001"}
-        )
-        assert "onbehalfof is wrong" in misspelled.json()["error_description"]
-        assert client.post(REVOKE).status_code == 400
