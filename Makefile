@@ -9,7 +9,8 @@ unexport PYTHONDONTWRITEBYTECODE  # every process would compile every module ane
 
 VENV    := .venv
 BIN     := $(VENV)/bin
-RUNTIME := $(VENV)/.runtime-installed
+REQUIREMENTS ?= requirements.txt
+RUNTIME := $(VENV)/.installed-$(REQUIREMENTS)
 DEV     := $(VENV)/.dev-installed
 PRODUCTION := var/runtime/.installed
 MALAY   := locale/ms/LC_MESSAGES/django
@@ -141,9 +142,9 @@ $(VENV)/.created:
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-$(RUNTIME): $(VENV)/.created requirements.txt
-	@echo "== installing requirements.txt"
-	@$(PIP) install --require-hashes --requirement requirements.txt
+$(RUNTIME): $(VENV)/.created $(REQUIREMENTS)
+	@echo "== installing $(REQUIREMENTS)"
+	@$(PIP) install --require-hashes --requirement $(REQUIREMENTS)
 	@touch $@
 
 # uv takes a tenth of the time. Where only pip is configured to reach an index, pip does it.

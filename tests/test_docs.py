@@ -80,6 +80,7 @@ def missing_settings(text: str) -> Iterator[str]:
     folders = ("identity", "tokens", "taxpayers")
     files = [file for folder in folders for file in (CHECKOUT / folder).glob("**/*.py")]
     files += [CHECKOUT / "Makefile", CHECKOUT / ".ci/run"]
+    files += [CHECKOUT / "deploy" / name for name in ("proxy.env", "manage")]
     files += [CHECKOUT / "deploy" / "container" / name for name in ("Containerfile", "example.env")]
     known = set(re.findall(r"\w+", "\n".join(file.read_text(encoding="utf-8") for file in files)))
     for code in code_of(text):

@@ -1,4 +1,4 @@
-"""Whether the node in this container is ready, for its HEALTHCHECK: the image has no curl.
+"""Whether the node at BIND and PORT is ready: for a HEALTHCHECK, because the image has no curl.
 
 Ends with 1 and one line if it is not; the line names the checks that failed.
 """
@@ -10,8 +10,8 @@ import sys
 _SECONDS = 3.0  # a node answers within 2, whatever the database does
 
 
-def _fault(port: int) -> str | None:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_SECONDS)
+def _fault(host: str, port: int) -> str | None:
+    connection = http.client.HTTPConnection(host, port, timeout=_SECONDS)
     try:
         connection.request("GET", "/health/ready")
         answer = connection.getresponse()
@@ -24,4 +24,4 @@ def _fault(port: int) -> str | None:
 
 
 if __name__ == "__main__":
-    sys.exit(_fault(int(os.environ.get("PORT") or 8000)))
+    sys.exit(_fault(os.environ.get("BIND") or "127.0.0.1", int(os.environ.get("PORT") or 8000)))

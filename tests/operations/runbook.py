@@ -1,6 +1,7 @@
 """The commands of `docs/operations.md`, section by section, for tests that run them."""
 
 import re
+from pathlib import Path
 from textwrap import dedent
 
 from tests.servers.processes import CHECKOUT
@@ -8,11 +9,11 @@ from tests.servers.processes import CHECKOUT
 DOCUMENT = CHECKOUT / "docs" / "operations.md"
 
 
-def blocks_of(heading: str, language: str = "sh") -> list[str]:
+def blocks_of(heading: str, language: str = "sh", *, document: Path = DOCUMENT) -> list[str]:
     """The blocks of commands below this heading, up to the next one of its level or above."""
-    text = DOCUMENT.read_text(encoding="utf-8")
+    text = document.read_text(encoding="utf-8")
     found = re.search(rf"^(#+) {re.escape(heading)}\n", text, re.MULTILINE)
-    assert found, f"{DOCUMENT.name} has no section {heading!r}"
+    assert found, f"{document.name} has no section {heading!r}"
     section = re.split(rf"^#{{1,{len(found[1])}}} ", text[found.end() :], flags=re.MULTILINE)[0]
     blocks = re.findall(rf"^ *```{language}\n(.*?)^ *```$", section, re.DOTALL | re.MULTILINE)
     return [dedent(block) for block in blocks]

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.operations.runbook import DOCUMENT
+from tests.operations.runbook import DOCUMENT, blocks_of
 from tests.servers.processes import CHECKOUT, NotAvailable
 from tests.servers.service import Service
 from tokens.metrics import ISSUED
@@ -50,7 +50,7 @@ def run(*command: str) -> str:
     "arguments",
     [
         ("check", "rules", "--lint-fatal", "alerts.yml"),
-        ("check", "config", "--lint-fatal", "prometheus.yml"),
+        ("check", "config", "--lint-fatal", "--syntax-only", "prometheus.yml"),
         ("test", "rules", "alerts.test.yml"),
     ],
     ids=lambda arguments: " ".join(arguments[:2]),
@@ -90,6 +90,18 @@ def test_each_alert_leads_to_its_runbook() -> None:
         assert anchor == alert["alert"].lower()
 
 
+def test_the_jobs_of_prometheus_have_the_names_that_the_alerts_know() -> None:
+    example = yaml.safe_load((PROMETHEUS / "prometheus.yml").read_text("utf-8"))
+    jobs = {job["job_name"] for job in example["scrape_configs"]}
+    named = {name for query in expressions() for name in re.findall(r'\bjob="([^"]+)"', query)}
+    assert named == {"identity", "identity-proxy"}
+    assert named <= jobs
+    assert example["alerting"]["alertmanagers"]
+    (rules,) = example["rule_files"]
+    (install, *_) = blocks_of("Watch")
+    assert f"/etc/prometheus/{rules}\n" in install
+
+
 def test_the_dashboard_is_one_for_grafana() -> None:
     assert isinstance(DASHBOARD["schemaVersion"], int)
     assert DASHBOARD["title"]
@@ -123,7 +135,9 @@ def test_every_metric_that_is_asked_for_exists(node: Service) -> None:
     served = {sample.name for family in families for sample in family.samples}
     asked = {name for query in expressions() for name in _METRIC.findall(query)}
     assert len(asked) >= 6
-    assert asked - {"up"} <= served  # which Prometheus itself adds
+    # `up` is of Prometheus itself, the others are of programs beside it.
+    beside = ("node_systemd_", "backup_", "kube_", "probe_")
+    assert {name for name in asked - {"up"} if not name.startswith(beside)} <= served
     assert "login_seconds_bucket" in asked
 
 

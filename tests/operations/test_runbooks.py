@@ -1,128 +1,27 @@
 """The runbooks of docs/operations.md: each command is run, on a service with a real PostgreSQL."""
 
-import os
 import re
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 import pytest
 from pytest_django import DjangoDbBlocker
 
-from tests.operations.environment_file import assignments, written
+from tests.operations.machine import Machine
 from tests.operations.runbook import blocks_of
-from tests.operations.units import FOLDER as UNITS
 from tests.operations.units import commands_of
 from tests.servers.postgres import Postgres
-from tests.servers.processes import CHECKOUT, DidNotStart, free_port, stopping
-from tests.servers.service import Service, start_service
+from tests.servers.processes import CHECKOUT, DidNotStart, stopping
+from tests.servers.service import Service
 from tests.support.accounts import PASSWORD
 from tests.support.erp import PATH, Erp
 from tests.support.over_http import SIGN_IN, send_form, sign_in
 
 pytestmark = pytest.mark.processes
-
-ISSUER = "http://id.example.org"
-# Programs that need root or the network. A new version is a link to this checkout.
-_STUBS = {
-    "sudo": 'shift 2; exec "$@"',
-    "git": f'for target; do :; done; ln -s "{CHECKOUT}" "$target"',
-    "systemctl": 'echo "$@" >>"$CALLS"',
-    **dict.fromkeys(("useradd", "make", "editor", "nginx"), ":"),
-}
-
-
-@dataclass
-class Machine:
-    """What the commands find: folders, settings, PostgreSQL's programs."""
-
-    folder: Path
-    postgres: Postgres
-    database_url: str
-
-    def __post_init__(self) -> None:
-        for name in ("etc/systemd/system", "etc/nginx/conf.d", "opt", "var/backups", "var/lib"):
-            (self.folder / name).mkdir(parents=True, exist_ok=True)
-        (self.folder / "bin").mkdir()
-        for name, commands in _STUBS.items():
-            program = self.folder / "bin" / name
-            program.write_text(f"#!/bin/sh\n{commands}\n")
-            program.chmod(0o755)
-
-    @property
-    def settings(self) -> Path:
-        return self.folder / "etc/identity/identity.env"
-
-    @property
-    def version(self) -> str:
-        """The folder of the version that runs."""
-        return (self.folder / "opt/identity").readlink().name
-
-    def calls(self) -> list[str]:
-        """What systemd was told since the last time."""
-        file = self.folder / "calls"
-        lines = file.read_text().splitlines() if file.exists() else []
-        file.unlink(missing_ok=True)
-        return lines
-
-    def install(self) -> None:
-        """The steps of the installation, up to the secrets."""
-        program, settings, secrets, *_ = blocks_of("Install")
-        self.run(program.replace("VERSION", "1"))
-        self.run(settings)
-        self.edit_settings()
-        self.run(secrets)
-
-    def edit_settings(self) -> None:
-        """What an operator does in the editor."""
-        etc = self.settings.parent
-        written(
-            self.settings,
-            {
-                "ENVIRONMENT": "test",
-                "AUTH_URL": ISSUER,
-                "STAFF_URL": "http://staff.example.org",
-                "ALLOWED_HOSTS": "id.example.org,staff.example.org,127.0.0.1",
-                "DATABASE_URL": self.database_url,
-                "SECRET_KEY_FILE": str(etc / "secret_key"),
-                "KEY_ENCRYPTION_KEYS_FILE": str(etc / "key_encryption_keys"),
-                "VAR_DIR": str(self.folder / "var/lib/identity"),
-            },
-        )
-
-    def run(self, commands: str, **variables: str) -> str:
-        """What the commands print, as an operator of this machine runs them."""
-        commands = re.sub(r"(?<![\w./])/(etc|opt|var)\b", rf"{self.folder}/\1", commands)
-        for option, number in (("-o", os.getuid()), ("-g", os.getgid()), ("chgrp", os.getgid())):
-            commands = commands.replace(f"{option} identity ", f"{option} {number} ")
-        path = [str(self.folder / "bin"), str(self.postgres.programs), os.environ["PATH"]]
-        done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", commands],
-            cwd="/",
-            env={
-                "PATH": ":".join(path),
-                "CALLS": str(self.folder / "calls"),
-                "IDENTITY_ENV": str(self.settings),
-                "DATABASE_URL": self.database_url,
-                **variables,
-            },
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, f"{commands}\n{done.stdout}{done.stderr}"
-        return done.stdout
-
-    def start(self) -> Service:
-        """A node with all of it, as systemd would give it the settings."""
-        port = free_port()
-        environment = {"PATH": os.environ["PATH"], **assignments(self.settings)}
-        environment |= {"PORT": str(port), "SERVE": "both", "WEB_PROCESSES": "1"}
-        return start_service(environment, self.folder / f"node-{port}.log")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -188,7 +87,7 @@ def wait_until(is_true: Callable[[], bool]) -> None:
 
 # --- Backup and restore ---------------------------------------------------------------------------
 def test_a_restored_service_goes_on_where_the_dump_was_made(
-    machine: Machine, node: Service, tmp_path: Path
+    machine: Machine, node: Service
 ) -> None:
     erp, blocked = new_client(node), new_client(node, "C1000000002")
     revoked = token(node, erp)
@@ -198,31 +97,26 @@ def test_a_restored_service_goes_on_where_the_dump_was_made(
     published = kids(node)
     for commands in blocks_of("Backup"):
         machine.run(commands)
+    for file in (machine.folder / "var/backups").iterdir():
+        assert file.stat().st_mode & 0o077 == 0
     node.stop()
 
-    other = Machine(tmp_path / "other", machine.postgres, machine.postgres.create_database())
-    program, settings, *_ = blocks_of("Install")
-    other.run(program.replace("VERSION", "1"))
-    other.run(settings)
-    for file in (machine.folder / "var/backups").iterdir():
-        file.rename(other.folder / "var/backups" / file.name)
-    onto_new, onto_running = blocks_of("Restore")
-    unpack, *rest = onto_new.splitlines(keepends=True)
-    other.run(unpack)
-    moved = other.settings.read_text().replace(str(machine.folder), str(other.folder))
-    other.settings.write_text(moved.replace(machine.database_url, other.database_url))
-    other.run("".join(rest))
+    shutil.rmtree(machine.settings.parent)
+    lost, machine.database_url = machine.database_url, machine.postgres.create_database()
+    (restore,) = blocks_of("Restore")
+    unpack, *rest = restore.splitlines(keepends=True)
+    machine.run(unpack)
+    settings = machine.settings.read_text()
+    machine.settings.write_text(settings.replace(lost, machine.database_url))
+    name = machine.database_url.rpartition("/")[2]
+    machine.run("".join(rest).replace("identity.dump identity", f"identity.dump {name}"))
 
-    restored = other.start()
+    restored = machine.start()
     with stopping(restored):
         assert kids(restored) == published
         assert (is_valid(restored, valid), is_valid(restored, revoked)) == (True, False)
         assert is_valid(restored, token(restored, erp))
         assert login(restored, blocked).json()["error"] == "unauthorised_client"
-
-        other.run(onto_running)  # while it runs
-        assert is_valid(restored, token(restored, erp))
-        assert (is_valid(restored, valid), is_valid(restored, revoked)) == (True, False)
 
 
 def test_without_its_keys_a_restored_service_says_what_is_missing(machine: Machine) -> None:
@@ -233,13 +127,13 @@ def test_without_its_keys_a_restored_service_says_what_is_missing(machine: Machi
         machine.start()
 
 
-# --- Install, upgrade, roll back ------------------------------------------------------------------
+# --- Install ------------------- ------------------------------------------------------------------
 def test_the_recipe_leaves_settings_that_others_cannot_read(machine: Machine) -> None:
     etc = machine.settings.parent
     assert etc.stat().st_mode & 0o777 == 0o750
     assert {file.name: file.stat().st_mode & 0o777 for file in etc.iterdir()} == dict.fromkeys(
         ("identity.env", "secret_key", "key_encryption_keys"), 0o640
-    )
+    ) | {"release_signers": 0o644}
     assert (machine.folder / "var/lib/identity").stat().st_mode & 0o777 == 0o700
 
 
@@ -249,27 +143,15 @@ def test_the_secrets_are_made_once(machine: Machine) -> None:
     assert (machine.settings.parent / "secret_key").read_text() == before
 
 
-def test_an_upgrade_replaces_one_node_after_the_other_and_can_go_back(machine: Machine) -> None:
-    *_, units, proxy = blocks_of("Install")
-    machine.run(units)
-    machine.run(proxy)
-    names = {path.name for path in UNITS.iterdir()}
-    assert {path.name for path in (machine.folder / "etc/systemd/system").iterdir()} == names
-    started = "identity-login@8000 identity-login@8001 identity-staff"
-    assert machine.calls() == [
-        "daemon-reload",
-        f"enable --now {started}",
-        "enable --now identity-nightly.timer identity-count.timer",
-        "reload nginx",
-    ]
-    restarts = ["daemon-reload", *(f"restart {name}" for name in started.split())]
-    (upgrade,), (back,) = blocks_of("Upgrade"), blocks_of("Roll back")
-    assert machine.version == "identity-1"
-    # This machine has no HTTPS, which is a warning: tests/live/test_production.py has it.
-    machine.run(upgrade.replace("VERSION", "2").replace("--fail-level WARNING", ""))
-    assert (machine.version, machine.calls()) == ("identity-2", restarts)
-    machine.run(back.replace("OLD", "1"))
-    assert (machine.version, machine.calls()) == ("identity-1", restarts)
+def test_watching_overwrites_nothing_of_a_prometheus_that_is_there(machine: Machine) -> None:
+    folder = machine.folder / "etc/prometheus"
+    folder.mkdir()
+    for name in ("prometheus.yml", "alerts.yml"):
+        (folder / name).write_text("of the operator")
+    machine.run(blocks_of("Watch")[0])
+    assert (folder / "identity-alerts.yml").read_text().startswith("# Alerts")
+    for name in ("prometheus.yml", "alerts.yml"):
+        assert (folder / name).read_text() == "of the operator"
 
 
 def test_the_nightly_work_by_hand_is_that_of_the_timers(machine: Machine) -> None:

@@ -25,18 +25,23 @@ from django.core.management import get_commands
 from identity.configuration.setting_list import SETTINGS
 from proofs.containers.composed import EXAMPLE, FOLDER, compose, rendered, service
 from tests.operations.units import commands_of
-from tests.servers.nginx import CONFIGURATION
 from tests.servers.processes import CHECKOUT, completed, free_port
 
 CHART = CHECKOUT / "deploy" / "helm" / "identity"
 IMAGE = (FOLDER / "Containerfile").read_text(encoding="utf-8")
 VISIBLE = re.findall(r"^!(.+)$", (CHECKOUT / ".dockerignore").read_text(), re.MULTILINE)
 KUBERNETES = ("1.29", "1.37")  # the oldest that the chart allows, and the newest
+ALERTS = CHECKOUT / "deploy" / "prometheus" / "alerts.yml"
 EVERYTHING: dict[str, Any] = {
     "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
     "login": {"autoscaling": {"enabled": True}},
-    "proxy": {"mtlsHost": "mtls.id.example.org", "service": {"annotations": {"a": "b"}}},
-    "networkPolicy": {"alsoFrom": [{"namespaceSelector": {"matchLabels": {"team": "watch"}}}]},
+    "proxy": {"mtlsHost": "mtls.id.example.org", "publicService": {"annotations": {"a": "b"}}},
+    "networkPolicy": {
+        "alsoFrom": [{"namespaceSelector": {"matchLabels": {"team": "watch"}}}],
+        "alsoTo": [{"ports": [{"port": 4318}]}],
+    },
+    "prometheusRule": {"alerts": ALERTS.read_text(), "without": ["TokenServiceBackupOld"]},
+    "databaseAuthority": True,
     "image": {"digest": "sha256:" + "0" * 64},
     "imagePullSecrets": [{"name": "registry"}],
     "secretKeyFallbacks": True,
@@ -87,7 +92,7 @@ def test_helm_and_kubernetes_find_no_fault(values: dict[str, Any]) -> None:
     found = objects(values)
     assert len(found) >= 9
     for one in found:
-        if one["kind"] != "ServiceMonitor":  # not of Kubernetes itself
+        if one["kind"] not in ("ServiceMonitor", "PrometheusRule"):  # not of Kubernetes itself
             for version in KUBERNETES:
                 kubernetes_validate.validate(one, version, strict=True)
 
@@ -138,7 +143,7 @@ def in_kubernetes() -> Iterator[tuple[str, dict[str, Any]]]:
         assert pod["automountServiceAccountToken"] is False, name
         assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
         mounts = {kind for volume in pod["volumes"] for kind in volume} - {"name"}
-        for container in pod["containers"]:
+        for container in (*pod["containers"], *pod.get("initContainers", ())):
             context = container["securityContext"]
             yield (
                 name,
@@ -176,7 +181,7 @@ def in_compose() -> Iterator[tuple[str, dict[str, Any]]]:
 @pytest.mark.processes
 def test_every_container_is_closed_to_its_machine() -> None:
     found = [*in_kubernetes(), *in_compose()]
-    assert len(found) == 7 + len(ALL)
+    assert len(found) == 10 + len(ALL)
     for name, facts in found:
         assert facts == CLOSED, name
 
@@ -185,7 +190,7 @@ def test_every_container_is_closed_to_its_machine() -> None:
 def test_every_setting_exists_and_secrets_are_in_files() -> None:
     environments = [service(name)["environment"] for name in OURS]
     for name, pod in pods().items():
-        if name != "identity-proxy":
+        if not name.startswith("identity-proxy-"):
             environments.append({one["name"]: "" for one in pod["containers"][0]["env"]})
     for environment in environments:
         for name in environment:
@@ -193,12 +198,52 @@ def test_every_setting_exists_and_secrets_are_in_files() -> None:
             assert setting.is_secret == name.endswith("_FILE"), name
 
 
+def component_of(peer: Mapping[str, Any]) -> str:
+    return str(peer["podSelector"]["matchLabels"]["app.kubernetes.io/component"])
+
+
+def test_alerts_of_the_chart_are_those_of_prometheus_and_know_its_names() -> None:
+    alerts = yaml.safe_load(ALERTS.read_text())
+    found = {one["kind"]: one["spec"] for one in objects(EVERYTHING)}
+    (group,) = found["PrometheusRule"]["groups"]
+    left_out = EVERYTHING["prometheusRule"]["without"]
+    wanted = [one for one in alerts["groups"][0]["rules"] if one["alert"] not in left_out]
+    assert group["rules"] == wanted
+    (endpoint,) = found["ServiceMonitor"]["endpoints"]
+    assert endpoint["relabelings"] == [{"targetLabel": "job", "replacement": "identity"}]
+    jobs = {name for kind, name in usual() if kind == "CronJob"}
+    (nightly,) = (one["expr"] for one in wanted if "NightlyWork" in one["alert"])
+    for pattern, names in (
+        ("job_name", {f"{name}-29000000" for name in jobs}),
+        ("cronjob", {"identity-nightly"}),
+    ):
+        (regular,) = re.findall(rf'\b{pattern}=~"([^"]+)"', nightly)
+        assert all(re.fullmatch(regular, name) for name in names)
+
+
+def test_the_authority_of_the_database_is_a_file_that_its_url_can_name() -> None:
+    for name, pod in pods().items():
+        for volume in pod["volumes"]:
+            if volume["name"] == "secrets":
+                assert {"key": "DATABASE_CA", "path": "DATABASE_CA"} in volume["secret"]["items"], (
+                    name
+                )
+
+
 @pytest.mark.processes
 def test_only_the_proxy_reaches_the_nodes_and_only_nodes_reach_the_database() -> None:
-    for component in ("login", "staff"):
-        (rule,) = usual()["NetworkPolicy", f"identity-{component}"]["spec"]["ingress"]
-        (peer,) = rule["from"]
-        assert peer["podSelector"]["matchLabels"]["app.kubernetes.io/component"] == "proxy"
+    for component, caller in (("login", "proxy-public"), ("staff", "proxy-staff")):
+        policy = usual()["NetworkPolicy", f"identity-{component}"]["spec"]
+        (rule,) = policy["ingress"]
+        peer, prometheus = rule["from"]
+        assert component_of(peer) == caller
+        assert list(prometheus["namespaceSelector"]["matchLabels"].values()) == ["monitoring"]
+        names, database = policy["egress"]
+        assert {one["port"] for one in names["ports"]} == {53}
+        assert (database["ports"], len(database["to"])) == ([{"port": 5432}], 1)
+        _names, nodes = usual()["NetworkPolicy", f"identity-{caller}"]["spec"]["egress"]
+        assert [component_of(peer) for peer in nodes["to"]] == [component]
+    assert usual()["NetworkPolicy", "identity-job"]["spec"]["ingress"] == []
     assert [name for name in ALL if service(name).get("ports")] == ["nginx"]
     assert set(service("nginx")["networks"]) == {"front"}
     assert rendered()["networks"]["database"]["internal"] is True
@@ -253,18 +298,21 @@ def test_migrations_run_before_the_nodes() -> None:
         assert command == ["python", "manage.py", "migrate"]
 
 
-def test_the_proxy_of_the_chart_has_the_files_of_this_repository() -> None:
-    script = (FOLDER / "proxy.sh").read_text()
-    data = usual()["ConfigMap", "identity-proxy"]["data"]
-    assert data == {"nginx.conf": CONFIGURATION.read_text(), "proxy.sh": script}
-    (container,) = pods()["identity-proxy"]["containers"]
-    needed = set(re.findall(r'^: "\$\{(\w+):\?', script, re.MULTILINE))
-    given = {one["name"]: one["value"] for one in container["env"]}
-    assert needed <= given.keys()
-    for name in ("LOGIN_NODES", "STAFF_NODES"):
-        found, *domain = given[name].removesuffix(":8000").split(".")
-        assert domain == ["tax", "svc", "cluster", "local"]
-        assert ("Service", found) in usual()
+def test_each_proxy_of_the_chart_is_configured_by_the_image_and_serves_its_half() -> None:
+    needed = set(re.findall(r'^: "\$\{(\w+):\?', (FOLDER / "proxy.sh").read_text(), re.MULTILINE))
+    for half in ("public", "staff"):
+        pod = pods()[f"identity-proxy-{half}"]
+        (first,), (nginx,) = pod["initContainers"], pod["containers"]
+        program, *files, place = first["command"]
+        assert (program, place, set(files) <= set(VISIBLE)) == ("cp", "/etc/identity/", True)
+        assert nginx["command"][-1] == f"{place}{Path(files[-1]).name}"
+        given = {one["name"]: one["value"] for one in nginx["env"]}
+        assert needed <= given.keys()
+        assert given["ONLY"] == half
+        for name in ("LOGIN_NODES", "STAFF_NODES"):
+            found, *domain = given[name].removesuffix(":8000").split(".")
+            assert domain == ["tax", "svc", "cluster", "local"]
+            assert ("Service", found) in usual()
 
 
 # --- Secrets --------------------------------------------------------------------------------------

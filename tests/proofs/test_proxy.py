@@ -35,7 +35,7 @@ SCRIPT = CHECKOUT / "deploy" / "container" / "proxy.sh"
 PUBLIC, STAFF, MTLS = "id.country.test", "staff.country.test", "mtls.country.test"
 # Only of a test: a proxy listens on the loopback interface alone.
 _ON_LOOPBACK = """#!/bin/sh
-sed -i 's/listen /listen 127.0.0.1:/' "$NGINX_DIR/service.conf"
+sed -i 's/listen \\([0-9]*[; ]\\)/listen 127.0.0.1:\\1/' "$NGINX_DIR/service.conf"
 exec "{program}" "$@"
 """
 
@@ -110,6 +110,70 @@ def test_what_compose_gives_it_is_a_right_configuration(proxy: Proxy, mtls: str)
     assert re.findall(r"server (\S+?:\d+)", instructions) == [
         *("login-1:8000", "login-2:8000", "staff:8000"),
     ]
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(("half", "names"), [("public", {PUBLIC, MTLS}), ("staff", {STAFF})])
+def test_a_proxy_of_one_half_has_no_server_of_the_other(
+    proxy: Proxy, half: str, names: set[str]
+) -> None:
+    proxy.environment |= {"ONLY": half, "MTLS_HOST": MTLS}
+    done = proxy.run("-t")
+    assert done.returncode == 0, done.stderr
+    assert set(re.findall(r"server_name (\S+);", proxy.rendered)) == names
+
+
+@pytest.mark.processes
+def test_a_renewed_certificate_is_used_without_a_restart(proxy: Proxy) -> None:
+    https = int(proxy.environment["HTTPS_PORT"])
+    proxy.environment |= {"WATCH_SECONDS": "0.1", "RESOLVER": "127.0.0.1"}
+    command, log = ["/bin/sh", str(SCRIPT)], proxy.folder / "log"
+    process = start_process(command, log, lambda: listens(https), env=proxy.environment)
+    try:
+        former = ssl.get_server_certificate(("127.0.0.1", https))
+        write_certificate(proxy.folder)
+        deadline = time.monotonic() + START_SECONDS
+        while ssl.get_server_certificate(("127.0.0.1", https)) == former:
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.05)
+    finally:
+        stop_process(process, signal.SIGTERM)
+
+
+@pytest.mark.processes
+def test_the_nginx_of_a_machine_gets_its_file_by_settings_alone(proxy: Proxy) -> None:
+    site = proxy.folder / "site.conf"
+    tested = proxy.folder / "tested.conf"  # without the folder of logs that Debian's nginx has
+    (proxy.folder / "main.conf").write_text(f"events {{}} http {{ include {tested}; }}")
+    (proxy.folder / "programs" / "nginx").write_text(
+        f"#!/bin/sh\nsed 's|/var/log/nginx|{proxy.folder}|' {site} >{tested}\n"
+        f'exec "{nginx_program()}" -p "{proxy.folder}" -e stderr -c main.conf "$@"\n'
+    )
+    (proxy.folder / "programs" / "systemctl").write_text("#!/bin/sh\necho $@\n")
+    (proxy.folder / "programs" / "systemctl").chmod(0o755)
+    given = (CHECKOUT / "deploy" / "proxy.env").read_text()
+    for old, new in (
+        ("/etc/nginx/conf.d/identity.conf", site),
+        ("/etc/ssl/id.example.org.pem", proxy.folder / "certificate.pem"),
+        ("/etc/ssl/id.example.org.key", proxy.folder / "certificate.key"),
+        ("STAFF_NETWORKS='10.0.0.0/8'", "STAFF_NETWORKS='10.1.0.0/16 10.2.0.0/16'"),
+    ):
+        assert old in given
+        given = given.replace(old, str(new))
+    (proxy.folder / "proxy.env").write_text(given)
+    names = ("PATH", "IDENTITY_ENV")
+    proxy.environment["IDENTITY_ENV"] = str(proxy.folder / "identity.env")
+    proxy.environment = {name: proxy.environment[name] for name in names}
+    done = proxy.run("site")
+    assert (done.returncode, done.stdout) == (0, "reload nginx\n"), done.stderr
+    made = site.read_text()
+    assert all(f"allow 10.{number}.0.0/16;" in made for number in (1, 2))
+    assert "listen 443 ssl;" in made
+    assert "/var/log/nginx/login.log" in made
+    (proxy.folder / "proxy.env").write_text(f"{given}STAFF_NETWORKS=nowhere\n")
+    assert proxy.run("site").returncode == 1
+    assert site.read_text() == made
+    assert {path.name for path in proxy.folder.glob("site*")} == {"site.conf"}
 
 
 @pytest.mark.processes

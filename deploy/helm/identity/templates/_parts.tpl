@@ -46,6 +46,14 @@ tolerations: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
 
+{{/* Another Secret is another pod, at the next `helm upgrade`. */}}
+{{- define "identity.annotations" -}}
+checksum/secret: {{ (lookup "v1" "Secret" .Release.Namespace .Values.secretName).data | toJson | sha256sum }}
+{{- with .Values.podAnnotations }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
 {{- define "identity.container" -}}
 securityContext:
   allowPrivilegeEscalation: false
@@ -105,6 +113,9 @@ volumes:
         - {key: KEY_ENCRYPTION_KEYS, path: KEY_ENCRYPTION_KEYS}
         {{- if $root.Values.secretKeyFallbacks }}
         - {key: SECRET_KEY_FALLBACKS, path: SECRET_KEY_FALLBACKS}
+        {{- end }}
+        {{- if $root.Values.databaseAuthority }}
+        - {key: DATABASE_CA, path: DATABASE_CA}
         {{- end }}
         {{- if $root.Values.settings.MTLS_URL }}
         - {key: PROXY_SECRET, path: PROXY_SECRET}

@@ -1,1 +1,0 @@
-../../../container/proxy.sh

@@ -1,0 +1,149 @@
+"""A machine, in a folder, on which the commands of docs/operations.md start real processes."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.operations.environment_file import assignments, written
+from tests.operations.runbook import blocks_of
+from tests.servers.postgres import Postgres
+from tests.servers.processes import CHECKOUT, free_port
+from tests.servers.service import Service, start_service
+
+ISSUER = "http://id.example.org"
+RELEASES = "https://releases.example.org/identity"
+# Programs that need root or the network. The libraries of a version are those of this checkout.
+_STUBS = {
+    "sudo": 'shift 2; exec "$@"',
+    "make": f'echo "make $@" >>"$MACHINE/calls"; cd "${{2:-.}}"; ln -sfn "{CHECKOUT}/.venv" .venv',
+    "systemctl": f'exec {sys.executable} -P {Path(__file__).with_name("systemctl.py")} "$@"',
+    **dict.fromkeys(("useradd", "editor", "nginx", "promtool"), ":"),
+}
+_FOLDERS = (
+    "etc/systemd/system",
+    "etc/nginx/conf.d",
+    "opt",
+    "usr/local/lib",
+    "var/backups",
+    "var/lib",
+)
+
+
+@dataclass
+class Machine:
+    """What the commands find: folders, settings, PostgreSQL's programs."""
+
+    folder: Path
+    postgres: Postgres
+    database_url: str
+
+    def __post_init__(self) -> None:
+        for name in (*_FOLDERS, "bin", "releases"):
+            (self.folder / name).mkdir(parents=True, exist_ok=True)
+        for name, commands in _STUBS.items():
+            program = self.folder / "bin" / name
+            program.write_text(f"#!/bin/sh\n{commands}\n")
+            program.chmod(0o755)
+
+    @property
+    def settings(self) -> Path:
+        return self.folder / "etc/identity/identity.env"
+
+    @property
+    def version(self) -> str:
+        """The folder of the version that runs."""
+        return (self.folder / "opt/identity").readlink().name
+
+    def calls(self) -> list[str]:
+        """What systemd was told since the last time."""
+        file = self.folder / "calls"
+        lines = file.read_text().splitlines() if file.exists() else []
+        file.unlink(missing_ok=True)
+        return lines
+
+    def release(self, version: str, *, last_words: str = "") -> Path:
+        """A signed release of this checkout; its server says `last_words` when it is started."""
+        folder, root = self.folder / "releases", self.folder / "releases" / f"identity-{version}"
+        shutil.copytree(CHECKOUT / "deploy", root / "deploy", symlinks=True)
+        if last_words:
+            (root / "deploy/gunicorn.conf.py").write_text(f"raise SystemExit({last_words!r})\n")
+        for path in CHECKOUT.iterdir():
+            if path.name not in ("deploy", ".venv", ".git", "var"):
+                (root / path.name).symlink_to(path)
+        with tarfile.open(folder / f"{root.name}.tar.gz", "w:gz", compresslevel=1) as archive:
+            archive.add(root, root.name)
+        shutil.rmtree(root)
+        self.run(
+            "cd releases; [ -e key ] || ssh-keygen -q -t ed25519 -N '' -f key\n"
+            "sha256sum *.tar.gz > SHA256SUMS; rm -f SHA256SUMS.sig\n"
+            "ssh-keygen -q -Y sign -n file -f key SHA256SUMS\n"
+            'echo "identity-releases $(cat key.pub)" > release_signers'
+        )
+        return folder
+
+    def install(self) -> None:
+        """The steps of the installation, up to the secrets."""
+        program, settings, secrets, *_ = blocks_of("Install")
+        releases = self.release("1")
+        self.run(f"cd {releases}\n{program.replace('VERSION', '1')}{settings}")
+        self.edit_settings()
+        self.run(secrets)
+
+    def edit_settings(self) -> None:
+        """What an operator does in the editor."""
+        etc = self.settings.parent
+        written(
+            self.settings,
+            {
+                "ENVIRONMENT": "test",
+                "AUTH_URL": ISSUER,
+                "STAFF_URL": "http://staff.example.org",
+                "ALLOWED_HOSTS": "id.example.org,staff.example.org,127.0.0.1",
+                "DATABASE_URL": self.database_url,
+                "SECRET_KEY_FILE": str(etc / "secret_key"),
+                "KEY_ENCRYPTION_KEYS_FILE": str(etc / "key_encryption_keys"),
+                "VAR_DIR": str(self.folder / "var/lib/identity"),
+            },
+        )
+
+    def run(self, commands: str, **variables: str) -> str:
+        """What the commands print, as an operator of this machine runs them."""
+        done = self.tried(commands, **variables)
+        assert done.returncode == 0, f"{commands}\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    def tried(self, commands: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        """The same, where they may fail."""
+        commands = commands.replace(RELEASES, f"file://{self.folder}/releases")
+        commands = re.sub(r"(?<![\w./])/(etc|opt|usr/local|var)\b", rf"{self.folder}/\1", commands)
+        for option, number in (("-o", os.getuid()), ("-g", os.getgid()), ("chgrp", os.getgid())):
+            commands = commands.replace(f"{option} identity ", f"{option} {number} ")
+        path = [str(self.folder / "bin"), str(self.postgres.programs), os.environ["PATH"]]
+        return subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", commands],
+            cwd=self.folder,
+            env={
+                "PATH": ":".join(path),
+                "MACHINE": str(self.folder),
+                "UNITS": str(self.folder / "usr/local/lib/systemd/system"),
+                "IDENTITY_ENV": str(self.settings),
+                "DATABASE_URL": self.database_url,
+                **variables,
+            },
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def start(self) -> Service:
+        """A node with all of it, as systemd would give it the settings."""
+        port = free_port()
+        environment = {"PATH": os.environ["PATH"], **assignments(self.settings)}
+        environment |= {"PORT": str(port), "SERVE": "both", "WEB_PROCESSES": "1"}
+        return start_service(environment, self.folder / f"node-{port}.log")
