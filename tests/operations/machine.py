@@ -132,6 +132,7 @@ class Machine:
                 "MACHINE": str(self.folder),
                 "UNITS": str(self.folder / "usr/local/lib/systemd/system"),
                 "IDENTITY_ENV": str(self.settings),
+                "NODE_EXPORTER_DIR": str(self.folder),
                 "DATABASE_URL": self.database_url,
                 **variables,
             },

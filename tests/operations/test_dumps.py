@@ -41,7 +41,7 @@ def test_the_registry_comes_back_first_and_its_logins_while_clients_log_in(
         before = token(node, erp)
         lost = machine.database_url
         (registry,) = blocks_of("The registry, every hour", document=BACKUP)
-        machine.run(registry, NODE_EXPORTER_DIR=str(machine.folder))
+        machine.run(registry)
         assert re.fullmatch(
             r'backup_last_success_timestamp_seconds\{kind="dump"\} \d{10}\n',
             (machine.folder / "identity-dump.prom").read_text(),
