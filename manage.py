@@ -8,7 +8,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 from django.db import Error
 
-from taxpayers.management.database_errors import describe
+from taxpayers.management.database_errors import describe, exit_code
 
 if __name__ == "__main__":
     os.umask(0o077)  # what commands write, the database above all, only its owner can open
@@ -20,6 +20,9 @@ if __name__ == "__main__":
     except Error as fault:  # of Django's commands, such as migrate; ours have their own line
         if "--traceback" in sys.argv:
             raise
-        sys.exit(describe(fault))
+        sys.stderr.write(f"{describe(fault)}\n")
+        sys.exit(exit_code(fault))
+    except BrokenPipeError:  # `| head` has what it wanted
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         sys.exit("Stopped.")
