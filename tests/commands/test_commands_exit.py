@@ -30,6 +30,7 @@ COMMANDS = {
     "rotate_signing_key": (),
     "deactivate_account": ("boss",),
     "enable_webhook": ("1",),
+    "list": ("taxpayers",),
 }
 UNMIGRATED = "The database is not up to date. Run manage.py migrate, then this command again."
 OUT_OF_REACH = f"postgresql://identity:hunter2@127.0.0.1:{free_port()}/identity"
