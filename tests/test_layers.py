@@ -67,7 +67,8 @@ FLOORS: layers.Floors = {
         ("demo", "developers", "server", "webhooks", "env", "metrics_files"),
         (
             *("sandbox", "traces", "health", "logs", "management_api", "private_files"),
-            *("configuration", "databases", "demo_address", "long_headers"),
+            *("build_info", "configuration", "databases", "demo_address", "long_headers"),
+            "version",
         ),
     ),
     "identity.staff": (
