@@ -15,6 +15,7 @@ DEV     := $(VENV)/.dev-installed
 PRODUCTION := var/runtime/.installed
 MALAY   := locale/ms/LC_MESSAGES/django
 PIP     := $(BIN)/python -m pip --disable-pip-version-check -qq
+OFFLINE := $(if $(wildcard wheels),--no-index --find-links wheels)# of a release: no network
 PYTEST  := $(BIN)/python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 LOCK    := $(BIN)/uv --quiet pip compile pyproject.toml --universal --python-version 3.11 \
            --fork-strategy fewest --generate-hashes --no-emit-index-url --no-emit-find-links \
@@ -24,7 +25,7 @@ TRACES  := --extra traces --constraint requirements.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help run install quick test long costs lint hooks format types check bench interleavings fuzz chaos container mutants messages screenshots \
-        sbom audit lock check-lock clean
+        sbom release audit lock check-lock clean
 
 help:  ## say what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -105,6 +106,9 @@ sbom: $(PRODUCTION)  ## what a production contains, as CycloneDX: var/sbom.json
 	    --output-file var/sbom.json var/runtime
 	@$(BIN)/python .ci/sbom.py var/sbom.json requirements.txt
 
+release: sbom  ## archive with wheels, chart, image, bill of materials, digests and signature in var/release/; SIGNING_KEY=file
+	@.ci/release
+
 audit: $(DEV)  ## known weaknesses of requirements-traces.txt, which has all of a production; fails if they cannot be looked up (network)
 	@mkdir -p var && rm -f var/audit.txt
 	@$(BIN)/pip-audit --requirement requirements-traces.txt --require-hashes --disable-pip --strict \
@@ -144,7 +148,7 @@ $(VENV)/.created:
 
 $(RUNTIME): $(VENV)/.created $(REQUIREMENTS)
 	@echo "== installing $(REQUIREMENTS)"
-	@$(PIP) install --require-hashes --requirement $(REQUIREMENTS)
+	@$(PIP) install $(OFFLINE) --require-hashes --requirement $(REQUIREMENTS)
 	@touch $@
 
 # uv takes a tenth of the time. Where only pip is configured to reach an index, pip does it.

@@ -1,7 +1,6 @@
 """What this process is: live or test, embedded or in production, its address, what it serves."""
 
 import os
-import tomllib
 from pathlib import Path
 from typing import Literal
 
@@ -10,12 +9,13 @@ from django.core.exceptions import ImproperlyConfigured
 from identity.demo_address import demo_address
 from identity.env import read
 from identity.private_files import private_folder
+from identity.version import COMMIT as COMMIT
+from identity.version import __version__
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = private_folder(Path(read("VAR_DIR") or BASE_DIR / "var"))
 
-with (BASE_DIR / "pyproject.toml").open("rb") as _project:
-    VERSION: str = tomllib.load(_project)["project"]["version"]
+VERSION = __version__
 
 ENVIRONMENT: Literal["live", "test"] = read("ENVIRONMENT")
 DATABASE_URL: str = read("DATABASE_URL")

@@ -102,6 +102,7 @@ def public_body(passed: bool) -> bytes:
         {
             "status": _OK if passed else _UNAVAILABLE,
             "version": settings.VERSION,
+            "commit": settings.COMMIT,
             "environment": settings.ENVIRONMENT,
         }
     ).encode()

@@ -25,7 +25,7 @@ from identity.env import read
 
 STAFF_LIBRARIES = [
     "unfold",  # before the admin, whose templates and site it replaces
-    "django.contrib.admin",
+    "identity.staff.admin_app.AdminConfig",  # django.contrib.admin
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",

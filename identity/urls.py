@@ -13,24 +13,25 @@ from django.urls import URLPattern, path
 from prometheus_client.registry import Collector
 
 from identity import health
+from identity.build_info import BuildInfo
 from identity.developers.urls import urlpatterns as developers
 from identity.sandbox.urls import urlpatterns as sandbox
 from tokens.urls import urlpatterns as protocol
 
 View = Callable[..., HttpResponseBase]
 
-metrics_of_staff: list[Collector] = []
+collectors: list[Collector] = [BuildInfo()]
 management: list[URLPattern] = []
 if settings.SERVE != "login":
     from identity.api.urls import urlpatterns as management
     from identity.webhooks.metrics import WebhookMetrics
 
-    metrics_of_staff = [WebhookMetrics()]
+    collectors.append(WebhookMetrics())
 health_paths: list[URLPattern] = [
     path("health", health.status),
     path("health/live", health.live),
     path("health/ready", health.ready),
-    path("metrics", health.metrics(*metrics_of_staff)),
+    path("metrics", health.metrics(*collectors)),
 ]
 urlpatterns = [
     *(() if settings.SERVE == "staff" else (*protocol, *developers, *sandbox)),

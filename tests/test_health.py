@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import tomllib
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from unittest.mock import patch
@@ -13,12 +12,13 @@ from django.db import OperationalError, connection
 from django.db.migrations.loader import MigrationLoader
 from django.http import HttpResponse
 from django.test import Client
+from prometheus_client.parser import text_string_to_metric_families
 from pytest_django.fixtures import Settings
 
 from identity import health
 from identity.server import readiness as server_readiness
 from identity.server.readiness import PublicStatus, Readiness
-from tests.servers.processes import CHECKOUT
+from identity.version import COMMIT, __version__
 from tests.support.answers import body_of, headers_of
 from tests.support.outages import database_out_of_reach
 from tokens.keys.signer import clear_key_ring_cache
@@ -204,13 +204,16 @@ def test_any_other_method_is_answered_in_json(path: str, method: str) -> None:
 def test_everybody_may_ask_whether_the_service_is_ready_and_which_version_it_is() -> None:
     response = get("/health", accept="text/html")
     assert (response.status_code, headers_of(response)) == (200, JSON)
-    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    ready = {"status": "ok", "version": project["version"], "environment": "test"}
+    build = {"version": __version__, "commit": COMMIT}
+    ready = {"status": "ok", **build, "environment": "test"}
     assert body_of(response) == ready
     with database_out_of_reach():
         response = get("/health")
     assert response.status_code == 503
     assert body_of(response) == ready | {"status": "unavailable"}  # and nothing of what is not
+    text = get("/metrics").content.decode()
+    families = {family.name: family for family in text_string_to_metric_families(text)}
+    assert families["identity_build_info"].samples[0].labels == build
 
 
 class Checked:

@@ -67,7 +67,8 @@ FLOORS: layers.Floors = {
         ("demo", "developers", "server", "webhooks", "env", "metrics_files"),
         (
             *("sandbox", "traces", "health", "logs", "management_api", "private_files"),
-            *("configuration", "databases", "demo_address", "long_headers"),
+            *("build_info", "configuration", "databases", "demo_address", "long_headers"),
+            "version",
         ),
     ),
     "identity.staff": (
@@ -84,7 +85,7 @@ FLOORS: layers.Floors = {
         ("history",),
         ("models",),
         ("framework",),
-        ("actions", "sessions", "display", "checks", "content_security"),
+        ("actions", "admin_app", "sessions", "display", "checks", "content_security"),
     ),
 }
 APPLICATIONS = (
@@ -94,7 +95,7 @@ APPLICATIONS = (
 
 # Why each may import a module of ours inside a function.
 IMPORTS_IN_FUNCTIONS = {
-    "tokens.apps": "AppConfig.ready registers the system checks: models are not loaded before",
+    "tokens.apps": "the system checks need what a login needs: a command starts without them",
 }
 PURE = {
     *("taxpayers.identifiers", "taxpayers.credentials", "taxpayers.duties", "taxpayers.rules"),

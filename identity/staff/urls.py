@@ -10,6 +10,8 @@ from identity.staff.expiring.page import ending_soon
 from identity.staff.search.views import search_view
 from identity.urls import urlpatterns as public
 
+admin.autodiscover()  # a command that serves, such as `demo`, has not loaded the pages
+
 # In the admin's namespace, so that they get its frame and its content security policy.
 _of_staff = [
     path("ending-soon/", admin.site.admin_view(ending_soon), name="ending_soon"),

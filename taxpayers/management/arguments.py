@@ -38,7 +38,8 @@ def read_tin_and_rob(options: dict[str, Any]) -> TaxpayerId:
     try:
         return taxpayer_notation().parse_parts(tin, rob) if rob else taxpayer_notation().parse(tin)
     except MalformedIdentifier as fault:
-        raise CommandError(f"This is not a taxpayer identifier: {fault}.") from None
+        text = f"This is not a taxpayer identifier: {fault}."
+        raise CommandError(text, returncode=2) from None
 
 
 def add_taxpayer_and_intermediary(parser: CommandParser) -> None:
@@ -71,11 +72,20 @@ def parse_end_or_never(text: str) -> datetime | None:
 
 def read_keys(path: str) -> str:
     """The text of a file with public keys; `-` is the standard input."""
+    return _read(path, MAX_KEYS_LENGTH + 1)
+
+
+def lines_of(path: str) -> list[str]:
+    """The lines of a file of any size, without blanks around them and empty ones."""
+    return [line.strip() for line in _read(path, -1).splitlines() if line.strip()]
+
+
+def _read(path: str, length: int) -> str:
     try:
         if path == "-":
-            return sys.stdin.read(MAX_KEYS_LENGTH + 1)
+            return sys.stdin.read(length)
         with Path(path).open(encoding="utf-8") as file:
-            return file.read(MAX_KEYS_LENGTH + 1)
+            return file.read(length)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not a text file"
         raise ArgumentTypeError(f"{path!r} cannot be read: {reason}.") from None

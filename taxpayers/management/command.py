@@ -1,4 +1,7 @@
-"""The base of all commands: an answer on stdout, or one line on stderr and exit 1 (contract 6)."""
+"""The base of all commands: an answer on stdout, or one line on stderr (contract 6).
+
+Exit codes: 0 done, 1 refused, 2 a wrong command line, 75 (EX_TEMPFAIL) try again later.
+"""
 
 import contextlib
 import io
@@ -16,13 +19,15 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error, connections
 from django.utils import timezone
 
-from taxpayers.management.database_errors import describe
+from taxpayers.management.database_errors import describe, exit_code
 from taxpayers.moments import exact_text
 from taxpayers.operations import Operation
 from taxpayers.services import Author, AuthorKind, ServiceError
 
 # Stored in the history where operators gave none.
 NO_REASON = "not given"
+REFUSED, WRONG_USAGE = 1, 2
+_ERRORS = {REFUSED: "refused", WRONG_USAGE: "usage", os.EX_TEMPFAIL: "try_again_later"}
 _LONGEST_USER = 64
 
 
@@ -40,21 +45,18 @@ class Output:
 
 def add_reason(parser: CommandParser, *, is_required: bool = False) -> None:
     """`--reason TEXT`: only where contract 6 says so must operators give one."""
+    default = None if is_required else NO_REASON
     parser.add_argument(
-        "--reason",
-        metavar="TEXT",
-        required=is_required,
-        default=None if is_required else NO_REASON,
-        help="for the history",
+        "--reason", metavar="TEXT", required=is_required, default=default, help="for the history"
     )
 
 
 class ServiceCommand(BaseCommand):
     """A command overrides `add_arguments` and `act`; this class does the rest.
 
-    `--json`; exit 0, or 1 with one line on stderr, also for a wrong argument or an unreachable
-    database. `call_command` raises CommandError with that line. Its help says what the record of
-    its `operation` says, and the `note`.
+    `--json`, also of errors; exit 0, or another code with one line on stderr. `call_command` raises
+    CommandError with that line. Its help says what the record of its `operation` says, and the
+    `note`.
     """
 
     operation: ClassVar[Operation]
@@ -74,7 +76,7 @@ class ServiceCommand(BaseCommand):
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         parser = super().create_parser(prog_name, subcommand, allow_abbrev=False, **kwargs)
-        parser.called_from_command_line = False  # its errors are CommandErrors: exit 1, one line
+        parser.called_from_command_line = False  # its errors are CommandErrors: one line
         parser.add_argument(
             "--json", action="store_true", help="Answer with a JSON object for machines."
         )
@@ -85,13 +87,21 @@ class ServiceCommand(BaseCommand):
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")
         try:
-            options = vars(self.create_parser(argv[0], argv[1]).parse_args(argv[2:]))
-            self.execute(**options)
+            self.execute(**self._options(argv))
         except CommandError as error:
-            self.stderr.write(str(error).removeprefix("Error: "))
-            sys.exit(1)
+            line, code = str(error), error.returncode
+            answer = {"error": _ERRORS[code], "message": line}
+            self.stderr.write(json.dumps(answer) if "--json" in argv else line)
+            sys.exit(code)
         finally:
             connections.close_all()
+
+    def _options(self, argv: list[str]) -> dict[str, Any]:
+        try:
+            return vars(self.create_parser(argv[0], argv[1]).parse_args(argv[2:]))
+        except CommandError as error:
+            line = str(error).removeprefix("Error: ")
+            raise CommandError(line, returncode=WRONG_USAGE) from None
 
     def handle(self, *_args: Any, **options: Any) -> None:
         with _errors_as_one_line():
@@ -131,7 +141,8 @@ def _errors_as_one_line() -> Iterator[None]:
     except ServiceError as fault:
         raise CommandError(str(fault)) from fault
     except Error as fault:
-        raise CommandError(describe(fault, "Nothing has been changed.")) from fault
+        line = describe(fault, "Nothing has been changed.")
+        raise CommandError(line, returncode=exit_code(fault)) from fault
     except KeyboardInterrupt:
         raise CommandError("Stopped. What was not finished has not been changed.") from None
 

@@ -1,24 +1,39 @@
 """The bases of the commands that do one operation: the arguments, the answer, the texts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from typing import Any, ClassVar
 
 from django.core.management.base import CommandParser
 
-from taxpayers.management.arguments import add_tin_and_rob, read_tin_and_rob
+from taxpayers.management.arguments import (
+    NEVER,
+    add_tin_and_rob,
+    parse_end,
+    parse_end_or_never,
+    read_tin_and_rob,
+)
 from taxpayers.management.command import Output, ServiceCommand, add_reason
 from taxpayers.management.find_records import (
     find_intermediary,
+    find_permission,
     find_secret,
     find_system_user,
     find_taxpayer,
 )
-from taxpayers.models import Credential, SystemUser
+from taxpayers.models import Credential, GrantedPermission, SystemUser
+from taxpayers.moments import format_moment
 from taxpayers.operations import Reason
 from taxpayers.services import Author
+from taxpayers.services.ends import end_of
 
 Options = dict[str, Any]
+# Of a field, what argparse takes; `flag` where it is not the name, and empty where there is none.
+Field = Mapping[str, Any]
+_DATE: Field = {"metavar": "DATE", "required": True, "flag": "--until"}
+_LATER = f"its new last day; {NEVER}: no end date"
+LATER: Field = {**_DATE, "type": parse_end_or_never, "help": _LATER}
+EARLIER: Field = {**_DATE, "type": parse_end, "help": "its last day"}
 
 
 class OperationCommand(ServiceCommand):
@@ -28,7 +43,8 @@ class OperationCommand(ServiceCommand):
     """
 
     operation: ClassVar[Any]
-    fields: ClassVar[tuple[str, ...]] = ()  # its other options, as the service names them
+    # Its other options, as the service names them; `add_options` adds those that have a Field.
+    fields: ClassVar[Collection[str]] = ()
     takes_reason: ClassVar[bool] = True
     note = "Safe to repeat."
     done: ClassVar[str] = ""  # what `text` fills in: {row} and {effect}
@@ -48,6 +64,13 @@ class OperationCommand(ServiceCommand):
 
     def add_options(self, parser: CommandParser) -> None:
         """Add those that stand between the record and the reason."""
+        fields = self.fields if isinstance(self.fields, Mapping) else {}
+        for name, field in fields.items():
+            given = dict(field)
+            flag = given.pop("flag", f"--{name.replace('_', '-')}")
+            if flag:
+                given["dest"] = name
+            parser.add_argument(flag or name, **given)
 
     def given(self, options: Options) -> dict[str, Any]:
         """What the service gets beside the record and the reason."""
@@ -124,3 +147,27 @@ class CredentialCommand(OperationCommand):
 
     def find(self, options: Options) -> Credential:
         return find_secret(find_system_user(options["client_id"]), options["hint"])
+
+
+class PermissionCommand(OperationCommand):
+    """`ID`."""
+
+    def add_record(self, parser: CommandParser) -> None:
+        parser.add_argument("permission", metavar="ID", type=int, help="the number of its page")
+
+    def find(self, options: Options) -> GrantedPermission:
+        return find_permission(options["permission"])
+
+    def data(self, row: GrantedPermission) -> dict[str, Any]:
+        return {"id": row.pk, "valid_until": row.valid_until, "revoked_at": row.revoked_at}
+
+
+class ChangedEnd(OperationCommand):
+    """`--until DATE`; with the base of the record."""
+
+    note = ""
+
+    def text(self, row: Any) -> str:
+        end = end_of(row)
+        until = f"until {format_moment(end)}" if end else "with no end date"
+        return self.done.format(row=row, until=until)

@@ -1,5 +1,6 @@
-"""Every command: exit 0 with its answer, or exit 1 with one line on stderr (contract 6)."""
+"""Every command: exit 0 with its answer, or 1, 2 or 75 with one line on stderr (contract 6)."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,28 +15,24 @@ from tests.support.command_line import error_of, manage, other_database, run
 
 TIN, AGENT = "C1234567890", "C9876543210"
 CLIENT_ID = "ci_test_7lmqToiYlcJNiFW0w5ce5U1kLdBn"
+REFUSED, WRONG_USAGE, TRY_AGAIN_LATER = 1, 2, 75
 REASON = ("--reason", "leaked")
 PAIR = ("--taxpayer", TIN, "--intermediary", AGENT)
-# Each with arguments that it takes.
+# Of each base and each room, with arguments that it takes.
 COMMANDS = {
     "register_taxpayer": (TIN, "--name", "Acme"),
-    "register_intermediary": (AGENT,),
-    "grant_permission": (*PAIR, "--permission", "documents:view"),
     "revoke_permission": PAIR,
-    "issue_credentials": (TIN, "--name", "ERP"),
-    "rotate_secret": (CLIENT_ID,),
     "revoke_secret": (CLIENT_ID, "7aQ2"),
     "block_system_user": (CLIENT_ID, *REASON),
-    "unblock_system_user": (CLIENT_ID, *REASON),
     "import_registry": ("registry.csv",),
     "explain_login": ("019d0c5e-8b3a-7cc4-9a51-6e3f0a1b2c3d",),
     "prune_logins": ("--older-than", "400d"),
     "rotate_signing_key": (),
-    "deactivate_taxpayer": (TIN,),
-    "activate_taxpayer": (TIN,),
-    "rename_taxpayer": (TIN, "--name", "Acme"),
-    "change_system_user": (CLIENT_ID, "--expires", "never"),
+    "deactivate_account": ("boss",),
+    "enable_webhook": ("1",),
+    "list": ("taxpayers",),
 }
+UNMIGRATED = "The database is not up to date. Run manage.py migrate, then this command again."
 OUT_OF_REACH = f"postgresql://identity:hunter2@127.0.0.1:{free_port()}/identity"
 
 
@@ -53,10 +50,10 @@ def unreachable_database(tmp_path: Path, django_db_blocker: DjangoDbBlocker) -> 
         yield
 
 
-def refused(result: tuple[int, str, str]) -> str:
-    """The only line on stderr of a command that ended with 1."""
+def refused(result: tuple[int, str, str], expected: int = REFUSED) -> str:
+    """The only line on stderr of a command that ended with this code."""
     code, out, err = result
-    assert (code, out) == (1, "")
+    assert (code, out) == (expected, "")
     assert err.endswith("\n")
     assert err.count("\n") == 1, err
     assert "Traceback" not in err
@@ -71,14 +68,14 @@ def test_a_database_without_tables_is_one_line_with_what_to_do(
     file = tmp_path / "registry.csv"
     file.write_text("tin,name\nC1234567890,Acme\n")
     arguments = [str(file) if a == file.name else a for a in COMMANDS[command]]
-    line = refused(run(command, *arguments, "--json"))
-    assert line == "The database is not up to date. Run manage.py migrate, then this command again."
+    fault = json.loads(refused(run(command, *arguments, "--json")))
+    assert fault == {"error": "refused", "message": UNMIGRATED}
 
 
 @pytest.mark.usefixtures("unreachable_database")
 @pytest.mark.parametrize("command", ["register_taxpayer", "block_system_user", "explain_login"])
 def test_an_unreachable_database_is_one_line_without_its_password(command: str) -> None:
-    line = refused(run(command, *COMMANDS[command]))
+    line = refused(run(command, *COMMANDS[command]), TRY_AGAIN_LATER)
     assert line.startswith("The database cannot be reached: ")
     assert line.endswith("Nothing has been changed.")
     assert "hunter2" not in line
@@ -88,6 +85,19 @@ def test_an_unreachable_database_is_one_line_without_its_password(command: str) 
 def test_an_unknown_argument_is_named(command: str) -> None:
     line = error_of(command, *COMMANDS[command], "--frobnicate")
     assert line == "unrecognized arguments: --frobnicate"
+
+
+def test_a_wrong_argument_is_one_line_and_not_the_usage() -> None:
+    line = "the following arguments are required: TIN, --name"
+    assert refused(run("register_taxpayer"), WRONG_USAGE) == line
+    fault = json.loads(refused(run("register_taxpayer", "--json"), WRONG_USAGE))
+    assert fault == {"error": "usage", "message": line}
+
+
+@pytest.mark.usefixtures("unreachable_database")
+def test_a_program_is_told_to_try_again_later() -> None:
+    fault = refused(run("register_taxpayer", TIN, "--name", "Acme", "--json"), TRY_AGAIN_LATER)
+    assert json.loads(fault)["error"] == "try_again_later"
 
 
 @pytest.mark.django_db
@@ -101,10 +111,10 @@ def test_a_terminal_that_lacks_a_letter_still_gets_the_whole_answer() -> None:
 # --- Commands of Django ---------------------------------------------------------------------------
 
 
-def line_of_django(result: tuple[int, str, str]) -> str:
-    """The only line on stderr of a command that ended with 1; `migrate` writes what it does."""
+def line_of_django(result: tuple[int, str, str], expected: int = REFUSED) -> str:
+    """The only line on stderr of a command that ended so; `migrate` writes what it does."""
     code, _out, err = result
-    assert code == 1
+    assert code == expected
     assert err.endswith("\n")
     assert err.count("\n") == 1, err
     return err.strip()
@@ -146,9 +156,13 @@ def test_a_database_that_cannot_be_used_is_one_line(
     refusing_urls: dict[str, str], tmp_path: Path, fault: str, command: tuple[str, ...]
 ) -> None:
     environment = service_environment(tmp_path, 0, DATABASE_URL=refusing_urls[fault])
-    line = line_of_django(manage(environment, *command))
-    assert re.match(f"The database {FAULTS[fault]}", line)
+    expected = REFUSED if fault == "an unknown option" else TRY_AGAIN_LATER
+    line = line_of_django(manage(environment, *command), expected)
+    assert re.match(f"The database {FAULTS[fault]}", line.removeprefix(AS_JSON))
     assert "hunter2" not in line
+
+
+AS_JSON = '{"error": "try_again_later", "message": "'
 
 
 @pytest.mark.processes
@@ -166,4 +180,4 @@ def test_a_command_of_django_on_a_database_without_tables_says_what_to_do(
     given = {"DATABASE_URL": empty_postgres_url} if is_postgresql else {}
     environment = service_environment(tmp_path, 0, **given)
     line = line_of_django(manage(environment, "changepassword", "boss"))
-    assert line == "The database is not up to date. Run manage.py migrate, then this command again."
+    assert line == UNMIGRATED

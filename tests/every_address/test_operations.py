@@ -258,6 +258,7 @@ ROWS = {
         "stop",
         ("retire_secret", {"secret": "<SECRET>", "last_day": EARLIER, **WHY}),
         ("POST", f"{CREDENTIAL}/retire", {"expires_at": EARLIER, **WHY}),
+        ("retire_secret", "<CLIENT>", "<HINT>", "--until", EARLIER),
     ),
     "revoke_secret": Row(
         "stop",

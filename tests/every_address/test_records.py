@@ -90,10 +90,24 @@ def test_each_record_has_a_door() -> None:
         for value in vars(module).values()
         if isinstance(value, Operation)
     } | {id(kind.operation): kind.operation.name for kind in IMPORT_KINDS.values()}
-    # The first is for several records only; the second is a field of the door of the rotation.
+    # It is a field of the door of the rotation.
     without = {ours[key] for key in ours.keys() - on_doors}
-    assert without == {"revoke_secrets", "stop_compromised_key"}
+    assert without == {"stop_compromised_key"}
     assert on_doors <= ours.keys()
+
+
+def test_an_operator_can_do_what_staff_and_programs_can() -> None:
+    """Some by a command with another name, which does several: an import, or a change."""
+    by_command = {record.name for _, record, _ in in_help()}
+    others = {record.name for door in (on_pages, in_openapi) for _, record, _ in door()}
+    change_system_user = {
+        *("change_system_user", "limit_system_user", "extend_system_user", "bind_tokens"),
+        *("end_system_user_earlier", "use_private_key", "use_certificate", "use_client_secret"),
+    }
+    imports = {kind.operation.name for kind in IMPORT_KINDS.values()}
+    switches = {"change_intermediary"}  # activate_intermediary, deactivate_intermediary
+    own = {"change_own_password", "change_own_second_step"}
+    assert others - by_command - own == {*change_system_user, *imports, *switches}
 
 
 def test_the_duty_of_the_record_opens_its_page_and_its_address() -> None:

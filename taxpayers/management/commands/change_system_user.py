@@ -12,7 +12,7 @@ from taxpayers.client_keys import PRIVATE_KEY_JWT
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.management.arguments import NEVER, parse_end_or_never, read_keys
 from taxpayers.management.certificate_names import add_certificate_name, certificate_name
-from taxpayers.management.command import Output, ServiceCommand, add_reason
+from taxpayers.management.command import WRONG_USAGE, Output, ServiceCommand, add_reason
 from taxpayers.management.duty_note import duty_note
 from taxpayers.management.find_records import find_system_user
 from taxpayers.management.limit_options import add_limit_options, limit_data, limit_text, read_limit
@@ -160,7 +160,8 @@ def _check_options(options: dict[str, Any]) -> None:
         raise CommandError(
             "Nothing to change: give --name, --logins-per-minute, --scope, --expires,"
             " --only-permission, --only-taxpayer, --not-limited, --auth-method"
-            " or --token-binding."
+            " or --token-binding.",
+            returncode=WRONG_USAGE,
         )
     _check_together(method, has_keys=keys is not None, has_name=bool(name))
 
@@ -169,13 +170,15 @@ def _check_together(method: str | None, *, has_keys: bool, has_name: bool) -> No
     if (method == PRIVATE_KEY_JWT) != has_keys:
         raise CommandError(
             f"--auth-method {PRIVATE_KEY_JWT} and --jwks belong together. To add a key:"
-            " manage.py register_client_key CLIENT_ID FILE"
+            " manage.py register_client_key CLIENT_ID FILE",
+            returncode=WRONG_USAGE,
         )
     if (method == TLS_CLIENT_AUTH) != has_name:
         raise CommandError(
             f"--auth-method {TLS_CLIENT_AUTH} and --certificate (or --subject-dn, --san-dns,"
             " --san-uri, --san-email) belong together. To add a certificate:"
-            " manage.py register_client_certificate CLIENT_ID --certificate FILE"
+            " manage.py register_client_certificate CLIENT_ID --certificate FILE",
+            returncode=WRONG_USAGE,
         )
 
 

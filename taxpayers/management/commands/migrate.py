@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from django.conf import settings
+from django.core.management.base import CommandError
 from django.core.management.commands import migrate
 from django.db import connections
 from django.db.migrations.executor import MigrationExecutor
@@ -10,6 +12,11 @@ from taxpayers.facts import triggers
 
 
 class Command(migrate.Command):
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        if options["migration_name"] and settings.ENVIRONMENT == "live":
+            raise CommandError("migrate goes forward only in live: name no migration.")
+        return super().execute(*args, **options)
+
     def handle(self, *args: Any, **options: Any) -> None:
         """Safe to repeat, also after an interruption."""
         connection = connections[options["database"]]

@@ -1,0 +1,200 @@
+"""Commands whose record says nearly all: the record changes, and the history has it."""
+
+import csv
+import json
+import subprocess
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from identity.staff.models import StaffAccount
+from identity.webhooks.models import WebhookEndpoint
+from taxpayers.credentials import hash_secret
+from taxpayers.models import Change, Credential, PermissionCode
+from tests.support.accounts import new_staff
+from tests.support.command_line import error_of, json_output_of, output_of, run
+from tests.support.factories import (
+    CredentialFactory,
+    GrantedPermissionFactory,
+    IntermediaryFactory,
+)
+
+pytestmark = pytest.mark.django_db
+NOW = timezone.now()
+IN_A_MONTH, IN_A_YEAR = NOW + timedelta(days=30), NOW + timedelta(days=365)
+DAY = str((NOW + timedelta(days=90)).date())
+DAY_IN_TEXT = datetime.fromisoformat(f"{DAY}T15:59:59.999999").replace(tzinfo=UTC)
+WHY = ("--reason", "asked by letter")
+
+
+def permission(end: datetime | None) -> tuple[Any, str]:
+    row = GrantedPermissionFactory.create(valid_from=NOW - timedelta(days=9), valid_until=end)
+    return row, str(row.pk)
+
+
+def intermediary(end: datetime | None) -> tuple[Any, str]:
+    row = IntermediaryFactory.create(active_until=end)
+    return row, str(row.taxpayer.identifier)
+
+
+def webhook() -> tuple[Any, str]:
+    row = WebhookEndpoint.objects.create(url="https://a.example.org/", secret="x", created_at=NOW)
+    return row, str(row.pk)
+
+
+def account() -> tuple[Any, str]:
+    row = StaffAccount.objects.get(pk=new_staff("viewer").pk)
+    return row, row.username
+
+
+Made = Callable[[], tuple[Any, str]]
+DONE: dict[str, tuple[Made, tuple[str, ...], dict[str, Any]]] = {
+    "extend_permission": (
+        *(lambda: permission(IN_A_MONTH), ("--until", DAY)),
+        {"valid_until": DAY_IN_TEXT},
+    ),
+    "end_permission_earlier": (
+        *(lambda: permission(IN_A_YEAR), ("--until", DAY)),
+        {"valid_until": DAY_IN_TEXT},
+    ),
+    "extend_intermediary": (
+        *(lambda: intermediary(IN_A_MONTH), ("--until", "never")),
+        {"active_until": None},
+    ),
+    "end_intermediary_earlier": (
+        *(lambda: intermediary(None), ("--until", DAY)),
+        {"active_until": DAY_IN_TEXT},
+    ),
+    "rename_account": (account, ("--name", "Aminah binti Ali"), {"name": "Aminah binti Ali"}),
+    "change_role": (account, ("--role", "registrar"), {"role": "registrar"}),
+    "change_webhook": (
+        *(webhook, ("--url", "https://b.example.org/")),
+        {"url": "https://b.example.org/", "event_types": []},
+    ),
+}
+
+
+@pytest.mark.parametrize("command", DONE)
+def test_it_is_changed_and_in_the_history(command: str) -> None:
+    make, arguments, expected = DONE[command]
+    row, name = make()
+    json_output_of(command, name, *arguments, *WHY)
+    fresh = type(row).objects.get(pk=row.pk)
+    assert {field: getattr(fresh, field) for field in expected} == expected
+    assert Change.objects.latest("pk").reason == "asked by letter"
+
+
+def test_the_end_of_a_permission_is_said() -> None:
+    row, name = permission(IN_A_MONTH)
+    line = output_of("extend_permission", name, "--until", "never")
+    assert line == f"The permission {row} is valid with no end date.\n"
+    assert "is not later" in error_of("extend_permission", permission(IN_A_YEAR)[1], "--until", DAY)
+
+
+def test_a_secret_gets_an_earlier_last_day() -> None:
+    secret = CredentialFactory.create(expires_at=IN_A_YEAR)
+    owner = secret.system_user
+    data = json_output_of("retire_secret", owner.client_id, secret.hint, "--until", DAY)
+    assert (data["client_id"], data["secret_hint"]) == (owner.client_id, secret.hint)
+    assert Credential.objects.get().expires_at == DAY_IN_TEXT
+
+
+def test_a_permission_code_is_added_and_changed() -> None:
+    for text in ("Archive documents", "Archive them"):
+        output_of("set_permission_code", "documents:archive", "--description", text)
+        assert PermissionCode.objects.get(pk="documents:archive").description == text
+
+
+def test_what_a_leak_has_touched_ends_at_once(tmp_path: Path) -> None:
+    """Of those in a file, and of all; nothing before --yes, and only what is older."""
+    old, new, other = (
+        CredentialFactory.create(created_at=NOW - timedelta(days=days)) for days in (9, 1, 9)
+    )
+    file = tmp_path / "leaked.txt"
+    file.write_text("".join(f"{row.system_user.client_id}\n" for row in (old, new)))
+    arguments = ("revoke_secrets", "--before", str((NOW - timedelta(days=5)).date()), *WHY)
+    assert "would revoke 1 " in error_of(*arguments, "--file", str(file))
+    assert not Credential.objects.exclude(revoked_at=None)
+    assert json_output_of(*arguments, "--file", str(file), "--yes") == {"revoked": 1}
+    assert list(Credential.objects.exclude(revoked_at=None)) == [old]
+    assert json_output_of("revoke_secrets", "--all", "--yes") == {"revoked": 2}
+    assert not Credential.objects.filter(revoked_at=None, pk__in=(new.pk, other.pk))
+
+
+def test_an_unknown_client_in_a_file_stops_it_before_anything_is_revoked(tmp_path: Path) -> None:
+    known = CredentialFactory.create().system_user.client_id
+    file = tmp_path / "leaked.txt"
+    file.write_text(f"{known}\nnobody\n")
+    assert "not a client ID" in error_of("revoke_secrets", "--file", str(file), "--yes")
+    assert not Credential.objects.exclude(revoked_at=None)
+    assert run("revoke_secrets", "--all", known, "--yes")[0] == 2
+
+
+def test_many_new_secrets_are_in_a_file_that_only_its_recipient_can_read(tmp_path: Path) -> None:
+    owners = [CredentialFactory.create().system_user for _ in range(2)]
+    key, certificate, output = (tmp_path / name for name in ("key", "certificate", "output"))
+    openssl("req", "-x509", "-nodes", "-subj=/CN=a", f"-keyout={key}", f"-out={certificate}")
+    arguments = ("rotate_secrets", *(owner.client_id for owner in owners), "--to", str(certificate))
+    assert json_output_of(*arguments, "--output", str(output)) == {"issued": 2}
+    secrets = openssl("cms", "-decrypt", "-inform=PEM", f"-in={output}", f"-inkey={key}")
+    rows = list(csv.DictReader(secrets.splitlines()))
+    assert [row["client_id"] for row in rows] == [owner.client_id for owner in owners]
+    lookups = {hash_secret(row["client_secret"]) for row in rows}
+    assert Credential.objects.filter(lookup__in=lookups).count() == len(owners)
+    assert rows[0]["client_secret"] not in output.read_text()
+    other = CredentialFactory.create().system_user.client_id
+    before = Credential.objects.count()
+    arguments = ("rotate_secrets", other, "--to", str(certificate), "--output", str(output))
+    assert "File exists" in error_of(*arguments)
+    assert Credential.objects.count() == before  # nothing was issued
+
+
+def openssl(*arguments: str) -> str:
+    command = ["openssl", *(part for one in arguments for part in one.partition("=")[::2] if part)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+# --- list, show -----------------------------------------------------------------------------------
+
+
+def test_a_list_has_the_records_of_its_filters_in_stable_columns() -> None:
+    rows = [GrantedPermissionFactory.create() for _ in range(3)]
+    tin = str(rows[1].taxpayer.identifier)
+    names, only = output_of("list", "permissions", f"--taxpayer={tin}").splitlines()
+    assert names.split("\t")[:5] == ["id", "taxpayer", "intermediary", "permissions", "state"]
+    assert only.split("\t")[:2] == [str(rows[1].pk), tin]
+    listed = json_output_of("list", "permissions", "--limit", "2")["permissions"]
+    assert [one["id"] for one in listed] == [rows[0].pk, rows[1].pk]
+    assert json_output_of("list", "permissions", "--limit=0")["permissions"][2]["id"] == rows[2].pk
+    assert json_output_of("list", "logins") == {"logins": []}
+
+
+def test_credentials_are_those_of_a_system_user_without_their_secrets() -> None:
+    secret = CredentialFactory.create()
+    client = secret.system_user.client_id
+    [shown] = json_output_of("list", "credentials", "--client-id", client)["credentials"]
+    assert (shown["hint"], shown["state"]) == (secret.hint, "live")
+    whole = json_output_of("show", "system_user", client)
+    assert (whole["client_id"], whole["credentials"][0]["hint"]) == (client, secret.hint)
+    assert secret.lookup not in json.dumps([shown, whole])
+    assert f"client_id: {client}\n" in output_of("show", "system_user", client)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "line"),
+    [
+        (("list", "credentials"), 2, "client_id: This field is required."),
+        (("list", "taxpayers", "--state=x"), 2, 'state: "x" is not a valid choice.'),
+        (("list", "taxpayers", "--outcome=x"), 2, "outcome: There is no such field here."),
+        (("list", "logins", "--taxpayer=C1234567890", "--outcome=x"), 2, "Filter by one of"),
+        (("show", "taxpayer", "C1234567890"), 1, "There is no taxpayer C1234567890."),
+    ],
+)
+def test_a_wrong_filter_is_named(arguments: tuple[str, ...], code: int, line: str) -> None:
+    found, out, err = run(*arguments)
+    assert (found, out) == (code, "")
+    assert err.startswith(line)

@@ -1,0 +1,114 @@
+"""What a command is before it does anything: its version, its start, and what it must not do."""
+
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from identity.configuration.refused_commands import REFUSED_IN_LIVE
+from identity.version import COMMIT, __version__
+from tests.servers.processes import CHECKOUT
+from tests.servers.service import service_environment
+from tests.support.command_line import manage
+
+pytestmark = pytest.mark.processes
+
+
+def test_the_version_is_said_with_its_commit(tmp_path: Path) -> None:
+    environment = service_environment(tmp_path, 0)
+    assert manage(environment, "--version")[1] == f"{__version__} (commit {COMMIT})\n"
+    said = json.loads(manage(environment, "version", "--json")[1])
+    assert said == {"version": __version__, "commit": COMMIT}
+
+
+def test_one_version_is_in_every_file_of_a_release() -> None:
+    chart = (CHECKOUT / "deploy/helm/identity/Chart.yaml").read_text()
+    assert f'\nversion: {__version__}\nappVersion: "{__version__}"\n' in chart
+    assert tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["version"] == (
+        __version__
+    )
+
+
+def test_an_archive_names_its_commit(tmp_path: Path) -> None:
+    """Of a repository with this file, because that of the checkout may not have it yet."""
+    (tmp_path / "identity").mkdir()
+    for name in (".gitattributes", "identity/version.py", "pyproject.toml"):
+        (tmp_path / name).write_bytes((CHECKOUT / name).read_bytes())
+    for command in ("init -q", "add .", "-c user.name=a -c user.email=a commit -qm a"):
+        subprocess.run(["git", *command.split()], cwd=tmp_path, check=True)
+    head = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=tmp_path, check=True, capture_output=True, text=True
+    ).stdout.strip()
+    archive = "git archive --prefix=out/ HEAD | tar -x && cd out && rm -rf ../.git"
+    said = f"{sys.executable} -c 'from identity.version import COMMIT; print(COMMIT)'"
+    done = subprocess.run(
+        ["bash", "-c", f"{archive} && {said}"],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.strip() == head
+
+
+def test_a_command_loads_no_page_and_check_loads_them_all(tmp_path: Path) -> None:
+    """Half of the time of a start was for what a command never uses."""
+    script = "import sys, runpy; sys.argv = {}\ntry: runpy.run_path('manage.py', None, '__main__')"
+    script += "\nexcept SystemExit: pass\nprint(*sys.modules, file=sys.stderr)"
+    environment = service_environment(tmp_path, 0)
+    loaded = {}
+    for command in ("settings", "check"):
+        code = script.format(["manage.py", command])
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=CHECKOUT,
+            env=environment,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        loaded[command] = set(done.stderr.splitlines()[-1].split())
+    of_pages = {"identity.staff.admin", "identity.staff.registry.taxpayers", "tokens.checks"}
+    assert loaded["settings"].isdisjoint(of_pages)
+    assert of_pages <= loaded["check"]
+
+
+@pytest.mark.parametrize("command", ["flush", "dumpdata", "diffsettings", "migrate"])
+def test_what_harms_is_refused_in_live_before_the_database_is_asked(
+    command: str, tmp_path: Path
+) -> None:
+    nowhere = "postgresql://identity@127.0.0.1:1/identity"
+    environment = service_environment(tmp_path, 0, ENVIRONMENT="live", DATABASE_URL=nowhere)
+    arguments = ("taxpayers", "zero") if command == "migrate" else ()
+    code, out, err = manage(environment, command, *arguments)
+    assert (code, out) == (1, "")
+    reason = REFUSED_IN_LIVE.get(command, "migrate goes forward only")
+    assert reason in err
+
+
+def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
+    script = """
+        source deploy/completion.bash
+        answers() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _identity_commands; }
+        compopt() { :; }
+        answers ./manage.py revoke_s; printf '%s\\n' "${COMPREPLY[*]}"
+        answers ./manage.py list --tax; printf '%s\\n' "${COMPREPLY[*]}"
+        complete -p manage.py manage
+    """
+    environment = dict(service_environment(tmp_path, 0))
+    environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", script],
+        cwd=CHECKOUT,
+        env=environment,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    commands, options, *registered = done.stdout.splitlines()
+    assert commands == "revoke_secret revoke_secrets"
+    assert options == "--taxpayer="
+    assert [line.split()[-1] for line in registered] == ["manage.py", "manage"]
