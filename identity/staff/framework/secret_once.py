@@ -8,6 +8,7 @@ one secret only.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, ClassVar, Unpack
 
 from django import forms
