@@ -62,15 +62,11 @@ def test_what_gathers_while_a_statement_is_under_way_goes_next(sizes: list[int])
 
 
 def test_how_many_wait_behind_a_batch_is_a_metric(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: list[float] = []
+    def waiting(_batch: object) -> float:
+        (metric,) = waiting_calls.collect()
+        return sum(sample.value for sample in metric.samples)
 
-    class Noting(list[int]):
-        def append(self, size: int) -> None:
-            (waiting,) = waiting_calls.collect()
-            shown.append(sum(sample.value for sample in waiting.samples))
-
-    for executor in (async_store._PostgresqlExecutor, async_store._SqliteExecutor):
-        _note_sizes(executor, Noting(), monkeypatch)
+    shown = note_batches(monkeypatch, waiting)
     calls = [rejected(bucket) for bucket in range(MAX_BATCH + 6)]
     with_store(lambda store: results(store, calls))
     assert shown == [6, 0]
