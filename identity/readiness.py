@@ -87,7 +87,7 @@ def _clock(at: datetime) -> None:
 def _database_time() -> datetime:
     with connection.cursor() as cursor:
         cursor.execute("SELECT statement_timestamp()")
-        (moment,) = cursor.fetchone()
+        moment: datetime = cursor.fetchone()[0]
     return moment
 
 

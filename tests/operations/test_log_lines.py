@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from identity import logs
 from identity.logs import JsonFormatter, TextFormatter
 from tests.servers.processes import CHECKOUT
 from tests.servers.service import clean_environment
@@ -61,7 +60,7 @@ def test_the_traceback_of_a_fault_is_written_once_a_second(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     formatter, now = JsonFormatter(), [1000.0]
-    monkeypatch.setattr(logs.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("identity.logs.time.monotonic", lambda: now[0])
 
     def written(*records: logging.LogRecord) -> list[tuple[bool, int]]:
         lines = [json.loads(formatter.format(one)) for one in records]
