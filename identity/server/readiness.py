@@ -29,7 +29,7 @@ Result = TypeVar("Result")
 node_is_ready = Gauge(
     "node_ready",
     "Whether a login can be answered: 1, or 0 if a check of /health/ready fails.",
-    multiprocess_mode="livemin",
+    multiprocess_mode="livemostrecent",  # not the 0 that the master begins with
     registry=COUNTED,
 )
 

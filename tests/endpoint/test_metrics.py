@@ -127,7 +127,7 @@ def test_the_gauges_of_a_process_end_with_it(service: StartService) -> None:
     node = service(WEB_PROCESSES="2", QUICK="1")
     folder = Path(node.environment["VAR_DIR"]) / f"metrics-{node.environment['PORT']}"
     process = children(node.pid)[0]
-    gauges = folder / f"gauge_livemin_{process}.db"
+    gauges = folder / f"gauge_livemostrecent_{process}.db"
     while not gauges.exists():
         assert is_ready(node.url)
     os.kill(process, signal.SIGKILL)
