@@ -26,7 +26,7 @@ if WRONG_SETTINGS:
 
 from identity.configuration.refused_start import faults
 from identity.server.fair_share import counts
-from identity.server.listener import refuse_handshakes
+from identity.server.listener import BACKLOG, refuse_handshakes
 from identity.server.worker import hold_signals_over_forks
 
 for line in UNKNOWN_SETTINGS:
@@ -37,15 +37,16 @@ os.umask(0o077)  # what the server writes, counters above all, only its owner ca
 wsgi_app = "identity.asgi:application"
 worker_class = "identity.server.worker.Worker"
 logger_class = "identity.server.logs.ServerLog"
-bind = (
-    f"[{deployment.BIND}]:{deployment.PORT}"
-    if ":" in deployment.BIND
-    else (f"{deployment.BIND}:{deployment.PORT}")
-)
+_HOST = f"[{deployment.BIND}]" if ":" in deployment.BIND else deployment.BIND
+bind = [f"{_HOST}:{deployment.PORT}"]
+# Here a node answers its operators also while it accepts no other connection. Only its own user and
+# root open the folder; a name of more than 107 bytes is none for a socket.
+_HEALTH = str(deployment.VAR_DIR / f"health-{deployment.PORT}.sock")
+if len(os.fsencode(_HEALTH)) < 108:
+    bind.append(f"unix:{_HEALTH}")
 workers = deployment.WEB_PROCESSES
 preload_app = True
-# Many clients log in again at the full hour: such a burst waits in this queue.
-backlog = 2048
+backlog = BACKLOG
 # A process whose event loop does not turn for so many seconds is replaced.
 timeout = 10
 # SIGTERM: finish what was accepted; identity/server/worker.py ends before this.
@@ -80,4 +81,8 @@ def when_ready(server: Any) -> None:
 
 def child_exit(server: Any, worker: Any) -> None:
     """A process has ended, whatever the reason."""
+    # Only here: before Django is loaded it would not count in files (identity/metrics_files.py).
+    from prometheus_client.multiprocess import mark_process_dead
+
     counts.release_slot(worker.slot)
+    mark_process_dead(worker.pid)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from django.conf import settings
@@ -11,7 +12,9 @@ from identity.errors import NOTHING
 from identity.management_api import BASE_PATH
 from identity.not_taken import answer_of
 from identity.sandbox.upkeep import keep_sandbox_current
+from identity.server.closing import Closing
 from identity.server.limits import MAX_PATH_LENGTH
+from identity.server.listener import Listener
 from identity.server.long_bodies import LongBodiesOf, Scope, header_of
 from identity.server.overload import LIVE, NotTaken, Places, send_answer
 from identity.server.readiness import PublicStatus, Readiness
@@ -24,6 +27,7 @@ from tokens.status_lists.publication import status_lists
 from tokens.urls import published
 
 _READY_PATH, _STATUS_PATH = "/health/ready", "/health"
+_FOR_OPERATORS = ("/health", "/metrics")
 _API, _MANAGEMENT = "/api/v1/", f"/{BASE_PATH}/"
 _READ_METHODS = ("GET", "HEAD")
 # Requests that may wait for a thread.
@@ -60,11 +64,17 @@ class Doors:
         self._is_protocol = settings.SERVE != "staff"
         self._published_view = views_of(published if self._is_protocol else ())
 
+    def closing(self, doors: Sequence[Listener], say_goodbye: Callable[[], None]) -> Closing:
+        """What closes these while this node cannot serve."""
+        return Closing(self._ready, doors, say_goodbye)
+
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
             await self._lifespan(receive, send)
             return
-        if len(scope["path"]) > MAX_PATH_LENGTH:
+        # By the socket of this machine, which has no address, its operators ask how it is.
+        is_open = scope["client"] is not None or scope["path"].startswith(_FOR_OPERATORS)
+        if len(scope["path"]) > MAX_PATH_LENGTH or not is_open:
             await _send(error_response(404, "not_found", NOTHING), send)
             return
         try:

@@ -1,7 +1,10 @@
 """Log lines as JSON or, at a terminal, as text; no secret in any of them (contract 5)."""
 
 import logging
+import os
+import time
 from datetime import UTC, datetime
+from types import TracebackType
 from typing import Any
 
 import msgspec
@@ -23,10 +26,68 @@ _CAUSED_BY_CLIENTS = "django.security."
 
 
 class JsonFormatter(logging.Formatter):
-    """Time, level, logger, message, all of `extra`, and the traceback if there is one."""
+    """Time, level, logger, message, all of `extra`, and the traceback if there is one.
+
+    The traceback of one fault at most once a second: in an outage every login has the same. In the
+    journal each line has its priority, as sd-daemon(3) says.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tracebacks = _Tracebacks()
+        self._is_in_journal = _is_journal(2)
 
     def format(self, record: logging.LogRecord) -> str:
-        return _encoder.encode(_fields(record)).decode()
+        fields = _fields(record)
+        if "traceback" in fields:
+            fields |= self._tracebacks.at_most_once_a_second(record, fields["traceback"])
+        line = _encoder.encode(fields).decode()
+        return f"<{_PRIORITIES.get(record.levelno, 6)}>{line}" if self._is_in_journal else line
+
+
+_PRIORITIES = {logging.CRITICAL: 2, logging.ERROR: 3, logging.WARNING: 4, logging.DEBUG: 7}
+
+
+def _is_journal(file: int) -> bool:
+    """Whether this file is the journal: see JOURNAL_STREAM in systemd.exec(5)."""
+    try:
+        status = os.fstat(file)
+    except OSError:
+        return False
+    return os.environ.get("JOURNAL_STREAM") == f"{status.st_dev}:{status.st_ino}"
+
+
+class _Tracebacks:
+    """When the traceback of each fault was written, and how many were left out since."""
+
+    _MOST = 100  # faults that are remembered
+
+    def __init__(self) -> None:
+        self._seen: dict[object, tuple[float, int]] = {}
+
+    def at_most_once_a_second(self, record: logging.LogRecord, text: str) -> dict[str, Any]:
+        fault, now = _fault(record), time.monotonic()
+        written_at, left_out = self._seen.get(fault, (-1.0, 0))
+        if now - written_at < 1:
+            self._seen[fault] = written_at, left_out + 1
+            return {"traceback": "as written less than a second before"}
+        if len(self._seen) >= self._MOST:
+            self._seen.clear()
+        self._seen[fault] = now, 0
+        return {"traceback": text} | ({"tracebacks_left_out": left_out} if left_out else {})
+
+
+def _fault(record: logging.LogRecord) -> object:
+    """The same for each error of one kind at one place."""
+    assert isinstance(record.exc_info, tuple)  # noqa: S101 - it has a traceback
+    kind, _error, place = record.exc_info
+    return record.name, record.msg, kind, _innermost(place)
+
+
+def _innermost(place: TracebackType | None) -> object:
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    return place and (place.tb_frame.f_code, place.tb_lineno)
 
 
 class TextFormatter(logging.Formatter):

@@ -6,6 +6,7 @@ Every name is a setting; `settings` takes them over, unless SERVE=login.
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from csp.constants import NONCE, NONE, SELF
 from django.utils.translation import gettext_lazy as _
@@ -139,6 +140,9 @@ CONTENT_SECURITY_POLICY: dict[str, Any] = {
 # The address that staff open. Passkeys are bound to its host name (never to a number), so a change
 # of that name makes them useless. Browsers accept passkeys of localhost, not of 127.0.0.1.
 STAFF_URL: str = read("STAFF_URL") or AUTH_URL.replace("//127.0.0.1", "//localhost", 1)
+# A proxy may pass the host on without its port: then a form's Origin is not that of the request.
+_staff = urlsplit(STAFF_URL)
+CSRF_TRUSTED_ORIGINS = [f"{_staff.scheme}://{_staff.netloc}"] if _staff.netloc else []
 SECOND_FACTOR_REQUIRED = not IS_TRIAL
 # Accounts with a duty open, and roles change, when a second person confirms; superusers only read.
 SECOND_PERSON_REQUIRED: bool = read("SECOND_PERSON_REQUIRED", ENVIRONMENT == "live")

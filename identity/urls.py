@@ -13,14 +13,13 @@ from django.urls import URLPattern, path
 from prometheus_client.registry import Collector
 
 from identity import health
-from identity.build_info import BuildInfo
 from identity.developers.urls import urlpatterns as developers
 from identity.sandbox.urls import urlpatterns as sandbox
 from tokens.urls import urlpatterns as protocol
 
 View = Callable[..., HttpResponseBase]
 
-collectors: list[Collector] = [BuildInfo()]
+collectors: list[Collector] = []
 management: list[URLPattern] = []
 if settings.SERVE != "login":
     from identity.api.urls import urlpatterns as management

@@ -7,8 +7,8 @@ from django.utils import timezone
 
 
 def format_moment(moment: datetime) -> str:
-    """The moment as plain text for people: in the authority's time zone, to the minute."""
-    return f"{timezone.localtime(moment):%Y-%m-%d %H:%M}"
+    """The moment as plain text, as `2026-11-21 18:00+08:00`: in the authority's time zone."""
+    return timezone.localtime(moment).isoformat(" ", "minutes")
 
 
 def exact_text(moment: datetime) -> str:

@@ -36,7 +36,7 @@ def secret_text(issued: IssuedSecret) -> str:
     return (
         f"client_id      {issued.credentials.client_id}\n"
         f"client_secret  {issued.credentials.client_secret}\n"
-        f"valid until    {format_moment(issued.secret.expires_at)} ({settings.TIME_ZONE})\n"
+        f"valid until    {format_moment(issued.secret.expires_at)}\n"
         f"log in at      {settings.AUTH_URL}/connect/token\n"
         + (f"log in from    {networks} only\n" if networks else "")
         + "\nGive both to the ERP's operator. The secret is not shown again."

@@ -32,6 +32,29 @@ def answered_within(seconds: float) -> Iterator[None]:
         timer.cancel()
 
 
+@contextlib.contextmanager
+def cancelled_after(seconds: float) -> Iterator[None]:
+    """If the block takes longer, PostgreSQL is asked to end what it does for this thread.
+
+    A commit that waits for a standby then counts as done, so this is only for what stores nothing.
+    Unlike a connection that is shut down, it leaves no session behind that goes on waiting.
+    """
+    timer = threading.Timer(seconds, _cancel, [connections[DEFAULT_DB_ALIAS]])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _cancel(database: BaseDatabaseWrapper) -> None:
+    opened = database.connection
+    if database.vendor == "postgresql" and opened is not None:
+        with contextlib.suppress(psycopg.Error):
+            opened.cancel_safe(timeout=1.0)
+
+
 def _shut_down_connection(database: BaseDatabaseWrapper) -> None:
     opened = database.connection
     if database.vendor == "postgresql" and opened is not None:

@@ -82,7 +82,7 @@ def what_was_read(monkeypatch: pytest.MonkeyPatch, db: None) -> None:
     assert {Client().get(path).status_code for path in PUBLISHED} == {200}
     lists = publication.status_lists()
     monkeypatch.setattr(publication, "uptime", lambda: lists._read_at)
-    monkeypatch.setattr(lists, "_is_kept_fresh", True)
+    monkeypatch.setattr(lists, "is_kept_fresh", True)
     monkeypatch.setattr(signer._cache, "_is_kept_fresh", True)
 
 

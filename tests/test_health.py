@@ -15,7 +15,7 @@ from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 from pytest_django.fixtures import Settings
 
-from identity import health
+from identity import readiness
 from identity.server import readiness as server_readiness
 from identity.server.readiness import PublicStatus, Readiness
 from identity.version import COMMIT, __version__
@@ -24,15 +24,19 @@ from tests.support.outages import database_out_of_reach
 from tokens.keys.signer import clear_key_ring_cache
 from tokens.keys.store import read_key_ring
 from tokens.operations import clock
+from tokens.operations.recent_writes import recent_writes
+from tokens.status_lists import publication
 
 JSON = {"Content-Type": "application/json", "Cache-Control": "no-store"}
-CHECKS = dict.fromkeys(["database", "clock", "migrations", "login_events", "signing_key"], "ok")
-NOT_CHECKED = dict.fromkeys(CHECKS, "not checked")
+NAMES = ("database", "clock", "migrations", "login_events", "signing_key", "logins")
+CHECKS = dict.fromkeys(("status_lists", *NAMES), "ok")
+NOT_CHECKED = dict.fromkeys(NAMES, "not checked")
 
 
 @pytest.fixture(autouse=True)
 def _fresh_process() -> None:
-    health._all_migrated.cache_clear()
+    readiness._all_migrated.cache_clear()
+    recent_writes.__init__()  # type: ignore[misc]
 
 
 def get(path: str, method: str = "GET", **headers: str) -> HttpResponse:
@@ -61,15 +65,15 @@ def test_a_ready_process_has_passed_every_check() -> None:
 
 @pytest.mark.postgresql  # SQLite runs in this process and has no other clock
 @pytest.mark.django_db
-@pytest.mark.parametrize(("seconds", "shown"), [(-30, "+30.0 s"), (30, "-30.0 s")])
+@pytest.mark.parametrize(("seconds", "shown"), [(30, "30.0 s ahead of"), (-30, "30.0 s behind")])
 def test_a_clock_that_is_off_is_named(seconds: int, shown: str) -> None:
     def wrong_clock() -> datetime:
         return datetime.now(UTC) + timedelta(seconds=seconds)
 
     with patch.object(clock, "wall_clock", wrong_clock):
         assert_not_ready(
-            clock=f"{shown} off the database's: check NTP",
-            **dict.fromkeys(("migrations", "login_events", "signing_key"), "not checked"),
+            clock=f"{shown} the database's: check NTP",
+            **dict.fromkeys(NAMES[2:], "not checked"),
         )
 
 
@@ -78,6 +82,24 @@ def test_a_database_out_of_reach_is_named_and_the_later_checks_are_not_run() -> 
     with database_out_of_reach():
         assert_not_ready(**{**NOT_CHECKED, "database": "failed: see the log"})
     assert get("/health/ready").status_code == 200
+
+
+@pytest.mark.django_db
+def test_the_age_of_the_status_lists_is_told_beside_what_else_is_wrong(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lists = publication.status_lists()
+    lists.read()
+    monkeypatch.setattr(lists, "is_kept_fresh", True)
+    assert get("/health/ready").status_code == 200
+    monkeypatch.setattr(lists, "_read_at", lists._read_at - 140)
+    with database_out_of_reach():
+        assert_not_ready(
+            **{**NOT_CHECKED, "status_lists": "140 s old", "database": "failed: see the log"}
+        )
+    families = text_string_to_metric_families(get("/metrics").content.decode())
+    ages = [one.samples[0].value for one in families if one.name == "status_list_age_seconds"]
+    assert 140 <= ages[0] < 200
 
 
 @pytest.mark.django_db(transaction=True)
@@ -90,8 +112,7 @@ def test_a_migration_that_was_not_applied_is_named() -> None:
     try:
         assert_not_ready(
             migrations="not all applied: run manage.py migrate",
-            login_events="not checked",
-            signing_key="not checked",
+            **dict.fromkeys(NAMES[3:], "not checked"),
         )
     finally:
         call_command("migrate", app, fake=True, verbosity=0)
@@ -122,7 +143,7 @@ def test_a_month_without_a_partition_is_named() -> None:
         cursor.execute(f"DROP TABLE login_events_{datetime.now(UTC):%Y_%m}")
     assert_not_ready(
         login_events="no partition for this month: run manage.py prune_logins",
-        signing_key="not checked",
+        **dict.fromkeys(NAMES[4:], "not checked"),
     )
 
 
@@ -131,7 +152,9 @@ def test_a_signing_key_that_does_not_decrypt_is_named(settings: Settings) -> Non
     read_key_ring(datetime.now(UTC))
     settings.KEY_ENCRYPTION_KEYS = ["another-" + "x" * 40]
     clear_key_ring_cache()
-    assert_not_ready(signing_key="no key can be decrypted: check KEY_ENCRYPTION_KEYS")
+    assert_not_ready(
+        signing_key="no key can be decrypted: check KEY_ENCRYPTION_KEYS", logins="not checked"
+    )
 
 
 class Hanging:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from django.db import DatabaseError
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
@@ -29,34 +29,47 @@ _IS_SHARED = "PROMETHEUS_MULTIPROC_DIR" in os.environ
 _OUTCOMES = (ISSUED, *REFUSALS)
 _BUCKETS = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
+# What this process counts; where there are more processes, each writes files of its own.
+COUNTED = CollectorRegistry()
+
 _logins = Counter(
-    "logins", "Logins by outcome: issued, or the reason of the refusal.", ["outcome"], registry=None
+    "logins",
+    "Logins by outcome: issued, or the reason of the refusal.",
+    ["outcome"],
+    registry=COUNTED,
 )
 _throttled = Counter(
     "throttled_logins",
     "Logins refused by a limit: of what there was too much.",
     ["cause"],
-    registry=None,
+    registry=COUNTED,
 )
 _seconds = Histogram(
-    "login_seconds", "Seconds from request to answer.", buckets=_BUCKETS, registry=None
+    "login_seconds", "Seconds from request to answer.", buckets=_BUCKETS, registry=COUNTED
 )
 _introspections = Counter(
     "introspections",
     "Introspections by outcome: active, inactive, or the reason of the refusal.",
     ["outcome"],
-    registry=None,
+    registry=COUNTED,
 )
 _revocations = Counter(
     "revocations",
     "Revocations by outcome: revoked, nothing_to_revoke, or the reason of the refusal.",
     ["outcome"],
-    registry=None,
+    registry=COUNTED,
 )
 _throttled_calls = Counter(
     "throttled_api_calls",
     "Requests at /api/v1/ refused by the limit of their access token.",
-    registry=None,
+    registry=COUNTED,
+)
+waiting_calls = Gauge(
+    "waiting_calls",
+    "Logins and other requests that wait to be sent to the database, by what they ask for.",
+    ["lane"],
+    multiprocess_mode="livesum",
+    registry=COUNTED,
 )
 # Made here, so that the first scrape shows every outcome, at zero, and no login looks one up.
 _counters = {str(outcome): _logins.labels(str(outcome)) for outcome in _OUTCOMES}
@@ -92,18 +105,20 @@ def count_throttled_call() -> None:
 def exposition(more: Iterable[Collector] = ()) -> bytes:
     """The metrics of all processes of this service, and `more`, in the Prometheus text format."""
     registry = CollectorRegistry()
-    if _IS_SHARED:
-        registry.register(_AllProcesses())
-    else:
-        registry.register(_logins)
-        registry.register(_throttled)
-        registry.register(_seconds)
-        registry.register(_introspections)
-        registry.register(_revocations)
-        registry.register(_throttled_calls)
-    for collector in (_SigningKey(), *more):
+    for collector in (_counted_by_all(), _SigningKey(), *more):
         registry.register(collector)
     return generate_latest(registry)
+
+
+def issued_by_this_node() -> float:
+    """The tokens that all processes of this node have issued."""
+    samples = (sample for metric in _counted_by_all().collect() for sample in metric.samples)
+    issued = {"outcome": ISSUED}
+    return sum(s.value for s in samples if s.name == "logins_total" and s.labels == issued)
+
+
+def _counted_by_all() -> Collector:
+    return _AllProcesses() if _IS_SHARED else COUNTED
 
 
 class _AllProcesses(Collector):

@@ -21,7 +21,11 @@ _AT_ONCE = 128
 # A handshake that had begun when `refuse_handshakes` was called has ended by then.
 _HANDSHAKE_SECONDS = 0.2
 
-_SO_ATTACH_FILTER = 26  # asm-generic/socket.h; the module socket does not name it
+# Many clients log in again at the full hour: such a burst waits in this queue.
+BACKLOG = 2048
+
+# asm-generic/socket.h; the module socket does not name them.
+_SO_ATTACH_FILTER, _SO_DETACH_FILTER = 26, 27
 # Classic BPF over the TCP header: drop what has the flag SYN and not ACK, let through the rest.
 _DROP_SYN = (
     (0x30, 0, 0, 13),  # load the byte of the flags
@@ -43,7 +47,8 @@ def refuse_handshakes(sockets: Iterable[socket.socket]) -> None:
     program = struct.pack("HL", len(_DROP_SYN), ctypes.addressof(buffer))
     for sock in sockets:
         with contextlib.suppress(OSError):
-            sock.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)
+            if sock.family != socket.AF_UNIX:
+                sock.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)
 
 
 class Share(Protocol):
@@ -72,6 +77,39 @@ class Listener:
         self._beginning: set[asyncio.Task[object]] = set()
         sock.setblocking(False)
         self._resume()
+
+    @property
+    def is_public(self) -> bool:
+        """Whether it is at an address, not a file of this machine."""
+        return self._socket.family != socket.AF_UNIX
+
+    @property
+    def _is_open(self) -> bool:
+        return bool(self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
+
+    async def close_for_now(self) -> bool:
+        """Connections are refused, in all processes, once the queue is empty. Whether it was open.
+
+        A proxy then goes on to another node at once.
+        """
+        if not self._is_open:
+            return False
+        refuse_handshakes([self._socket])
+        await asyncio.sleep(_HANDSHAKE_SECONDS)
+        while self._accept():
+            pass
+        with contextlib.suppress(OSError):  # another process was first
+            self._socket.shutdown(socket.SHUT_RD)
+        return True
+
+    def open(self) -> bool:
+        """The end of `close_for_now`. Whether it was closed."""
+        if self._is_open:
+            return False
+        with contextlib.suppress(OSError):
+            self._socket.setsockopt(socket.SOL_SOCKET, _SO_DETACH_FILTER, 0)
+        self._socket.listen(BACKLOG)
+        return True
 
     def _resume(self) -> None:
         if self._socket.fileno() >= 0:
@@ -107,7 +145,8 @@ class Listener:
             self._pause(_PAUSE_SECONDS, self._resume)
             return False
         connection.setblocking(False)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self.is_public:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         task = self._loop.create_task(self._begin(connection))
         self._beginning.add(task)
         task.add_done_callback(self._beginning.discard)

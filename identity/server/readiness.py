@@ -5,20 +5,33 @@ the same checks, so that nothing piles up.
 """
 
 import asyncio
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import close_old_connections
+from prometheus_client import Gauge
 
-from identity.health import is_ready, public_body, readiness, readiness_body, without_answer
+from identity.health import public_body, readiness_body
+from identity.readiness import is_ready, readiness, without_answer
 from taxpayers.shut_down import answered_within
+from tokens.metrics import COUNTED
 
 _DEADLINE_SECONDS = 1.5
 # Then the checks have failed, and the next request has them run on another connection.
 _GIVE_UP_SECONDS = 4.0
 # Everybody may ask: however often they do, the database is asked no more often than this.
 _PUBLIC_SECONDS = 5.0
+
+Result = TypeVar("Result")
+
+node_is_ready = Gauge(
+    "node_ready",
+    "Whether a login can be answered: 1, or 0 if a check of /health/ready fails.",
+    multiprocess_mode="livemostrecent",  # not the 0 that the master begins with
+    registry=COUNTED,
+)
 
 
 class Readiness:
@@ -36,20 +49,27 @@ class Readiness:
     async def checks(self) -> dict[str, str]:
         """Each check and its result, within the deadline."""
         if self._running is None or self._running.done():
-            self._checks = {}
-            loop = asyncio.get_running_loop()
-            self._running = loop.run_in_executor(self._thread, self._check, self._checks)
+            checks = self._checks = dict[str, str]()  # not those of the next time
+            check = self.in_thread(lambda: checks.update(readiness(datetime.now(UTC))))
+            self._running = asyncio.ensure_future(check)
         await asyncio.wait({self._running}, timeout=_DEADLINE_SECONDS)
         is_late = not self._running.done()
-        checks = dict(self._checks)
-        return without_answer(checks, _DEADLINE_SECONDS) if is_late else checks
+        result = dict(self._checks)
+        result = without_answer(result, _DEADLINE_SECONDS) if is_late else result
+        node_is_ready.set(is_ready(result))
+        return result
 
-    def _check(self, checks: dict[str, str]) -> None:
-        with answered_within(_GIVE_UP_SECONDS):
-            try:
-                checks.update(readiness(datetime.now(UTC)))
-            finally:
-                close_old_connections()
+    async def in_thread(self, function: Callable[[], Result]) -> Result:
+        """What the function returns, after the checks that are running; with the same deadline."""
+
+        def with_deadline() -> Result:
+            with answered_within(_GIVE_UP_SECONDS):
+                try:
+                    return function()
+                finally:
+                    close_old_connections()
+
+        return await asyncio.get_running_loop().run_in_executor(self._thread, with_deadline)
 
 
 class PublicStatus:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 import uvloop
+from django.conf import settings
 from gunicorn.arbiter import Arbiter
 from uvicorn.config import Config
 from uvicorn.server import Server, ServerState
@@ -20,7 +21,7 @@ from uvicorn_worker import UvicornWorker
 
 from identity.server.connection import Connection
 from identity.server.fair_share import counts
-from identity.server.listener import Listener
+from identity.server.listener import Listener, refuse_handshakes
 
 logger = logging.getLogger("identity.server")
 
@@ -77,7 +78,8 @@ class Process(Server):
 
     def __init__(self, config: Config, slot: int) -> None:
         super().__init__(config)
-        self.slot = slot
+        self.slot, self.master = slot, os.getppid()
+        self.sockets: list[socket.socket] = []
         self.server_state = ServerState()
         self.server_state.connections = Connections(slot)
 
@@ -93,16 +95,35 @@ class Process(Server):
         if self.lifespan.should_exit:
             sys.exit(Arbiter.WORKER_BOOT_ERROR)
         await self.on_tick(0)  # the header Date is there for the first answer
-        self.listeners = [Listener(sock, self._connection, self) for sock in sockets or ()]
+        self.sockets = list(sockets or ())
+        self.listeners = [Listener(sock, self._connection, self) for sock in self.sockets]
+        closing = cast("Any", self.config.app).closing(self._doors(), self._say_goodbye)
         self.deadlines = asyncio.create_task(self._enforce_deadlines())
+        self.closing = asyncio.create_task(closing.run())
         self.started = True
+
+    def _doors(self) -> list[Listener]:
+        """Those that are closed while only this node has a fault; staff can always ask theirs."""
+        return [one for one in self.listeners if one.is_public and settings.SERVE != "staff"]
+
+    def _say_goodbye(self) -> None:
+        """Each connection may bring one more request before it ends."""
+        for connection in tuple(self.server_state.connections):
+            connection.shutdown()
 
     def _connection(self) -> Connection:
         return Connection(self.config, self.server_state, self.lifespan.state)
 
     async def on_tick(self, counter: int) -> bool:
-        """Uvicorn measures the time between signs of life by the clock, which may be set back."""
+        """Uvicorn measures the time between signs of life by the clock, which may be set back.
+
+        Without its master this process is stopped by nobody, and holds the port: it ends.
+        """
         self.last_notified = min(self.last_notified, time.time())
+        if os.getppid() != self.master and not self.should_exit:
+            logger.error("the master has ended, and so does this process")
+            refuse_handshakes(self.sockets)
+            self.should_exit = True
         return await super().on_tick(counter)
 
     async def _enforce_deadlines(self) -> None:
@@ -114,8 +135,8 @@ class Process(Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         counts.withdraw(self.slot)
-        for connection in tuple(self.server_state.connections):
-            connection.shutdown()
+        self.closing.cancel()  # or it opens again
+        self._say_goodbye()
         await asyncio.gather(*(listener.close() for listener in self.listeners))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_STOP_SECONDS):

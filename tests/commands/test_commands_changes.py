@@ -91,7 +91,7 @@ def test_change_system_user_changes_everything_at_once_and_shows_it() -> None:
         *("--scope", "InvoicingAPI", "--expires", "2099-12-31"),
     )
     assert text == (
-        f"{user.client_id} (ERP 2): 60 logins per minute, until 2099-12-31 23:59,"
+        f"{user.client_id} (ERP 2): 60 logins per minute, until 2099-12-31 23:59+08:00,"
         " scopes InvoicingAPI.\n"
     )
     actions = Change.objects.order_by("pk").values_list("action", flat=True)

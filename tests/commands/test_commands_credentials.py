@@ -37,7 +37,7 @@ def test_issue_credentials_shows_id_and_secret_and_what_to_do_with_them() -> Non
     shown = re.fullmatch(
         r"client_id      (ci_test_\w+)\n"
         r"client_secret  (cs_test_\w+)\n"
-        r"valid until    2099-12-31 23:59 \(Asia/Kuala_Lumpur\)\n"
+        r"valid until    2099-12-31 23:59\+08:00\n"
         r"log in at      http://127\.0\.0\.1:8000/connect/token\n"
         r"\n"
         r"Give both to the ERP's operator\. The secret is not shown again\.\n",

@@ -75,7 +75,7 @@ def test_register_intermediary_gives_a_taxpayer_the_role() -> None:
             "active_until": "2099-12-31T15:59:59.999999Z",
         }
     assert output_of(*arguments) == (
-        f"{AGENT}:{ROB} (Agent) is an intermediary until 2099-12-31 23:59.\n"
+        f"{AGENT}:{ROB} (Agent) is an intermediary until 2099-12-31 23:59+08:00.\n"
         "Next, for each taxpayer that it acts for: manage.py grant_permission"
         f" --taxpayer TIN --intermediary {AGENT}:{ROB} --permission documents:submit\n"
     )
@@ -99,7 +99,7 @@ def test_grant_permission_grants_whole_days_in_the_authoritys_time_zone(
             "valid_until": "2098-12-31T15:59:59.999999Z",
         }
     assert output_of(*arguments) == (
-        f"{AGENT} may act for {TIN}:{ROB} from 2098-01-01 00:00 until 2098-12-31 23:59:"
+        f"{AGENT} may act for {TIN}:{ROB} from 2098-01-01 00:00+08:00 until 2098-12-31 23:59+08:00:"
         f" {SUBMIT}, {VIEW}.\n"
         f"Its ERP logs in with the header onbehalfof: {TIN}:{ROB}\n"
     )

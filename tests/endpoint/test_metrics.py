@@ -1,18 +1,23 @@
 """What Prometheus sees: every login by its outcome, over all processes (contract 6)."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
 import pytest
+from django.conf import settings
 from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 
 from identity.metrics_files import share_counters
 from tests.conftest import StartService
+from tests.servers.processes import children
+from tests.servers.service import is_ready
 from tests.support.answers import headers_of
 from tests.support.erp import PATH, Erp, new_erp, post
 from tests.support.outages import database_out_of_reach
@@ -104,11 +109,32 @@ def test_all_processes_of_a_service_count_together(service: StartService) -> Non
     folder = Path(node.environment["VAR_DIR"]) / f"metrics-{node.environment['PORT']}"
     for number, content in enumerate((b"", b"\xff" * 64, b"\x40" + bytes(7) + b"\x10" + b"x" * 64)):
         (folder / f"counter_{number}.db").write_bytes(content)  # cut off by a crash
+    deadline = time.monotonic() + 10
+    while samples(httpx.get(f"{node.url}/metrics").text)["node_ready"] == 0:
+        assert time.monotonic() < deadline, "each process looks at its readiness"
     scrapes = [samples(httpx.get(f"{node.url}/metrics").text) for _ in range(8)]
     assert {scrape["logins_total missing_parameter"] for scrape in scrapes} == {60}
     assert {scrape["login_seconds_count"] for scrape in scrapes} == {60}
     assert {scrape["login_seconds_bucket +Inf"] for scrape in scrapes} == {60}
     assert len(list(folder.glob("counter_*.db"))) >= 2 + 3
+    assert scrapes[0][f"identity_build_info {settings.COMMIT} {settings.VERSION}"] == 1
+    for name in ("cpu_seconds_total", "resident_memory_bytes", "open_fds", "max_fds"):
+        of_each = {int(key.split()[1]) for key in scrapes[0] if key.startswith(f"process_{name} ")}
+        assert of_each == {node.pid, *children(node.pid)}
+
+
+def test_the_gauges_of_a_process_end_with_it(service: StartService) -> None:
+    node = service(WEB_PROCESSES="2", QUICK="1")
+    folder = Path(node.environment["VAR_DIR"]) / f"metrics-{node.environment['PORT']}"
+    process = children(node.pid)[0]
+    gauges = folder / f"gauge_livemostrecent_{process}.db"
+    while not gauges.exists():
+        assert is_ready(node.url)
+    os.kill(process, signal.SIGKILL)
+    deadline = time.monotonic() + 20
+    while gauges.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def test_counters_of_ended_processes_are_removed_and_those_of_others_stay(

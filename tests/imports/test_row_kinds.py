@@ -149,7 +149,8 @@ def test_the_history_names_the_file_of_each_row_and_shows_one_task(pair: tuple[A
             [
                 "line 2: C0000000002 is already an intermediary, with no end date. Change the"
                 " intermediary instead of registering it again",
-                "line 3: Choose a later date: the role would end 2020-01-01 23:59, in the past",
+                "line 3: Choose a later date: the role would end 2020-01-01 23:59+08:00, in the"
+                " past",
                 "line 4: the TIN must be 5 to 20 letters and digits",
                 "line 5: active_until must be a date like 2027-12-31, not 'soon'",
             ],

@@ -122,7 +122,7 @@ def test_the_command_shows_the_credentials_once_and_what_to_do_with_them() -> No
     lines = text.splitlines()
     assert lines[0] == f"client_id      {row.client_id}"
     assert lines[1].startswith("client_secret  cs_test_")
-    assert lines[2] == "valid until    2099-12-31 23:59 (Asia/Kuala_Lumpur)"
+    assert lines[2] == "valid until    2099-12-31 23:59+08:00"
     assert lines[3] == "ask at         http://127.0.0.1:8000/connect/introspect"
     assert "The secret is not shown again." in lines[5]
     assert recorded()[2] == "not given"

@@ -19,10 +19,11 @@ from tests.lanes.calls import (
     with_store,
 )
 from tokens.calls import Call
+from tokens.metrics import waiting_calls
 from tokens.models import LoginEvent
 from tokens.rate_limits.quota import Quota
 from tokens.store.async_store import AsyncStore
-from tokens.store.lanes import MAX_WAITING, Overloaded, TooLate
+from tokens.store.lanes import MAX_BATCH, MAX_WAITING, Overloaded, TooLate
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -58,6 +59,17 @@ def test_what_gathers_while_a_statement_is_under_way_goes_next(sizes: list[int])
     with_store(one_after_the_other)
     assert sizes == [1, 19]
     assert LoginEvent.objects.count() == 20
+
+
+def test_how_many_wait_behind_a_batch_is_a_metric(monkeypatch: pytest.MonkeyPatch) -> None:
+    def waiting(_batch: object) -> float:
+        (metric,) = waiting_calls.collect()
+        return sum(sample.value for sample in metric.samples)
+
+    shown = note_batches(monkeypatch, waiting)
+    calls = [rejected(bucket) for bucket in range(MAX_BATCH + 6)]
+    with_store(lambda store: results(store, calls))
+    assert shown == [6, 0]
 
 
 def test_readings_go_together_and_each_is_that_of_its_query(sizes: list[int]) -> None:

@@ -89,6 +89,7 @@ def behind(ports: Ports) -> dict[str, str]:
         "SERVE": "login",
         "ENVIRONMENT": "test",
         "AUTH_URL": ports.https_url,
+        "STAFF_URL": f"https://{STAFF_HOST['Host']}:{ports.https}",
         "MTLS_URL": ports.mtls_url,
         "TRUSTED_PROXIES": HOST,
         "PROXY_SECRET": PROXY_SECRET,

@@ -4,6 +4,7 @@ Clients come from 127.0.0.2, an address that is no trusted proxy.
 """
 
 import os
+import re
 import signal
 import socket
 import ssl
@@ -24,9 +25,9 @@ import pytest
 from taxpayers.models import SystemUser
 from tests.client_auth.key_erp import KeyErp, jwks, new_pair
 from tests.introspection.api import INTROSPECT, REVOKE
-from tests.live.cluster import CLIENT, Cluster, assert_proxy_answer
+from tests.live.cluster import CLIENT, STAFF_HOST, Cluster, assert_proxy_answer
 from tests.self_service.calls import CREDENTIALS, PERMISSIONS, REVOKE_LAST
-from tests.servers.nginx import HOST, free_ports, start_balancer
+from tests.servers.nginx import HOST, STAFF_ADDRESS, free_ports, start_balancer
 from tests.servers.processes import stopping
 from tests.servers.service import start_service
 from tests.support.erp import FORM, PATH, Erp
@@ -43,6 +44,22 @@ def jti_of(answer: httpx.Response) -> str:
 
 
 # --- The login through the proxy ------------------------------------------------------------------
+
+
+def test_staff_sign_in_at_an_address_with_a_port(cluster: Cluster) -> None:
+    name = f"{STAFF_HOST['Host']}:{cluster.ports.https}"
+    sent = {"login": "boss", "password": "wrong"}
+    with cluster.client(STAFF_ADDRESS) as browser:
+        page = browser.get("/signin/", headers={"Host": name}, follow_redirects=True)
+        (sent["csrfmiddlewaretoken"],) = set(
+            re.findall('csrfmiddlewaretoken" value="(.*?)"', page.text)
+        )
+
+        def status(origin: str) -> int:
+            headers = {"Host": name, "Origin": origin}
+            return browser.post(page.url.path, data=sent, headers=headers).status_code
+
+        assert (status(f"https://{name}"), status("https://example.org")) == (200, 403)
 
 
 def test_a_login_over_https_is_a_token_of_the_public_address(cluster: Cluster) -> None:

@@ -114,6 +114,19 @@ class Clients:
         return self.statuses
 
 
+def test_processes_that_lost_their_master_end_and_the_node_can_be_started_again(
+    service: StartService,
+) -> None:
+    node = service(QUICK="1")
+    erp = new_client(node, *UNLIMITED)
+    processes = children(node.pid)
+    os.kill(node.pid, signal.SIGKILL)
+    until(lambda: not is_listening(node))
+    until(lambda: not any(Path(f"/proc/{process}").exists() for process in processes))
+    again = service(QUICK="1", PORT=str(urlsplit(node.url).port))
+    assert status_of(again, login(erp)) == 200
+
+
 def test_a_stop_answers_every_login_that_was_accepted(service: StartService) -> None:
     node = service()
     erp = new_client(node, *UNLIMITED)

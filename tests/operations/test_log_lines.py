@@ -6,6 +6,7 @@ import os
 import pty
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -46,6 +47,36 @@ def test_a_traceback_is_below_its_line() -> None:
     assert last == "ValueError: oh"
 
 
+def failed(kind: type[Exception], *, elsewhere: bool = False) -> logging.LogRecord:
+    try:
+        if elsewhere:
+            raise kind("elsewhere")
+        raise kind("here")
+    except kind:
+        return record(exc_info=sys.exc_info())
+
+
+def test_the_traceback_of_a_fault_is_written_once_a_second(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    formatter, now = JsonFormatter(), [1000.0]
+    monkeypatch.setattr("identity.logs.time.monotonic", lambda: now[0])
+
+    def written(*records: logging.LogRecord) -> list[tuple[bool, int]]:
+        lines = [json.loads(formatter.format(one)) for one in records]
+        begin = "Traceback (most recent call last)"
+        return [
+            (one["traceback"].startswith(begin), one.get("tracebacks_left_out", 0)) for one in lines
+        ]
+
+    same = [failed(ValueError) for _ in range(3)]
+    assert written(*same) == [(True, 0), (False, 0), (False, 0)]
+    others = failed(ValueError, elsewhere=True), failed(KeyError)
+    assert written(*others) == [(True, 0)] * 2
+    now[0] += 1.1
+    assert written(*same) == [(True, 2), (False, 0), (False, 0)]
+
+
 def logged(stderr: int, **given: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "manage.py", "shell", "--no-imports", "-c", LOG_ONE_LINE],
@@ -62,6 +93,20 @@ def test_production_logs_json() -> None:
     with logged(subprocess.PIPE) as process:
         written = process.communicate()[1]
     assert json.loads(written)["message"] == "hello"
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("is_journal", [True, False])
+def test_each_line_in_the_journal_has_its_priority(tmp_path: Path, is_journal: bool) -> None:
+    with (tmp_path / "journal").open("w+b") as file:
+        status = os.fstat(file.fileno())
+        inode = status.st_ino if is_journal else status.st_ino + 1
+        with logged(file.fileno(), JOURNAL_STREAM=f"{status.st_dev}:{inode}") as process:
+            process.wait()
+        file.seek(0)
+        line = file.read().decode()
+    assert line.startswith("<4>{" if is_journal else "{")  # a warning
+    assert json.loads(line.removeprefix("<4>"))["message"] == "hello"
 
 
 @pytest.mark.processes

@@ -80,7 +80,7 @@ def test_an_intermediary_is_not_registered_with_an_end_in_the_past(until: dateti
     ("facts", "message"),
     [
         ({"is_active": False}, "but not active"),
-        ({"active_until": AT + 2 * DAY}, "until 2026-03-03 20:00"),
+        ({"active_until": AT + 2 * DAY}, r"until 2026-03-03 20:00\+08:00"),
     ],
 )
 def test_an_inactive_or_ending_intermediary_is_left_as_it_is(

@@ -97,8 +97,8 @@ def test_a_system_user_is_registered_with_the_given_values(settings: Settings) -
         ({"name": " "}, "Give a name"),
         ({"scopes": []}, "at least one scope. Choose from: InvoicingAPI."),
         ({"scopes": ["InvoiceAPI"]}, "no scope InvoiceAPI. Choose from: InvoicingAPI."),
-        ({"expires_at": AT}, "the system user would end 2026-03-01 20:00, in the past"),
-        ({"secret_expires_at": AT}, "the secret would end 2026-03-01 20:00, in the past"),
+        ({"expires_at": AT}, "the system user would end 2026-03-01 20:00+08:00, in the past"),
+        ({"secret_expires_at": AT}, "the secret would end 2026-03-01 20:00+08:00, in the past"),
         ({"logins_per_minute": -1}, "Choose 0 (unlimited) to 1000000 logins per minute, not -1"),
         ({"logins_per_minute": 1_000_001}, "not 1000001"),
     ],
@@ -158,8 +158,8 @@ def test_a_third_live_secret_is_refused_with_what_to_do(owner: SystemUser) -> No
         issue_secret(system_user=owner, **BY)
     message = str(fault.value)
     assert f"{owner.client_id} has two live secrets: " in message
-    assert f"{used} (until 2027-02-20 20:00, last used 2026-02-28 20:00)" in message
-    assert f"{unused} (until 2027-02-28 20:00, never used)" in message
+    assert f"{used} (until 2027-02-20 20:00+08:00, last used 2026-02-28 20:00+08:00)" in message
+    assert f"{unused} (until 2027-02-28 20:00+08:00, never used)" in message
     assert message.endswith(f"First revoke the one that is no longer in use, probably {unused}.")
     assert owner.credentials.count() == 2
     for days, proposed in ((2, unused), (0.5, used)):  # the one unused for longer

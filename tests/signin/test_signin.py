@@ -14,9 +14,14 @@ from pytest_django import Settings
 from identity.staff.accounts.adapters import SecondFactors
 from tests.signin.steps import ADMIN, SIGN_IN, give_code, give_password, html_of, is_signed_in
 from tests.support.accounts import PASSWORD, TOTP_SECRET, new_staff, signed_in, totp_code, with_totp
+from tokens.metrics import COUNTED
 
 pytestmark = pytest.mark.django_db
 WRONG = "The user name or the password is wrong"
+
+
+def counted(outcome: str) -> float:
+    return COUNTED.get_sample_value("staff_sign_ins_total", {"outcome": outcome}) or 0
 
 
 # --- Two factors --------------------------------------------------------------------------------
@@ -33,8 +38,10 @@ def test_password_and_app_code_sign_in(client: Client, officer: User) -> None:
     assert not is_signed_in(client)
     assert "Incorrect code" in html_of(give_code(client, "000000"))
     assert not is_signed_in(client)
+    signed_in_before = counted("signed_in")
     assert give_code(client, totp_code()).headers["Location"] == ADMIN
     assert is_signed_in(client)
+    assert counted("signed_in") == signed_in_before + 1
     client.post(reverse("mfa_deactivate_totp"))
     assert client.get(ADMIN).headers["Location"] == reverse("mfa_index")  # another must be set up
 
@@ -47,6 +54,21 @@ def test_a_code_works_once(kind: str, client: Client, officer: User) -> None:
         give_password(browser_window, officer.username)
         give_code(browser_window, code)
         assert is_signed_in(browser_window) is is_let_in
+
+
+def test_a_second_step_that_cannot_be_decrypted_is_a_page_that_says_what_to_do(
+    client: Client, officer: User, settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.SECRET_KEY_FALLBACKS, settings.SECRET_KEY = [], "another-" * 8
+    give_password(client, officer.username)
+    answer = give_code(client, totp_code())
+    assert answer.status_code == 503
+    page = html_of(answer)
+    assert "Your second step cannot be read" in page
+    assert "SECRET_KEY_FALLBACKS" in page
+    assert "an account manager or an operator can reset your second step" in page
+    assert not is_signed_in(client)
+    assert "a second step cannot be decrypted: check SECRET_KEY_FALLBACKS" in caplog.messages
 
 
 def test_secrets_of_second_factors_are_encrypted_at_rest(officer: User, settings: Settings) -> None:

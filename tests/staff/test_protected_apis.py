@@ -124,7 +124,7 @@ def test_who_revokes_a_secret_sees_when_each_was_last_used(
     ProtectedApiSecret.objects.filter(pk=old.pk).update(last_used_at=at)
     ProtectedApiSecret.objects.filter(pk=new.pk).update(last_used_at=None)
     choices = text_of(officer.get(task_url(api, "revoke_secret")))
-    assert re.search(rf"{old}, issued [^…]+, last used 2026-03-05 14:07", choices)
+    assert re.search(rf"{old}, issued [^…]+, last used 2026-03-05 14:07\+08:00", choices)
     assert re.search(rf"{new}, issued [^…]+, no use recorded", choices)
 
 

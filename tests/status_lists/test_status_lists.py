@@ -353,7 +353,7 @@ def test_without_its_database_a_node_publishes_the_last_list_until_that_expires(
     first = get(LIST)
     claims = read_list(uri, first)
     lists = publication.status_lists()
-    lists._is_kept_fresh = is_kept_fresh
+    lists.is_kept_fresh = is_kept_fresh
     read_at = lists._read_at
     life = claims["exp"] - claims["iat"]
     with database_out_of_reach():

@@ -201,7 +201,7 @@ def test_a_key_that_is_not_published_is_named_and_nothing_changes(signer: Key) -
         "unknown": f"There is no signing key unknown. Published now: {third.kid}.",
         "": f"There is no signing key . Published now: {third.kid}.",
         signer.kid: f"The key {signer.kid} is no longer published, and no token that it signed is",
-        second.kid: f"The key {second.kid} was stopped as compromised 2026-11-21 18:00. Nothing",
+        second.kid: f"The key {second.kid} was stopped as compromised 2026-11-21 18:00+08:00.",
     }.items():
         with pytest.raises(ServiceError) as error:
             stop_compromised_key(kid=kid, alg="ES256", **WHY)
@@ -355,7 +355,9 @@ def test_a_security_officer_stops_a_key_from_its_page(erp: Erp) -> None:
     response = officer.post(url, {**sent, "reason": "laptop stolen"})
     new = SigningKey.objects.latest("generation")
     assert response["Location"] == page_url(new)
-    assert f"The key {new.kid} is published and signs from" in text_of(officer.get(page_url(new)))
+    assert f"The key {new.kid} is published and signs at once" in text_of(
+        officer.get(page_url(new))
+    )
     clear_key_ring_cache()
     assert not is_accepted(old)
     row.refresh_from_db()

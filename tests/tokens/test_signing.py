@@ -313,6 +313,9 @@ def test_the_command_answers_for_machines_and_for_people(settings: Settings) -> 
     text = output_of("rotate_signing_key", "--alg", "RS256")
     row = SigningKey.objects.order_by("-generation")[0]
     assert text.startswith(f"The key {row.kid} (RS256) is published and signs from ")
+    settings.KEY_ENCRYPTION_KEYS = ["another-" + "x" * 40]
+    SigningKey.objects.update(signs_from=AT - timedelta(days=1))
+    assert " is published and signs at once." in output_of("rotate_signing_key")
 
 
 @pytest.mark.django_db

@@ -89,6 +89,11 @@ def stop_compromised_key(*, kid: str, alg: str, reason: str, by: Author, at: dat
     return key
 
 
+def signs_at_once(key: Key, at: datetime) -> bool:
+    """Whether a new key signs already: another one is stopped, or no other can be decrypted."""
+    return read_key_ring(at).signer(at).kid == key.kid
+
+
 ROTATE_SIGNING_KEY = Operation(
     actions.ROTATE_SIGNING_KEY,
     marked("Rotate the signing key"),

@@ -46,8 +46,8 @@ class DatabaseClock:
         return datetime.fromtimestamp(uptime() + self._ahead, UTC)
 
     def difference(self) -> timedelta:
-        """How far this node's clock is behind the database's; negative if it is ahead."""
-        return self.now() - wall_clock()
+        """How far this node's clock is ahead of the database's; negative if it is behind."""
+        return wall_clock() - self.now()
 
     def is_wrong(self) -> bool:
         """Whether this node's clock is too far off for logins."""
@@ -58,7 +58,7 @@ class DatabaseClock:
         off = self.difference()
         if abs(off) > MAX_DIFFERENCE:
             logger.error(
-                "the clock of this node is wrong", extra={"seconds_off": off.total_seconds()}
+                "the clock of this node is wrong", extra={"seconds_ahead": off.total_seconds()}
             )
             raise Refused(ProtocolReason.TEMPORARILY_UNAVAILABLE)
 

@@ -32,6 +32,7 @@ from tokens.operations.denials import (
     record_rejection,
 )
 from tokens.operations.node import Node
+from tokens.operations.recent_writes import recent_writes
 from tokens.operations.recording import issued_call, record, refused_call, unreadable_call
 from tokens.operations.stages import (
     TERMS,
@@ -111,6 +112,8 @@ def log_in(
             _learn(login, decision)
             result = yield from record(login, decision)
             if isinstance(result, Recorded):
+                if decision.call is not None:
+                    recent_writes.stored()
                 return _answer(login, result)
             start = yield from _start_again(login, start, decision, result)
     except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer

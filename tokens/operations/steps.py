@@ -16,6 +16,7 @@ from taxpayers.facts.values import FactsQuery
 from taxpayers.rules import Refused
 from tokens.answers.response import Ended
 from tokens.calls import Call
+from tokens.operations.recent_writes import recent_writes
 from tokens.refusals.table import ProtocolReason
 from tokens.request.arrival import Arrival
 from tokens.store.async_store import AsyncStore
@@ -100,6 +101,7 @@ def refusal_of(arrival: Arrival, error: Exception, message: str = "login failed"
     """What the caller is told of an error: the refusal itself, or a 503 or 500 without detail."""
     if isinstance(error, Refused):
         return error
+    recent_writes.failed(error)
     # While the database is out of reach each login fails, and a traceback of each would say nothing
     # more than the error's own text.
     exc_info = None if isinstance(error, OperationalError) else error

@@ -39,7 +39,7 @@ def api_secret_text(issued: IssuedApiSecret) -> str:
     return (
         f"client_id      {issued.credentials.client_id}\n"
         f"client_secret  {issued.credentials.client_secret}\n"
-        f"valid until    {format_moment(issued.secret.expires_at)} ({settings.TIME_ZONE})\n"
+        f"valid until    {format_moment(issued.secret.expires_at)}\n"
         f"ask at         {introspection_endpoint()}\n"
         "\n"
         "Give both to the operator of the protected API. The secret is not shown again."

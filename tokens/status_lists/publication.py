@@ -69,7 +69,7 @@ class StatusLists:
 
     def __init__(self) -> None:
         self._reading = threading.Lock()
-        self._is_kept_fresh = False
+        self.is_kept_fresh = False
         self._has_failed = False
         self._read_at = self._read_all_at = float("-inf")  # by `uptime`
         self._last_number = 0
@@ -98,7 +98,7 @@ class StatusLists:
 
     def keep_fresh(self) -> None:
         """From now on only a thread reads."""
-        self._is_kept_fresh = True
+        self.is_kept_fresh = True
         threading.Thread(target=self._read_again, daemon=True).start()
 
     def read(self) -> None:
@@ -135,7 +135,7 @@ class StatusLists:
         return uptime() - self._read_at
 
     def _be_fresh(self) -> None:
-        if not self._is_kept_fresh and self.age_seconds() >= READ_EVERY_SECONDS:
+        if not self.is_kept_fresh and self.age_seconds() >= READ_EVERY_SECONDS:
             try:
                 with answered_within(ANSWER_SECONDS):
                     self.read()

@@ -107,10 +107,10 @@ class AsyncStore:
         )
         of_locked = wrap(self._of_locked)
         lanes: dict[type, Lane] = {
-            kind: Lane(wrap(_PostgresqlExecutor(self._observe)))
+            kind: Lane(wrap(_PostgresqlExecutor(self._observe)), kind.__name__)
             for kind in (*of_login, *of_token, AssertionUse, ProofUse)
         } | {
-            kind: LaneOfClients(wrap(_PostgresqlExecutor(self._observe)), of_locked)
+            kind: LaneOfClients(wrap(_PostgresqlExecutor(self._observe)), of_locked, kind.__name__)
             for kind in (CountedLogin, TakeStatusIndex)
         }
         seldom = Lane(wrap(_ClosingExecutor(self._observe)))
@@ -203,7 +203,8 @@ class _ClosingExecutor(_PostgresqlExecutor):
 
 def _sqlite_lanes(wrap: Wrap) -> dict[type, Lane]:
     # SQLite has one writer, so all that write go together; readers do not wait.
-    reader, writer = (Lane(wrap(_SqliteExecutor(takes_turns=turns))) for turns in (False, True))
+    reader = Lane(wrap(_SqliteExecutor(takes_turns=False)), "reader")
+    writer = Lane(wrap(_SqliteExecutor(takes_turns=True)), "writer")
     return {
         **dict.fromkeys((FactsQuery, TokenQuery), reader),
         **dict.fromkeys((CountedLogin, FailedLogin, RejectedRequest), writer),

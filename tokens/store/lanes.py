@@ -26,6 +26,7 @@ from tokens.calls import (
     TokenQuery,
     Write,
 )
+from tokens.metrics import waiting_calls
 
 # A call has this long from its login's beginning to its result: so a login is never answered later.
 CALL_SECONDS = 1.9
@@ -64,8 +65,11 @@ class Waiting:
 class Lane:
     """Calls of one kind, on one connection, a batch at a time."""
 
-    def __init__(self, executor: Executor) -> None:
+    def __init__(self, executor: Executor, name: str = "") -> None:
+        """With a name the metrics show how many wait."""
         self._executor = executor
+        self._gauge = waiting_calls.labels(name) if name else None
+        self._shown = 0
         self.waiting: deque[Waiting] = deque()
         self.driver: asyncio.Task[None] | None = None
 
@@ -100,11 +104,19 @@ class Lane:
         while self.waiting:
             await asyncio.sleep(0)  # what is ready on the loop by now is decided first
             self._drop_late()
-            if batch := take_batch(self.waiting):
+            batch = take_batch(self.waiting)
+            self._show_waiting()
+            if batch:
                 try:
                     await self._execute(batch)
                 except Exception as error:  # noqa: BLE001 - no caller must wait for ever
                     _fail_all(batch, error)
+
+    def _show_waiting(self) -> None:
+        """Those that are left behind a batch: most often none, and nothing is written."""
+        if self._gauge is not None and (waiting := self._count()) != self._shown:
+            self._shown = waiting
+            self._gauge.set(waiting)
 
     def _drop_late(self) -> None:
         now = asyncio.get_running_loop().time()

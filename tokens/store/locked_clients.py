@@ -18,9 +18,9 @@ from tokens.store.lanes import Executor, Lane, Waiting
 class LaneOfClients(Lane):
     """A lane of calls that lock the rows of their clients."""
 
-    def __init__(self, executor: Executor, of_locked: Executor) -> None:
+    def __init__(self, executor: Executor, of_locked: Executor, name: str) -> None:
         """`of_locked` waits for the lock of a client, of several at the same time."""
-        super().__init__(executor)
+        super().__init__(executor, name)
         self._of_locked = of_locked
         self._locked: dict[int, Lane] = {}
 

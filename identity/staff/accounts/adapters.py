@@ -8,16 +8,19 @@ from urllib.parse import urlsplit
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.authentication import get_authentication_records
+from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.mfa.adapter import DefaultMFAAdapter
-from cryptography.fernet import Fernet, MultiFernet
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
+from prometheus_client import Counter
 
 from identity.staff.accounts.changes.first_passwords import choose_password
 from identity.staff.accounts.guesses import count_guess, fold_name, remember_browser
@@ -28,8 +31,14 @@ from identity.staff.accounts.required_first import (
 from identity.staff.framework.tasks import author
 from identity.staff.models import StaffAccount
 from identity.staff.sessions.unsaved_entries import fetch_after_sign_in
+from tokens.metrics import COUNTED
 
 logger = logging.getLogger("identity.staff.accounts")
+
+_ENDS = ("signed in", "sign-in failed", "locked out", "first password expired", "no staff account")
+_sign_ins = Counter(
+    "staff_sign_ins", "Sign-ins of staff by how they ended.", ["outcome"], registry=COUNTED
+)
 
 
 class StaffAccounts(DefaultAccountAdapter):
@@ -126,7 +135,14 @@ class SecondFactors(DefaultMFAAdapter):
         return _cipher().encrypt(text.encode()).decode()
 
     def decrypt(self, encrypted_text: str) -> str:
-        return _cipher().decrypt(encrypted_text.encode()).decode()
+        try:
+            return _cipher().decrypt(encrypted_text.encode()).decode()
+        except InvalidToken:
+            logger.error(  # noqa: TRY400 - of no use: it is the key
+                "a second step cannot be decrypted: check SECRET_KEY_FALLBACKS"
+            )
+            page = render(self.request, "account/unreadable_second_step.html", status=503)
+            raise ImmediateHttpResponse(page) from None
 
     def get_public_key_credential_rp_entity(self) -> dict[str, str]:
         return {"id": passkey_host(), "name": "Token service"}
@@ -143,7 +159,9 @@ def passkey_host() -> str:
 def log_sign_in(
     event: str, request: HttpRequest, username: str, level: int = logging.WARNING
 ) -> None:
-    """Write what happened, with name and address."""
+    """Write what happened, with name and address, and count it if it is the end of a sign-in."""
+    if event in _ENDS:
+        _sign_ins.labels(event.replace(" ", "_").replace("-", "_")).inc()
     address = request.META.get("REMOTE_ADDR")
     logger.log(level, event, extra={"username": username[:150], "address": address})
 

@@ -12,7 +12,6 @@ from datetime import datetime
 from typing import Any, ClassVar, Unpack
 
 from django import forms
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
@@ -95,7 +94,7 @@ def hand_over_facts(issued: IssuedSecret) -> list[HandOverFact]:
         HandOverFact(_("Login address"), data["token_endpoint"]),
         HandOverFact(_("Client ID"), data["client_id"], "client-id"),
         HandOverFact(_("Client secret"), data["client_secret"], "client-secret", is_secret=True),
-        HandOverFact(_("Secret valid until"), moment_with_zone(data["secret_expires_at"])),
+        HandOverFact(_("Secret valid until"), format_moment(data["secret_expires_at"])),
         *(
             [HandOverFact(_("Log in from"), ", ".join(data["allowed_networks"]))]
             if data["allowed_networks"]
@@ -104,16 +103,11 @@ def hand_over_facts(issued: IssuedSecret) -> list[HandOverFact]:
         *(
             HandOverFact(
                 _("Former secret {secret} valid until").format(secret=secret),
-                moment_with_zone(secret.expires_at),
+                format_moment(secret.expires_at),
             )
             for secret in present
         ),
     ]
-
-
-def moment_with_zone(moment: datetime) -> str:
-    """The moment as the sheet shows it, for readers who may be in another time zone."""
-    return f"{format_moment(moment)} ({settings.TIME_ZONE})"
 
 
 def hand_over_text(facts: Sequence[HandOverFact], example_title: Text, example: str) -> str:

@@ -28,6 +28,7 @@ from tokens.keys.store import (
     STOP_COMPROMISED_KEY,
     read_key_ring,
     rotate,
+    signs_at_once,
     stop_compromised_key,
 )
 from tokens.models import SigningKey
@@ -88,6 +89,8 @@ class RotateSigningKey(Task):
         return rotate(alg=alg, reason=reason, **call)
 
     def success_message(self, result: Key) -> str:
+        if signs_at_once(result, timezone.now()):
+            return _("The key {kid} is published and signs at once.").format(kid=result.kid)
         return _("The key {kid} is published and signs from {moment}.").format(
             kid=result.kid, moment=format_moment(result.signs_from)
         )

@@ -25,7 +25,6 @@ from identity.staff.framework.secret_once import (
     IssueOnceForm,
     IssueOnceTask,
     SecretOnceTask,
-    moment_with_zone,
 )
 from identity.staff.framework.tasks import Call, Data, OperationTask, Task
 from taxpayers.moments import format_moment
@@ -131,7 +130,7 @@ class _ApiSecretTask(SecretOnceTask):
             HandOverFact(
                 _("Client secret"), credentials.client_secret, "client-secret", is_secret=True
             ),
-            HandOverFact(_("Secret valid until"), moment_with_zone(result.secret.expires_at)),
+            HandOverFact(_("Secret valid until"), format_moment(result.secret.expires_at)),
         ]
 
     def example(self, result: IssuedApiSecret) -> str:

@@ -10,7 +10,13 @@ from taxpayers.management.command import NO_REASON, Output, ServiceCommand
 from taxpayers.moments import format_moment
 from taxpayers.services import Author
 from tokens.keys.ring import ALGORITHMS, Key
-from tokens.keys.store import ROTATE_SIGNING_KEY, STOP_COMPROMISED_KEY, rotate, stop_compromised_key
+from tokens.keys.store import (
+    ROTATE_SIGNING_KEY,
+    STOP_COMPROMISED_KEY,
+    rotate,
+    signs_at_once,
+    stop_compromised_key,
+)
 
 
 class Command(ServiceCommand):
@@ -41,10 +47,10 @@ class Command(ServiceCommand):
 
 
 def _rotated(key: Key, at: datetime) -> Output:
+    begin = "at once" if signs_at_once(key, at) else f"from {format_moment(key.signs_from)}"
     return Output(
         _data(key, at),
-        f"The key {key.kid} ({key.alg}) is published and signs from"
-        f" {format_moment(key.signs_from)}.\n"
+        f"The key {key.kid} ({key.alg}) is published and signs {begin}.\n"
         "The old key stays published until the last token that it signed has expired;"
         " there is nothing else to do.",
     )

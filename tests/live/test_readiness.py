@@ -1,0 +1,224 @@
+"""Readiness knows what logins know, also without logins; and a node that only itself cannot serve
+accepts no connection (contract 6).
+"""
+
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import psycopg
+import pytest
+
+from tests.conftest import StartService
+from tests.live.clients import new_client
+from tests.live.test_start_and_stop import is_listening, until
+from tests.servers.fake_clock import FakeClock, fake_clock
+from tests.servers.postgres import Postgres, postgres_user, start_postgres
+from tests.servers.processes import stopping
+from tests.servers.service import Service, manage, service_environment
+from tests.servers.small_disk import mount_small_disk
+from tests.support.erp import PATH, Erp
+
+pytestmark = pytest.mark.processes
+
+UNLIMITED = ("--logins-per-minute", "0")
+Outage = Callable[[Postgres, Service], Any]
+
+
+@pytest.fixture(scope="module")
+def own_postgres() -> Iterator[Postgres]:
+    server = start_postgres(synchronous_commit="on")
+    with stopping(server):
+        yield server
+
+
+@pytest.fixture(scope="module")
+def url(own_postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> str:
+    url = own_postgres.create_database()
+    environment = service_environment(tmp_path_factory.mktemp("migrate"), 0, DATABASE_URL=url)
+    manage(environment, "migrate", "-v0")
+    return url
+
+
+@pytest.fixture(scope="module")
+def node(url: str, services: StartService) -> Service:
+    return services(url, WEB_PROCESSES="1")
+
+
+@pytest.fixture(scope="module")
+def erp(node: Service) -> Erp:
+    return new_client(node, *UNLIMITED)
+
+
+def execute(node: Service, sql: str) -> list[tuple[Any, ...]]:
+    with psycopg.connect(node.environment["DATABASE_URL"], autocommit=True) as connection:
+        cursor = connection.execute(sql.encode())
+        return cursor.fetchall() if cursor.description else []
+
+
+@contextmanager
+def full_disk(server: Postgres, node: Service) -> Iterator[None]:
+    """Only that of this month's events; everything else can be written."""
+    disk = mount_small_disk("events", 8, postgres_user())
+    month = f"login_events_{datetime.now(UTC):%Y_%m}"
+    with stopping(disk):
+        server.execute(f"CREATE TABLESPACE events LOCATION '{disk.folder}'")
+        execute(node, f"ALTER TABLE {month} SET TABLESPACE events")
+        disk.fill()
+        try:
+            yield
+        finally:
+            disk.free()
+            execute(node, f"ALTER TABLE {month} SET TABLESPACE pg_default")
+            server.execute("DROP TABLESPACE events")
+
+
+@contextmanager
+def changed(server: Postgres, name: str, value: str, otherwise: str) -> Iterator[None]:
+    server.set(name, value)
+    try:
+        yield
+    finally:
+        with psycopg.connect(server.url(), autocommit=True) as connection:
+            connection.execute("SET default_transaction_read_only = off")
+            connection.execute(f"ALTER SYSTEM SET {name} = '{otherwise}'".encode())
+            connection.execute("SELECT pg_reload_conf()")
+
+
+def lost_standby(server: Postgres, node: Service) -> Any:
+    return changed(server, "synchronous_standby_names", "gone", "")
+
+
+def read_only(server: Postgres, node: Service) -> Any:
+    return changed(server, "default_transaction_read_only", "on", "off")
+
+
+def checks(node: Service) -> dict[str, str]:
+    answer = httpx.get(f"{node.url}/health/ready", timeout=4)
+    found: dict[str, str] = answer.json()["checks"]
+    assert (answer.status_code == 200) is (set(found.values()) == {"ok"})
+    return found
+
+
+def is_ready(node: Service) -> bool:
+    return set(checks(node).values()) == {"ok"}
+
+
+def log_in(node: Service, erp: Erp) -> int:
+    return httpx.post(f"{node.url}{PATH}", data=erp.form, timeout=10).status_code
+
+
+@pytest.mark.parametrize(
+    ("outage", "with_logins", "without"),
+    [
+        (full_disk, "DiskFull", "a login cannot be stored: DiskFull"),
+        (lost_standby, "NotAnswered", "no commit within 1 s: disk, or a standby that is lost"),
+        (read_only, "ReadOnlySqlTransaction", "a login cannot be stored: ReadOnlySqlTransaction"),
+    ],
+)
+def test_a_database_that_stores_no_login_is_named(
+    outage: Outage, with_logins: str, without: str, own_postgres: Postgres, node: Service, erp: Erp
+) -> None:
+    until(lambda: is_ready(node))
+    assert log_in(node, erp) == 200
+    with outage(own_postgres, node):
+        until(lambda: log_in(node, erp) == 503)  # the last page has room for a few
+        until(lambda: log_in(node, erp) == 503 and not is_ready(node))
+        assert re.fullmatch(rf"\d+ of \d+ in 5 s not stored: {with_logins}", checks(node)["logins"])
+        assert checks(node)["database"] == "ok"
+        until(lambda: checks(node)["logins"] == without)
+        sessions = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
+        before = execute(node, sessions)
+        assert {checks(node)["logins"] for _ in range(3)} == {without}
+        assert execute(node, sessions) <= before, "no session of a probe is left waiting"
+    until(lambda: is_ready(node))
+    assert log_in(node, erp) == 200
+    (left,) = execute(node, "SELECT count(*) FROM login_events WHERE client_id = ''")
+    assert left == (0,), "what readiness writes is not there"
+
+
+def test_many_who_ask_share_one_write(node: Service) -> None:
+    time.sleep(5)  # so long no login is remembered
+    written = "SELECT sum(n_tup_ins) FROM pg_stat_user_tables WHERE relname LIKE 'login_events%'"
+    execute(node, "SELECT pg_stat_clear_snapshot()")
+    (before,) = execute(node, written)
+    began = time.monotonic()
+    assert {is_ready(node) for _ in range(40)} == {True}
+    time.sleep(1.5)  # until the statistics are there
+    most = 2 + (time.monotonic() - began) // 5
+    (after,) = execute(node, written)
+    assert after[0] - before[0] <= most
+
+
+# --- Faults of one node ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def clock(tmp_path: Path) -> FakeClock:
+    return fake_clock(tmp_path / "clock")
+
+
+def by_socket(node: Service) -> httpx.Client:
+    """How an operator asks on the machine itself."""
+    file = Path(node.environment["VAR_DIR"]) / f"health-{urlsplit(node.url).port}.sock"
+    return httpx.Client(transport=httpx.HTTPTransport(uds=str(file)), base_url="http://node")
+
+
+def answer_of(node: Service, erp: Erp) -> int | str:
+    try:
+        return log_in(node, erp)
+    except httpx.ConnectError:
+        return "refused"
+    except httpx.TransportError as error:
+        return repr(error)
+
+
+def test_a_node_with_a_wrong_clock_refuses_connections_while_others_serve(
+    node: Service, erp: Erp, url: str, service: StartService, clock: FakeClock
+) -> None:
+    other = service(url, WEB_PROCESSES="2", **clock.environment)
+    seen: Counter[int | str] = Counter()
+
+    def everybody_logs_in() -> None:
+        assert log_in(node, erp) == 200
+        seen.update(answer_of(other, erp) for _ in range(3))
+
+    def is_closed() -> bool:
+        everybody_logs_in()
+        return seen["refused"] > 30
+
+    everybody_logs_in()
+    clock.step(-3600)
+    until(is_closed, 40)
+    assert not is_listening(other)
+    with by_socket(other) as operator:
+        answer = operator.get("/health/ready")
+        assert answer.status_code == 503
+        assert answer.json()["checks"]["clock"].endswith("s behind the database's: check NTP")
+        assert operator.get("/health/live").status_code == 200
+        assert "node_ready 0.0" in operator.get("/metrics").text
+        assert operator.post(PATH, data=erp.form).status_code == 404
+    clock.step(0)
+    until(lambda: is_listening(other))
+    assert log_in(other, erp) == 200
+    assert set(seen) <= {200, 503, "refused"}, "no connection that was accepted is lost"
+
+
+def test_a_fault_of_all_nodes_closes_none(
+    erp: Erp, url: str, service: StartService, clock: FakeClock
+) -> None:
+    nodes = [service(url, WEB_PROCESSES="1", **clock.environment) for _ in range(2)]
+    assert {log_in(one, erp) for one in nodes} == {200}
+    clock.step(3600)
+    until(lambda: {log_in(one, erp) for one in nodes} == {503})
+    ends_at = time.monotonic() + 15
+    while time.monotonic() < ends_at:
+        assert {answer_of(one, erp) for one in nodes} == {503}
+        time.sleep(0.1)
