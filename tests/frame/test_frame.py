@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from django.contrib import admin
 from django.test import Client
+from django.urls import reverse
 from pytest_django.fixtures import Settings
 
 from identity.staff.framework.records import RecordAdmin
-from taxpayers.models import SystemUser, Taxpayer
+from taxpayers.models import Change, SystemUser, Taxpayer
 from tests.support.factories import CredentialFactory, GrantedPermissionFactory, TaxpayerFactory
 from tests.support.staff import list_url, page_url, task_url, text_of
 
@@ -36,6 +37,7 @@ def paths(boss: Client) -> list[str]:
     secret = CredentialFactory.create()
     granted = GrantedPermissionFactory.create(taxpayer=secret.system_user.taxpayer)
     lists = [list_url(a.model) for a in admin.site._registry.values() if isinstance(a, RecordAdmin)]
+    lists[lists.index(list_url(Change))] = reverse("admin:taxpayers_change_report")
     records = (secret.system_user, secret.system_user.taxpayer, granted, granted.intermediary)
     forms = (
         task_url(Taxpayer, "register_taxpayer"),

@@ -7,6 +7,7 @@ from threading import Barrier
 import pytest
 from django.db import connection, transaction
 from django.http import HttpResponse
+from django.urls import reverse
 
 from taxpayers.credentials import hint_of
 from taxpayers.models import Change, Credential, SystemUser
@@ -25,7 +26,7 @@ from tests.support.erp import Erp, new_erp
 from tests.support.factories import CredentialFactory, GrantedPermissionFactory
 from tests.support.outages import writing_fails
 from tests.support.queries import statements_sent
-from tests.support.staff import list_url, staff_client
+from tests.support.staff import staff_client
 from tests.support.staff import text_of as text_of_page
 
 ALLOW = "GET, HEAD, DELETE"
@@ -115,7 +116,7 @@ def test_the_history_has_who_when_what_and_why(erp: Erp) -> None:
         "Revoked by the client itself, with the token of login"
         f" {claims_of(token)['jti']}. Reference: {answer['correlationId']}"
     )
-    page = text_of_page(staff_client("auditor").get(list_url(Change)))
+    page = text_of_page(staff_client("auditor").get(reverse("admin:taxpayers_change_report")))
     assert f"{erp.client_id} (client)" in page
     assert "Revoked a secret" in page
 
