@@ -40,6 +40,10 @@ class NoConnection(OperationalError):
     """There is no connection, so nothing was sent."""
 
 
+class SentTooLate(NoConnection):
+    """There is one, but the request has waited too long: nothing was sent."""
+
+
 class ConnectionLost(OperationalError):
     """The connection broke while a statement was under way: it may have been executed, or not."""
 
@@ -111,7 +115,7 @@ class AsyncSession:
         elif self._prepares and loop.time() > self._plans_again_at and not self.is_in_transaction:
             await self._plan_again(cursor)
         if loop.time() > send_by:
-            raise NoConnection("it is too late to send the statement")
+            raise SentTooLate("it is too late to send the statement")
         self._is_late = False
         timer = loop.call_later(ANSWER_SECONDS, self._give_up)
         try:

@@ -6,9 +6,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from unittest.mock import patch
 
+import psycopg
 import pytest
 from django.core.management import call_command
-from django.db import OperationalError, connection
+from django.db import DatabaseError, OperationalError, connection
 from django.db.migrations.loader import MigrationLoader
 from django.http import HttpResponse
 from django.test import Client
@@ -19,12 +20,13 @@ from identity import readiness
 from identity.server import readiness as server_readiness
 from identity.server.readiness import PublicStatus, Readiness
 from identity.version import COMMIT, __version__
+from taxpayers.async_sql import NoConnection, SentTooLate
 from tests.support.answers import body_of, headers_of
 from tests.support.outages import database_out_of_reach
 from tokens.keys.signer import clear_key_ring_cache
 from tokens.keys.store import read_key_ring
 from tokens.operations import clock
-from tokens.operations.recent_writes import recent_writes
+from tokens.operations.recent_writes import fault_of_database, recent_writes
 from tokens.status_lists import publication
 
 JSON = {"Content-Type": "application/json", "Cache-Control": "no-store"}
@@ -100,6 +102,32 @@ def test_the_age_of_the_status_lists_is_told_beside_what_else_is_wrong(
     families = text_string_to_metric_families(get("/metrics").content.decode())
     ages = [one.samples[0].value for one in families if one.name == "status_list_age_seconds"]
     assert 140 <= ages[0] < 200
+
+
+def _sent(cause: type[psycopg.Error]) -> DatabaseError:
+    error = DatabaseError("no answer")
+    error.__cause__ = cause("no answer")
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "name"),
+    [
+        (_sent(psycopg.errors.DiskFull), "DiskFull"),
+        (_sent(psycopg.errors.ReadOnlySqlTransaction), "ReadOnlySqlTransaction"),
+        (_sent(psycopg.errors.AdminShutdown), "AdminShutdown"),
+        (NoConnection("gone"), "NoConnection"),
+        (SentTooLate("busy"), None),
+        (_sent(psycopg.errors.QueryCanceled), None),
+        (_sent(psycopg.errors.LockNotAvailable), None),
+    ],
+    ids=["disk", "read-only", "shut down", "gone", "too late", "statement timeout", "locked"],
+)
+def test_what_clients_can_cause_is_no_fault_of_the_database(
+    error: Exception, name: str | None
+) -> None:
+    """Or busy nodes would say that they are not ready, all at the same time."""
+    assert fault_of_database(error) == name
 
 
 @pytest.mark.django_db(transaction=True)

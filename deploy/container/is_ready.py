@@ -1,4 +1,6 @@
-"""Whether the node at BIND and PORT is ready: for a HEALTHCHECK, because the image has no curl.
+"""Whether the node at BIND and PORT is ready, or live with the argument `/health/live`.
+
+For a HEALTHCHECK and for probes, because the image has no curl.
 
 Ends with 1 and one line if it is not; the line names the checks that failed.
 """
@@ -12,7 +14,7 @@ from pathlib import Path
 _SECONDS = 3.0  # a node answers within 2, whatever the database does
 
 
-def _fault(host: str, port: int) -> str | None:
+def _fault(host: str, port: int, path: str) -> str | None:
     connection = http.client.HTTPConnection(host, port, timeout=_SECONDS)
     file = Path(os.environ.get("VAR_DIR") or "var", f"health-{port}.sock")
     try:
@@ -20,7 +22,7 @@ def _fault(host: str, port: int) -> str | None:
             connection.sock = socket.socket(socket.AF_UNIX)
             connection.sock.settimeout(_SECONDS)
             connection.sock.connect(str(file))
-        connection.request("GET", "/health/ready")
+        connection.request("GET", path)
         answer = connection.getresponse()
         text = answer.read().decode(errors="replace")
     except (OSError, http.client.HTTPException) as error:
@@ -31,4 +33,6 @@ def _fault(host: str, port: int) -> str | None:
 
 
 if __name__ == "__main__":
-    sys.exit(_fault(os.environ.get("BIND") or "127.0.0.1", int(os.environ.get("PORT") or 8000)))
+    path = "".join(sys.argv[1:]) or "/health/ready"
+    port = int(os.environ.get("PORT") or 8000)
+    sys.exit(_fault(os.environ.get("BIND") or "127.0.0.1", port, path))

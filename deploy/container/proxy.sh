@@ -104,7 +104,7 @@ replace 'server 127\.0\.0\.1:8002;' "zone staff_nodes 64k; $(servers '' $STAFF_N
 if [ $mode = site ]; then  # the former file again, if nginx finds a fault in this one
   [ ! -e "$SITE" ] || cp -p "$SITE" "$SITE.before"
   mv "$service" "$SITE"
-  nginx -t || { [ ! -e "$SITE.before" ] || mv "$SITE.before" "$SITE"; exit 1; }
+  nginx -t || { rm -f "$SITE"; [ ! -e "$SITE.before" ] || mv "$SITE.before" "$SITE"; exit 1; }
   rm -f "$SITE.before"
   exec systemctl reload nginx
 fi

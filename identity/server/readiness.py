@@ -52,9 +52,13 @@ class Readiness:
             checks = self._checks = dict[str, str]()  # not those of the next time
             check = self.in_thread(lambda: checks.update(readiness(datetime.now(UTC))))
             self._running = asyncio.ensure_future(check)
-        await asyncio.wait({self._running}, timeout=_DEADLINE_SECONDS)
-        is_late = not self._running.done()
-        result = dict(self._checks)
+        running, found = (
+            self._running,
+            self._checks,
+        )  # while it waits, another caller may start anew
+        await asyncio.wait({running}, timeout=_DEADLINE_SECONDS)
+        is_late = not running.done()
+        result = dict(found)
         result = without_answer(result, _DEADLINE_SECONDS) if is_late else result
         node_is_ready.set(is_ready(result))
         return result

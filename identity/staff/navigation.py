@@ -63,7 +63,7 @@ def _groups() -> dict[str, list[Item]]:
             _list_of("tokens.protectedapi", _("Protected APIs"), "api"),
         ],
         _("Audit and keys"): [
-            _list_of("taxpayers.change", _("History"), "history", page="report"),
+            _list_of("taxpayers.change", _("History"), "history"),
             _list_of("tokens.signingkey", _("Signing keys"), "key"),
         ],
         _("Staff"): [
@@ -72,14 +72,12 @@ def _groups() -> dict[str, list[Item]]:
     }
 
 
-def _list_of(
-    model: str, title: str, icon: str, permission: str = "", page: str = "changelist"
-) -> Item:
+def _list_of(model: str, title: str, icon: str, permission: str = "") -> Item:
     app, name = model.split(".")
     return {
         "title": title,
         "icon": icon,
-        "link": reverse(f"admin:{app}_{name}_{page}"),
+        "link": reverse(f"admin:{app}_{name}_changelist"),
         "permission_name": f"{app}.{permission or f'view_{name}'}",
     }
 

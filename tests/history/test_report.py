@@ -201,6 +201,8 @@ def test_the_report_is_narrowed_down_by_person_action_and_record(auditor: Client
     assert found(about="c1000001") == [grant, register]
     assert found(about="C1000002") == [grant, become, rename, register]
     assert found(about="C1000002", by="siti", until="2026-03-02") == [rename]
+    Change.objects.create(at=NOON, by="admin", action="change_role", label="mariam (Mariam)")
+    assert found(about="mariam") == ["change_role"], "another kind of record, by its label"
     answer = auditor.get(REPORT, {"by": "siti", "after": "7"})
     assert "Changes by siti" in text_of(answer)
     month = periods.month(timezone.localdate(), back=1)  # a preset leaves the other choices

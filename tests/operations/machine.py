@@ -29,7 +29,7 @@ _FOLDERS = (
     "etc/nginx/conf.d",
     "opt",
     "usr/local/lib",
-    "var/backups",
+    "var/backups/identity",
     "var/lib",
 )
 

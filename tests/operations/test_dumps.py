@@ -52,7 +52,7 @@ def test_the_registry_comes_back_first_and_its_logins_while_clients_log_in(
     machine.settings.write_text(side.read_text().replace(lost, machine.database_url))
     manage = "/opt/identity/deploy/manage"
     name = machine.database_url.rpartition("/")[2]
-    machine.run(f"{manage} restore /var/backups/registry.dump {name}; {manage} migrate")
+    machine.run(f"{manage} restore /var/backups/identity/registry.dump {name}; {manage} migrate")
     assert logins_in(machine.database_url) == 0
     node = machine.start()
     with stopping(node):
@@ -79,7 +79,7 @@ def test_the_registry_comes_back_first_and_its_logins_while_clients_log_in(
 def test_what_could_meet_the_wrong_database_is_refused(
     machine: Machine, command: str, says: str
 ) -> None:
-    manage, file = "/opt/identity/deploy/manage", "/var/backups/a.dump"
+    manage, file = "/opt/identity/deploy/manage", "/var/backups/identity/a.dump"
     machine.run(f"{manage} migrate; {manage} dump {file}")
     name = machine.database_url.rpartition("/")[2]
     done = machine.tried(f"{manage} {command.format(file=file, name=name)}")
@@ -90,6 +90,6 @@ def test_behind_pgbouncer_nothing_is_dumped(machine: Machine) -> None:
     settings = machine.settings.read_text()
     pooled = f"{machine.database_url}?pooling=transaction"
     machine.settings.write_text(settings.replace(machine.database_url, pooled))
-    done = machine.tried("/opt/identity/deploy/manage dump /var/backups/a.dump")
+    done = machine.tried("/opt/identity/deploy/manage dump /var/backups/identity/a.dump")
     assert "leads to PgBouncer" in done.stderr
-    assert not list((machine.folder / "var/backups").iterdir())
+    assert not list((machine.folder / "var/backups/identity").iterdir())

@@ -97,7 +97,7 @@ def test_a_restored_service_goes_on_where_the_dump_was_made(
     published = kids(node)
     for commands in blocks_of("Backup"):
         machine.run(commands)
-    for file in (machine.folder / "var/backups").iterdir():
+    for file in (machine.folder / "var/backups/identity").iterdir():
         assert file.stat().st_mode & 0o077 == 0
     node.stop()
 

@@ -58,6 +58,28 @@ def test_an_api_can_refuse_instead(lists: Issuer) -> None:
     assert_unavailable(verifier, lists.token(index=INDEX))
 
 
+def test_a_list_that_nobody_renews_grows_old_however_often_it_is_fetched(lists: Issuer) -> None:
+    """All nodes have lost their database, and publish their last list."""
+    verifier, strict = lists.verifier(), lists.verifier(on_outage="refuse")
+    for seconds in range(0, 30, 3):
+        lists.clock.seconds = seconds
+        assert both(verifier, lists) == (True, False)
+        assert verifier.status().age_seconds == seconds
+        if seconds < REFUSE_SECONDS:
+            assert both(strict, lists) == (True, False)
+    assert_unavailable(strict, lists.token(index=INDEX))
+
+
+def test_after_a_pause_of_the_process_the_first_request_looks_again(lists: Issuer) -> None:
+    verifier = lists.verifier()
+    assert both(verifier, lists) == (True, False)
+    assert verifier._published.status_lists.caches()[0].look_ahead() is None
+    lists.end(INDEX)
+    publish(lists, 600)
+    lists.clock.seconds = 600
+    assert both(verifier, lists) == (False, False)
+
+
 def test_an_older_list_is_never_used_and_the_next_question_goes_to_another_node(
     lists: Issuer,
 ) -> None:
@@ -182,8 +204,10 @@ def test_no_request_waits_while_there_are_facts(lists: Issuer, ahead: TokenVerif
         lists.clock.seconds = seconds
         turn(ahead, lists)
         assert lists.requests[LIST] == fetched, seconds
+    lists.is_away = True
+    for lists.clock.seconds in range(6, 600, 2):
+        turn(ahead, lists)
     lists.may_answer.clear()  # it hangs, and so would a request that fetched
-    lists.clock.seconds = 600
     began = time.monotonic()
     assert both(ahead, lists) == (True, False)
     assert time.monotonic() - began < 1

@@ -63,6 +63,7 @@ def test_logins_are_filtered_by_result_period_and_day(viewer: Client, erp: Erp) 
     assert [row.at for row in found(viewer, "day=2026-03-01")] == [last]
     assert len(found(viewer, "day=2026-03-02")) == 1
     assert len(found(viewer, "day=nonsense")) == 4
+    assert len(found(viewer, "month=2026-03&to=2026-03-01")) == 1, "a former view may have both"
 
 
 def test_a_login_of_an_unknown_client_is_explained_too(viewer: Client) -> None:

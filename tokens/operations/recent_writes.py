@@ -8,12 +8,13 @@ from typing import NamedTuple
 import psycopg
 from django.db import DatabaseError
 
-from taxpayers.async_sql import ConnectionLost, NoConnection
+from taxpayers.async_sql import ConnectionLost, NoConnection, SentTooLate
 from tokens.uptime import uptime
 
 WINDOW_SECONDS = 5
 # Classes of SQLSTATE: connection, read-only, no resources, stopped, input and output, corrupted.
 _OF_THE_DATABASE = ("08", "25", "53", "57", "58", "XX")
+_OUR_TIMEOUT = "57014"  # of a statement: the database is slow, which clients can cause
 
 
 class _Second(NamedTuple):
@@ -63,11 +64,14 @@ def fault_of_database(error: Exception) -> str | None:
     Its text is only for the log: it may name addresses and files.
     """
     cause = error.__cause__
+    if isinstance(error, SentTooLate):
+        return None
     if isinstance(error, NoConnection | ConnectionLost):
         return type(error).__name__
     if isinstance(error, DatabaseError) and isinstance(cause, psycopg.Error):
         state = cause.sqlstate or "08"
-        return type(cause).__name__ if state.startswith(_OF_THE_DATABASE) else None
+        is_fault = state.startswith(_OF_THE_DATABASE) and state != _OUR_TIMEOUT
+        return type(cause).__name__ if is_fault else None
     return None
 
 

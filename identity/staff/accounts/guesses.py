@@ -19,7 +19,7 @@ from django.utils.crypto import salted_hmac
 
 from tokens.rate_limits.buckets import counted_address
 
-_SALT = "identity.staff.accounts.guesses"
+_SALT = "identity.staff.accounts.known_browsers"  # in cookies of 180 days: never changed
 MAX_NAMES = 8  # of people who share a browser; the oldest is forgotten
 
 

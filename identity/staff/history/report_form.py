@@ -51,16 +51,24 @@ class ReportForm(forms.Form):
         widget=UnfoldAdminSelectWidget,
     )
     about = forms.CharField(
-        label=gettext_lazy("Taxpayer or system user"),
+        label=gettext_lazy("About"),
         required=False,
         max_length=MAX_IDENTIFIER_LENGTH,
-        help_text=gettext_lazy("TIN, TIN:ROB, or client ID."),
+        help_text=gettext_lazy("TIN, TIN:ROB, client ID, or the user name of an account."),
         widget=UnfoldAdminTextInputWidget(attrs=CODE),
     )
 
-    def clean_about(self) -> Taxpayer | SystemUser | None:
+    def clean_about(self) -> Taxpayer | SystemUser | str | None:
+        """A text is the beginning of what the history calls another kind of record."""
         text = self.cleaned_data["about"].strip()
-        return record_of(text) if text else None
+        if not text:
+            return None
+        try:
+            return record_of(text)
+        except ValidationError:
+            if Change.objects.filter(label__startswith=text).exists():
+                return text
+            raise
 
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = self.cleaned_data
@@ -73,7 +81,11 @@ class ReportForm(forms.Form):
         """The changes that are asked for, those of one task next to each other."""
         data = self.cleaned_data
         about = data["about"]
-        rows = changes_about(about) if about else Change.objects.order_by(*ORDER)
+        rows = Change.objects.order_by(*ORDER)
+        if isinstance(about, str):
+            rows = rows.filter(label__startswith=about)
+        elif about:
+            rows = changes_about(about)
         conditions = {
             "at__gte": data["since"],
             "at__lte": data["until"],

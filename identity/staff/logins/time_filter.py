@@ -32,7 +32,7 @@ class TimeFilter(admin.ListFilter):
     """`period`, or `from` (the first moment) and `to` (the first one that is not included).
 
     Each of the two is a date, which is a whole day, or a date and a time; any other value is
-    ignored. Of former links and saved views it also reads `day` and `month`.
+    ignored. Former links and saved views have `day` and `month` as well: all must fit.
     """
 
     title = gettext_lazy("time range")
@@ -49,10 +49,13 @@ class TimeFilter(admin.ListFilter):
         self.used_parameters = asked
         self.period = asked.get("period", "")
         day, month = asked.get("day", ""), asked.get("month", "")
-        self.start = parsed_moment(asked.get("from") or day or (month and f"{month}-01"))
-        self.end = parsed_moment(asked.get("to") or day, is_end=True)
-        if month and self.start:
-            self.end = _end_of_month(timezone.localdate(self.start))
+        first = parsed_moment(f"{month}-01") if month else None
+        starts = [parsed_moment(asked.get("from", "")), parsed_moment(day), first]
+        ends = [parsed_moment(text, is_end=True) for text in (asked.get("to", ""), day)]
+        if first is not None:
+            ends.append(_end_of_month(timezone.localdate(first)))
+        self.start = max((moment for moment in starts if moment), default=None)
+        self.end = min((moment for moment in ends if moment), default=None)
         if self.period in PERIODS:
             self.start, self.end = timezone.now() - PERIODS[self.period][1], None
 

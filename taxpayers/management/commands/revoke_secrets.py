@@ -4,11 +4,13 @@ from datetime import datetime
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
+from django.db import Error
 
 from taxpayers.management.arguments import parse_start
 from taxpayers.management.command import Output, ServiceCommand, add_reason
+from taxpayers.management.database_errors import exit_code
 from taxpayers.management.many_system_users import add_system_users, read_system_users, with_bar
-from taxpayers.services import Author, revoke_credential
+from taxpayers.services import Author, ServiceError, revoke_credential
 from taxpayers.services.credential_changes import REVOKE_SECRETS
 
 
@@ -36,6 +38,11 @@ class Command(ServiceCommand):
                 f"This would revoke {len(chosen)} secrets, keys and certificates of {len(owners)}"
                 " system users. Nothing has been revoked. To do it, say --yes."
             )
-        for row in with_bar(chosen, "credentials"):
-            revoke_credential(credential=row, reason=options["reason"], by=by, at=at)
+        for done, row in enumerate(with_bar(chosen, "credentials")):
+            try:
+                revoke_credential(credential=row, reason=options["reason"], by=by, at=at)
+            except (Error, ServiceError) as fault:
+                code = exit_code(fault) if isinstance(fault, Error) else 1
+                line = f"Stopped after {done} of {len(chosen)}, which are revoked: repeat it."
+                raise CommandError(line, returncode=code) from fault
         return Output({"revoked": len(chosen)}, f"Revoked: {len(chosen)}.")

@@ -20,12 +20,15 @@ from taxpayers.management.arguments import parse_end, read_keys
 from taxpayers.management.command import Output, ServiceCommand
 from taxpayers.management.many_system_users import add_system_users, read_system_users, with_bar
 from taxpayers.services import Author, issue_secret
-from taxpayers.services.credential_changes import ROTATE_SECRET
+from taxpayers.services.credential_changes import ROTATE_SECRET, why_no_secret
 
 
 class Command(ServiceCommand):
     operation = ROTATE_SECRET
-    note = "Of many system users: all or none, into an encrypted CSV file."
+    note = (
+        "Of many system users: all or none, into an encrypted CSV file. With --all, of those that"
+        " have a secret, and no new one yet."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_system_users(parser)
@@ -43,6 +46,8 @@ class Command(ServiceCommand):
         except (ValueError, TypeError) as fault:
             raise CommandError(f"Nothing can be encrypted to this certificate: {fault}.") from None
         owners, ends = read_system_users(options), options["secret_expires"]
+        if options["all"]:
+            owners = [owner for owner in owners if not why_no_secret(owner, at)]
         rows = io.StringIO()
         table = csv.writer(rows)
         table.writerow(("client_id", "client_secret", "secret_expires_at"))
@@ -57,7 +62,10 @@ class Command(ServiceCommand):
             try:
                 with options["output"].open("xb") as file:
                     file.write(encrypted)
+            except FileExistsError:
+                raise CommandError(f"{options['output']} exists already.") from None
             except OSError as fault:
-                raise CommandError(f"{fault.filename}: {fault.strerror}.") from None
+                options["output"].unlink(missing_ok=True)
+                raise CommandError(f"{options['output']}: {fault.strerror}.") from None
         text = f"{len(owners)} new secrets are in {options['output']}. The old ones still work."
         return Output({"issued": len(owners)}, text)

@@ -134,8 +134,8 @@ startupProbe:
   httpGet: {path: /health/live, port: http}
   periodSeconds: 2
   failureThreshold: 60
-livenessProbe:
-  httpGet: {path: /health/live, port: http}
+livenessProbe:  # through its socket: a node that accepts no connection for a while is not dead
+  exec: {command: [python, -I, deploy/container/is_ready.py, /health/live]}
   periodSeconds: 10
   timeoutSeconds: 5
   failureThreshold: 6

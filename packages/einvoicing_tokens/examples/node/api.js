@@ -37,7 +37,7 @@ async function published(url, read) {
   const now = Date.now() / 1000;
   if (known?.value && now < known.usableUntil) {
     if (now >= known.freshUntil) renew(url, read).catch(() => {});
-    if (now < known.freshUntil + 5 || known.hasFailed) return known.value;
+    if (now < known.freshUntil + 5) return known.value;
   }
   await renew(url, read);
   return answers.get(url).value;
@@ -52,6 +52,7 @@ function renew(url, read) {
 
 async function fetchAnswer(url, read, known) {
   const file = process.env.FOLDER && join(process.env.FOLDER, encodeURIComponent(url));
+  known.triedAt = Date.now() / 1000;
   const take = async (body, at) => Object.assign(known, await read(body, at, known));
   try {
     const answer = await fetch(url, { signal: AbortSignal.timeout(3_000), redirect: "error" });
@@ -89,8 +90,9 @@ async function keys(header, token) {
     return await (await published(uri, readKeys))(header, token);
   } catch (error) {
     const known = answers.get(uri);
-    if (!(error instanceof errors.JWKSNoMatchingKey) || Date.now() / 1000 < known.at + 5) throw error;
-    await renew(uri, readKeys);
+    if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
+    if (Date.now() / 1000 >= known.triedAt + 5) await renew(uri, readKeys);
+    if (known.hasFailed) throw unavailable(); // it may be a new key
     return known.value(header, token);
   }
 }

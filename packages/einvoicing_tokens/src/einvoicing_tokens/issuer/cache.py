@@ -6,10 +6,12 @@ the last answer is used until it ends; then there is none, and requests are refu
 
 import logging
 import math
+import os
 import threading
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from einvoicing_tokens.errors import Unavailable, unavailable
 from einvoicing_tokens.issuer.source import Source
@@ -27,12 +29,13 @@ _AHEAD_SECONDS = 1.0
 @dataclass(frozen=True, slots=True)
 class Fetched(Generic[Value]):
     """A value, and for how many seconds after it was asked for it is fresh, and usable if there is
-    no newer one.
+    no newer one. `old_seconds`: how old it was then.
     """
 
     value: Value
     fresh_seconds: float
     usable_seconds: float
+    old_seconds: float = 0.0
 
 
 class Cache(Generic[Value]):
@@ -61,6 +64,7 @@ class Cache(Generic[Value]):
         self._failure: Unavailable | None = None  # of the last fetch
         self._paused_until = self._clock.monotonic()
         self._is_looked_ahead = False
+        _caches.add(self)
 
     def get(self) -> Value:
         """A value that is fresh, or usable while no newer one is to be had. Raises Unavailable."""
@@ -91,6 +95,10 @@ class Cache(Generic[Value]):
                 raise self._failure or unavailable("the identity service cannot be reached")
             return self._last.value
 
+    def unlock(self) -> None:
+        """After a fork: the thread that holds the lock is not in this process."""
+        self._lock = threading.Lock()
+
     def look_ahead(self) -> None:
         """Fetches it if it was needed before and will soon not be fresh; for a thread of ours.
 
@@ -110,7 +118,7 @@ class Cache(Generic[Value]):
         if last is None:
             return None
         error = str(self._failure) if self._failure else ""
-        return Facts(now - last.began, max(last.usable_until - now, 0.0), error)
+        return Facts(now - last.made, max(last.usable_until - now, 0.0), error)
 
     def _is_good_enough(self, last: "_Stored[Value]", now: float) -> bool:
         """Whether to use it while another thread fetches, instead of waiting for that."""
@@ -121,7 +129,12 @@ class Cache(Generic[Value]):
         """With the lock: another thread may have fetched it, or failed, while this one waited."""
         now = self._clock.monotonic()
         last = self._last
-        may_wait = not (self._is_looked_ahead and last is not None and now < last.usable_until)
+        # By our thread, unless that did not run for a while: a process that was stopped.
+        may_wait = not (
+            self._is_looked_ahead
+            and last is not None
+            and now < min(last.usable_until, max(last.fresh_until, self._paused_until) + 5)
+        )
         is_fresh = last is not None and now < last.fresh_until
         if not is_fresh and may_wait and (self._failure is None or now >= self._paused_until):
             self._renew()
@@ -168,14 +181,27 @@ class Cache(Generic[Value]):
             logger.warning("a stored answer cannot be used: %s", error)
 
     def _store(self, fetched: Fetched[Value], began: float) -> None:
-        usable_until = began + min(fetched.usable_seconds, self._most_seconds)
+        made = began - fetched.old_seconds
+        usable_until = min(began + fetched.usable_seconds, made + self._most_seconds)
         fresh_until = min(began + fetched.fresh_seconds, usable_until)
-        self._last = _Stored(fetched.value, began, fresh_until, usable_until)
+        self._last = _Stored(fetched.value, made, fresh_until, usable_until)
+
+
+_caches: "weakref.WeakSet[Cache[Any]]" = weakref.WeakSet()
+
+
+def _unlock_all() -> None:
+    for cache in _caches:
+        cache.unlock()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_unlock_all)
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """How many seconds ago a value was fetched, how long it can be used, and the last error."""
+    """How many seconds old a value is, how long it can be used, and the last error."""
 
     age: float
     usable: float
@@ -185,6 +211,6 @@ class Facts:
 @dataclass(frozen=True, slots=True)
 class _Stored(Generic[Value]):
     value: Value
-    began: float
+    made: float
     fresh_until: float
     usable_until: float

@@ -29,9 +29,12 @@ class Folder:
             if not file.exists() and len(list(self._path.iterdir())) >= _MAX_FILES:
                 return
             handle, name = tempfile.mkstemp(dir=self._path)  # only its user can read it
-            with os.fdopen(handle, "wb") as temporary:
-                temporary.write(body)
-            Path(name).replace(file)
+            try:
+                with os.fdopen(handle, "wb") as temporary:
+                    temporary.write(body)
+                Path(name).replace(file)
+            finally:
+                Path(name).unlink(missing_ok=True)
         except OSError as error:
             logger.warning("%s cannot be stored in %s: %s", url, self._path, error.strerror)
 

@@ -36,7 +36,8 @@ class StatusLists:
     def __init__(self, issuer: str, keys: Keys, source: Source, most_seconds: float) -> None:
         self._issuer, self._keys, self._source = issuer, keys, source
         self._most_seconds = most_seconds
-        self._newest: dict[str, int] = {}  # `iat` by the address of the list
+        # `iat` by the address of the list, and when it was seen first.
+        self._newest: dict[str, tuple[int, float]] = {}
         self._lock = threading.Lock()
         self._caches: dict[str, Cache[StatusList]] = {}
 
@@ -99,16 +100,23 @@ class StatusLists:
             if usable_seconds <= age or not 0 < ttl_seconds <= _MAX_TTL_SECONDS:
                 raise NotVerified("a list that has expired")
             status_list = unpacked(claims["status_list"])
-            self._take_newer(uri, claims["iat"])
-            return Fetched(status_list, ttl_seconds, usable_seconds)
+            old_seconds = self._take_newer(uri, claims["iat"], age)
+            return Fetched(status_list, ttl_seconds, usable_seconds, old_seconds)
         except (LookupError, TypeError, ValueError):
             raise unavailable(f"{uri} is no valid status list") from None
 
-    def _take_newer(self, uri: str, issued_at: int) -> None:
-        """Raises Unavailable for a list that is older than the newest."""
-        newest = self._newest.get(uri, issued_at)
+    def _take_newer(self, uri: str, issued_at: int, age: float) -> float:
+        """How long ago this list was new, whatever the clocks say.
+
+        Raises Unavailable if it is older than the newest.
+        """
+        now = self._source.clock.monotonic()
+        newest, seen_at = self._newest.get(uri, (issued_at, now - age))
         if issued_at <= newest and uri in self._newest:
             self._source.http.reconnect()  # to a node that has its database
         if issued_at < newest:
             raise unavailable(f"{uri} is older than it was before")
-        self._newest[uri] = issued_at
+        if issued_at > newest:
+            seen_at = now
+        self._newest[uri] = issued_at, seen_at
+        return now - age - seen_at
