@@ -44,6 +44,7 @@ bind = [f"{_HOST}:{deployment.PORT}"]
 _HEALTH = str(deployment.VAR_DIR / f"health-{deployment.PORT}.sock")
 if len(os.fsencode(_HEALTH)) < 108:
     bind.append(f"unix:{_HEALTH}")
+umask = 0o077  # of that socket
 workers = deployment.WEB_PROCESSES
 preload_app = True
 backlog = BACKLOG

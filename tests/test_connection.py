@@ -218,6 +218,7 @@ def test_nobody_gives_way_to_a_process_that_stops() -> None:
     busy = counts.take_slot()
     nothing: Any = SimpleNamespace(cancel=lambda: None, shutdown=lambda: asyncio.sleep(0))
     process.listeners, process.deadlines, process.lifespan = [], nothing, nothing
+    process.closing = nothing
     try:
         counts.publish(busy, 20)
         assert counts.has_more_than_another(busy)

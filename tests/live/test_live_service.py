@@ -134,9 +134,10 @@ def test_a_process_answers_what_it_is_told_to_serve(
     running = {"both": lambda: nodes[0], "login": lambda: nodes[1]}
     url = running.get(serve, lambda: start_node(SERVE=serve))().url
     # From an address at which no other test has failed.
-    fresh = httpx.Client(transport=httpx.HTTPTransport(local_address="127.0.0.9"))
+    with httpx.Client(transport=httpx.HTTPTransport(local_address="127.0.0.9")) as fresh:
+        login = fresh.post(f"{url}/connect/token", data={"grant_type": "client_credentials"})
     answers = {
-        "login": fresh.post(f"{url}/connect/token", data={"grant_type": "client_credentials"}),
+        "login": login,
         "keys": httpx.get(f"{url}/.well-known/jwks.json"),
         "help": httpx.get(f"{url}/errors/missing_parameter"),
         "no help": httpx.get(f"{url}/errors/nonsense"),

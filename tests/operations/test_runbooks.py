@@ -148,7 +148,8 @@ def test_watching_overwrites_nothing_of_a_prometheus_that_is_there(machine: Mach
     folder.mkdir()
     for name in ("prometheus.yml", "alerts.yml"):
         (folder / name).write_text("of the operator")
-    machine.run(blocks_of("Watch")[0])
+    (commands,) = (block for block in blocks_of("Watch") if "/etc/prometheus" in block)
+    machine.run(commands)
     assert (folder / "identity-alerts.yml").read_text().startswith("# Alerts")
     for name in ("prometheus.yml", "alerts.yml"):
         assert (folder / name).read_text() == "of the operator"

@@ -53,7 +53,7 @@ def test_it_finds_the_state_of_a_new_process(tmp_path: Path) -> None:
     ("arguments", "settings", "code"),
     [
         (("check",), {"SERVE": "nothing"}, 1),
-        (("register_taxpayer",), {}, 1),
+        (("register_taxpayer",), {}, 2),
         ((*SHELL, "raise SystemExit(7)"), {}, 7),
         ((*SHELL, "import os; os.kill(os.getpid(), 15)"), {}, -15),
         ((*SHELL, "import atexit; atexit.register(print, 'bye'); print('now')"), {}, 0),

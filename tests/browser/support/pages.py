@@ -38,8 +38,8 @@ NO_PAGES = (
     *("_add", "_delete", "_history", "autocomplete", "jsi18n", "view_on_site"),
     *("login", "logout", "password_change"),
 )
-# Pages of the theme, whose addresses lead elsewhere.
-SHADOWED = {"search", "app_list", "password_change_done"}
+# Addresses that lead elsewhere: pages of the theme, and the list of the history.
+SHADOWED = {"search", "app_list", "password_change_done", "taxpayers_change_changelist"}
 MOST_RECORDS = 200
 
 
