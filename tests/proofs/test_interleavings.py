@@ -23,7 +23,7 @@ from tokens.refusals.table import ProtocolReason
 from tokens.store import lanes, locked_clients, postgresql, postgresql_buckets
 
 # In so many steps each fault that is put in on purpose is found.
-STEPS, SEED = 40_000, 1
+STEPS, SEED = 40_000, 2
 Patch = pytest.MonkeyPatch
 Fault = Callable[[Patch], object]
 
