@@ -43,6 +43,7 @@ def session(session_of_all_tests: Session) -> Iterator[Session]:
     session_of_all_tests.stop_servers()
 
 
+@pytest.mark.long
 def test_every_kind_of_answer_is_right_and_has_its_row(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:

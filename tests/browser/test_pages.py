@@ -33,6 +33,13 @@ def test_no_page_is_forgotten(paths: list[str]) -> None:
     assert {name_of(path) for path in paths} == names_of_pages()
 
 
+def test_nothing_keeps_people_out_of_a_sixth_of_the_pages(office: Office, paths: list[str]) -> None:
+    """In each run, as all pages in the long lane: a fault of the frame is found on any page."""
+    found = _faults(office, paths[::6], "dark", "ms", {})
+    assert found == [], "\n".join(found)
+
+
+@pytest.mark.long
 def test_nothing_keeps_people_out_of_a_page_and_it_fits_every_screen(
     office: Office, paths: list[str]
 ) -> None:

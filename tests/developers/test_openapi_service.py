@@ -53,6 +53,7 @@ def operations(url: str) -> Iterator[Any]:
     yield from (result.ok() for result in loaded.get_all_operations())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_known", [False, True], ids=["stranger", "client"])
 def test_every_answer_is_described(registry: Service, is_known: bool) -> None:
     seen: dict[str, set[int]] = {}

@@ -34,6 +34,7 @@ def run(folder: Path, survivors: str = "") -> tuple[int, str]:
 
 
 @pytest.mark.processes
+@pytest.mark.long
 def test_a_survivor_fails_the_run_until_it_is_explained_or_killed(tmp_path: Path) -> None:
     (tmp_path / "limits.py").write_text(RULES)
     (tmp_path / "test_limits.py").write_text(TESTS)

@@ -248,6 +248,7 @@ def test_import_registry_refuses_a_file_that_it_cannot_read(tmp_path: Path, file
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_hundred_thousand_rows_are_imported(file: Path) -> None:
     rows = (f"C{n:010};{'' if n % 3 else f'R-{n:05}'};Company {n} Sdn Bhd;" for n in range(MANY))
     path = write(file, *rows)
