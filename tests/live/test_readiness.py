@@ -149,12 +149,10 @@ def test_many_who_ask_share_one_write(node: Service) -> None:
     written = "SELECT sum(n_tup_ins) FROM pg_stat_user_tables WHERE relname LIKE 'login_events%'"
     execute(node, "SELECT pg_stat_clear_snapshot()")
     (before,) = execute(node, written)
-    began = time.monotonic()
     assert {is_ready(node) for _ in range(40)} == {True}
     time.sleep(1.5)  # until the statistics are there
-    most = 2 + (time.monotonic() - began) // 5
     (after,) = execute(node, written)
-    assert after[0] - before[0] <= most
+    assert after[0] - before[0] < 10, "a few of each process, also for itself"
 
 
 # --- Faults of one node ---------------------------------------------------------------------------

@@ -109,7 +109,7 @@ def test_a_restored_service_goes_on_where_the_dump_was_made(
     settings = machine.settings.read_text()
     machine.settings.write_text(settings.replace(lost, machine.database_url))
     name = machine.database_url.rpartition("/")[2]
-    machine.run("".join(rest).replace("identity.dump identity", f"identity.dump {name}"))
+    machine.run("".join(rest).replace("all.dump identity", f"all.dump {name}"))
 
     restored = machine.start()
     with stopping(restored):

@@ -131,6 +131,7 @@ def test_a_renewed_certificate_is_used_without_a_restart(proxy: Proxy) -> None:
     process = start_process(command, log, lambda: listens(https), env=proxy.environment)
     try:
         former = ssl.get_server_certificate(("127.0.0.1", https))
+        time.sleep(1.1)  # nginx reads a file again only if its date, in seconds, has changed
         write_certificate(proxy.folder)
         deadline = time.monotonic() + START_SECONDS
         while ssl.get_server_certificate(("127.0.0.1", https)) == former:
