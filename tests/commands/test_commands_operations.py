@@ -149,7 +149,7 @@ def test_many_new_secrets_are_in_a_file_that_only_its_recipient_can_read(tmp_pat
     other = CredentialFactory.create().system_user.client_id
     before = Credential.objects.count()
     arguments = ("rotate_secrets", other, "--to", str(certificate), "--output", str(output))
-    assert "File exists" in error_of(*arguments)
+    assert "exists already" in error_of(*arguments)
     assert Credential.objects.count() == before  # nothing was issued
 
 

@@ -60,7 +60,7 @@ class ReportForm(forms.Form):
 
     def clean_about(self) -> Taxpayer | SystemUser | str | None:
         """A text is the beginning of what the history calls another kind of record."""
-        text = self.cleaned_data["about"].strip()
+        text: str = self.cleaned_data["about"].strip()
         if not text:
             return None
         try:
