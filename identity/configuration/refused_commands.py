@@ -1,7 +1,7 @@
 """Commands of Django and its libraries that no live service survives unharmed, and why.
 
-`dbshell` and `shell` stay: whoever runs them can reach the database without them as well, and an
-incident may need them. `sqlflush` and the others that only print statements change nothing.
+`dbshell` and `shell` stay: a person who can run them reaches the database without them as well, and
+an incident may need them. `sqlflush` and the others that only print statements change nothing.
 """
 
 _NO_HISTORY = "it would change records without a history"

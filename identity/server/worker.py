@@ -117,7 +117,7 @@ class Process(Server):
     async def on_tick(self, counter: int) -> bool:
         """Uvicorn measures the time between signs of life by the clock, which may be set back.
 
-        Without its master this process is stopped by nobody, and holds the port: it ends.
+        Without its master nothing stops this process, and it holds the port: it ends.
         """
         self.last_notified = min(self.last_notified, time.time())
         if os.getppid() != self.master and not self.should_exit:

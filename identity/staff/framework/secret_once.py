@@ -20,7 +20,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from identity.staff.display import moment_text
-from identity.staff.framework.forms import TaskForm
+from identity.staff.framework.forms import STANDARD_LIFETIME, LastDayField, TaskForm
 from identity.staff.framework.lists import Text
 from identity.staff.framework.tasks import Call, Data, Task
 from taxpayers.models import SystemUser
@@ -120,6 +120,16 @@ class IssueOnceForm(TaskForm):
     """Issues one secret, even if it is submitted several times."""
 
     newest = forms.IntegerField(widget=forms.HiddenInput)
+
+
+class NewSecretForm(IssueOnceForm):
+    """Issues a client secret."""
+
+    expires = LastDayField(
+        label=gettext_lazy("Last day of the new secret"),
+        required=False,
+        help_text=STANDARD_LIFETIME,
+    )
 
 
 class IssueOnceTask(SecretOnceTask):

@@ -22,8 +22,8 @@ from identity.staff.framework.forms import (
 )
 from identity.staff.framework.secret_once import (
     HandOverFact,
-    IssueOnceForm,
     IssueOnceTask,
+    NewSecretForm,
     SecretOnceTask,
 )
 from identity.staff.framework.tasks import Call, Data, OperationTask, Task
@@ -60,12 +60,7 @@ class RegisterApiForm(TaskForm):
     reason = ReasonField()
 
 
-class RotateApiForm(IssueOnceForm):
-    expires = LastDayField(
-        label=gettext_lazy("Last day of the new secret"),
-        required=False,
-        help_text=STANDARD_LIFETIME,
-    )
+class RotateApiForm(NewSecretForm):
     retire_old = LastDayField(
         label=gettext_lazy("Last day of the old secret"),
         required=False,

@@ -1,4 +1,4 @@
-"""How long a staff session lasts; its end is said, and nothing entered is lost without a word."""
+"""How long a staff session lasts; a page warns of its end, so that nothing entered is lost."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -18,7 +18,7 @@ from identity.staff.framework.forms import (
     ReasonField,
     TaskForm,
 )
-from identity.staff.framework.secret_once import IssueOnceForm, IssueOnceTask
+from identity.staff.framework.secret_once import IssueOnceTask, NewSecretForm
 from identity.staff.framework.tasks import Task
 from taxpayers.certificates.names import MAX_TEXT_LENGTH, NameKind
 from taxpayers.client_keys import MAX_KEYS_LENGTH
@@ -105,12 +105,7 @@ class UseCertificateForm(RegisterCertificateForm):
     reason = ReasonField()
 
 
-class UseSecretForm(IssueOnceForm):
-    expires = LastDayField(
-        label=gettext_lazy("Last day of the new secret"),
-        required=False,
-        help_text=STANDARD_LIFETIME,
-    )
+class UseSecretForm(NewSecretForm):
     reason = ReasonField()
 
 

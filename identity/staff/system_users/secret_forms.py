@@ -17,12 +17,11 @@ from identity.staff.display import moment
 from identity.staff.framework.badges import UNUSED_AFTER, Tone, is_safe_to_revoke
 from identity.staff.framework.forms import (
     CODE,
-    STANDARD_LIFETIME,
     LastDayField,
     ReasonField,
     TaskForm,
 )
-from identity.staff.framework.secret_once import IssueOnceForm
+from identity.staff.framework.secret_once import NewSecretForm
 from identity.staff.registry.issue_credentials import NetworksField
 from taxpayers.models import Credential
 
@@ -91,12 +90,7 @@ def _may_go(secret: Credential, at: datetime) -> str | SafeString:
     return _("It may go: it was never used, and a newer one is in use.")
 
 
-class RotateSecretForm(IssueOnceForm):
-    expires = LastDayField(
-        label=gettext_lazy("Last day of the new secret"),
-        required=False,
-        help_text=STANDARD_LIFETIME,
-    )
+class RotateSecretForm(NewSecretForm):
     retire_old = LastDayField(
         label=gettext_lazy("Last day of the old secret"),
         required=False,

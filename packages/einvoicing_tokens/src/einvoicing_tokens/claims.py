@@ -9,7 +9,7 @@ from einvoicing_tokens.errors import InvalidToken
 
 # For clocks that differ. A token lives for an hour, so more than this is a clock to be set.
 LEEWAY_SECONDS = 10
-# A token that is too new harms nobody: the clock of this API may be minutes behind.
+# A token that is too new does no harm: the clock of this API may be minutes behind.
 _EARLY_SECONDS = 120
 
 NOT_OURS = (
