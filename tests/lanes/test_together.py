@@ -66,10 +66,11 @@ def test_how_many_wait_behind_a_batch_is_a_metric(monkeypatch: pytest.MonkeyPatc
         (metric,) = waiting_calls.collect()
         return sum(sample.value for sample in metric.samples)
 
+    before = waiting(())  # a store that was cut off in the middle leaves its last figure
     shown = note_batches(monkeypatch, waiting)
     calls = [rejected(bucket) for bucket in range(MAX_BATCH + 6)]
     with_store(lambda store: results(store, calls))
-    assert shown == [6, 0]
+    assert [figure - before for figure in shown] == [6, 0]
 
 
 def test_readings_go_together_and_each_is_that_of_its_query(sizes: list[int]) -> None:
