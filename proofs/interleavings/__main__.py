@@ -15,6 +15,8 @@ from tests.servers.postgres import start_postgres
 from tests.servers.processes import new_folder, stopping
 from tests.servers.service import set_django_up
 
+_EVERY_KIND_STEPS = 100_000  # in so many each kind of change is made
+
 
 def main() -> int:
     """0 if every claim holds."""
@@ -42,6 +44,7 @@ def _set_database_up(database_url: str, folder: Path) -> None:
 
 
 def _run(seed: int, steps: int, folder: Path) -> int:
+    from proofs.interleavings.changes.registrar import KINDS
     from proofs.interleavings.run import RunFailed, run
 
     sys.stdout.write(f"seed {seed}, {steps} steps\n")
@@ -58,6 +61,10 @@ def _run(seed: int, steps: int, folder: Path) -> int:
     for counted in (state.outcomes, state.changes):
         listed = ", ".join(f"{name} {count}" for name, count in counted.most_common())
         sys.stdout.write(f"{listed}\n")
+    never = [kind.name for kind in KINDS if not state.changes[kind.name]]
+    if never and steps >= _EVERY_KIND_STEPS:
+        sys.stdout.write(f"never made: {', '.join(never)}\n")
+        return 1
     return 0
 
 
