@@ -19,7 +19,7 @@ logging._srcfile = None
 _encoder = msgspec.json.Encoder(enc_hook=str)  # a tenth of what json.dumps takes for each line
 _OWN_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
 # Written by us and never by a client. A key id looks like a secret.
-_OWN_VALUES = frozenset({"kid", "reference", "outcome", "source_address"})
+_OWN_VALUES = frozenset({"kid", "reference", "outcome", "source_address", "chain_hash"})
 _HARMLESS = (bool, int, float, type(None))
 # Django logs a traceback of what any client can cause; its message says all.
 _CAUSED_BY_CLIENTS = "django.security."

@@ -73,7 +73,7 @@ FLOORS: layers.Floors = {
         ),
     ),
     "identity.staff": (
-        ("apps", "admin", "urls"),
+        ("apps", "admin", "management", "urls"),
         ("templatetags",),
         ("overview", "search"),
         ("system_users",),

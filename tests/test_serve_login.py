@@ -20,7 +20,7 @@ STAFF_COMMANDS = {
     *("account_unsetmultipleprimaryemails", "clearsessions", "collectstatic", "findstatic"),
     *("activate_account", "confirm_account", "create_account", "deactivate_account"),
     *("change_role", "decline_account", "rename_account", "change_webhook", "list", "show"),
-    *("reset_second_factor", "set_first_password"),
+    *("reset_second_factor", "set_first_password", "verify_history"),
     *("deliver_webhooks", "disable_webhook", "enable_webhook", "list_webhooks", "nightly_webhooks"),
     *("register_webhook", "repeat_webhook", "rotate_webhook_secret", "send_test_webhook"),
 }

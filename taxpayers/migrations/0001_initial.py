@@ -247,6 +247,25 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="HistoryCheck",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("at", models.DateTimeField(editable=False, verbose_name="when")),
+                ("places", models.BigIntegerField(editable=False)),
+                ("chain_hash", models.CharField(blank=True, editable=False, max_length=64)),
+                ("fault", models.TextField(blank=True, editable=False)),
+            ],
+            options={
+                "db_table": "history_checks",
+                "default_permissions": (),
+            },
+        ),
+        migrations.CreateModel(
             name="Change",
             fields=[
                 (
@@ -283,6 +302,10 @@ class Migration(migrations.Migration):
                 ("after", models.JSONField(default=dict, editable=False, verbose_name="after")),
                 ("task_id", models.UUIDField(editable=False, null=True, verbose_name="task")),
                 ("position", models.BigIntegerField(editable=False, null=True)),
+                (
+                    "chain_hash",
+                    models.CharField(blank=True, default="", editable=False, max_length=64),
+                ),
             ],
             options={
                 "verbose_name": "change",

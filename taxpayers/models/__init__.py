@@ -5,7 +5,7 @@ What must always be true is a constraint of the database. Rows are changed by `t
 
 from taxpayers.models import name_lookups  # registers them
 from taxpayers.models.credential import MAX_LIVE_CREDENTIALS, SLOTS, Credential
-from taxpayers.models.history import Change
+from taxpayers.models.history import Change, HistoryCheck
 from taxpayers.models.permission import GrantedPermission, PermissionCode
 from taxpayers.models.status_index import EndedStatusIndex, StatusChange, StatusIndex
 from taxpayers.models.system_user import (

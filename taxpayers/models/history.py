@@ -27,6 +27,8 @@ class Change(models.Model):
     task_id = models.UUIDField(_("task"), null=True, editable=False)
     # Its place in the feed, given after its transaction was committed (taxpayers.services.feed).
     position = models.BigIntegerField(null=True, editable=False)
+    # Of this row and of the `chain_hash` before it, given with the place (services.feed.chain).
+    chain_hash = models.CharField(max_length=64, blank=True, default="", editable=False)
 
     class Meta:
         db_table = "changes"
@@ -61,3 +63,20 @@ class Change(models.Model):
 
     def __str__(self) -> str:
         return f"{self.action} {self.label}"
+
+
+class HistoryCheck(models.Model):
+    """What one run of `verify_history` found: how far the history was unbroken, or its fault."""
+
+    at = models.DateTimeField(_("when"), editable=False)
+    places = models.BigIntegerField(editable=False)
+    chain_hash = models.CharField(max_length=64, blank=True, editable=False)
+    # In English, as the command says it: the first row that does not fit, or the first records.
+    fault = models.TextField(blank=True, editable=False)
+
+    class Meta:
+        db_table = "history_checks"
+        default_permissions: ClassVar = ()
+
+    def __str__(self) -> str:
+        return self.fault or f"unbroken up to change {self.places}"

@@ -16,7 +16,8 @@ from identity.staff.history.grouping import (
     group_changes,
 )
 from identity.staff.history.report_form import ReportForm, preset_links, query_of
-from taxpayers.models import Change
+from taxpayers.models import Change, HistoryCheck
+from taxpayers.standing.as_of import history_begins_at
 
 TITLE = gettext_lazy("Report of changes")
 TASKS_ON_A_PAGE, CHANGES_ON_A_PAGE = 25, 100
@@ -62,7 +63,13 @@ class ReportLine:
 def report_context(request: HttpRequest) -> dict[str, Any]:
     """The form, the presets, and one page of tasks."""
     form = ReportForm(request.GET)
-    context = {"form": form, "title": TITLE, "presets": preset_links(request)}
+    context = {
+        "form": form,
+        "title": TITLE,
+        "presets": preset_links(request),
+        "check": HistoryCheck.objects.order_by("-pk").first(),
+        "begins_at": history_begins_at(),
+    }
     if not form.is_valid():
         return context
     after = _change(request.GET.get("after", ""))

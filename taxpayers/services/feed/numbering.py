@@ -5,15 +5,17 @@ may have missed a smaller one. A place is given afterwards, to what is committed
 place has seen, or can see, all before it. The changes of one record have the order of their ids.
 """
 
+from functools import partial
+
 from django.db import connection, transaction
-from django.db.models import Max
 
 from taxpayers.models import Change
+from taxpayers.services.feed.chain import log_sealed, seal
 
 BATCH = 1_000
 # Held until the transaction that gives places is committed: so they become visible in their order.
 _LOCK = "SELECT pg_advisory_xact_lock(7216548103396)"
-_PLACE = "UPDATE changes SET position = %s WHERE id = %s"
+_PLACE = "UPDATE changes SET position = %s, chain_hash = %s WHERE id = %s"
 
 
 def is_numbered() -> bool:
@@ -23,18 +25,22 @@ def is_numbered() -> bool:
 
 @transaction.atomic
 def number_changes() -> list[Change]:
-    """Give the next changes their places, at most BATCH of them; these, in their order.
+    """Give the next changes their places and hashes, at most BATCH; these, in their order.
 
     Others that do the same wait for the end of the transaction.
     """
     if connection.vendor == "postgresql":  # on SQLite no other process writes now
         with connection.cursor() as cursor:
             cursor.execute(_LOCK)
-    last = Change.objects.aggregate(last=Max("position"))["last"] or 0
+    numbered = Change.objects.filter(position__isnull=False).order_by("-position")
+    last, chain_hash = numbered.values_list("position", "chain_hash").first() or (0, "")
     changes = list(Change.objects.filter(position__isnull=True).order_by("pk")[:BATCH])
     for position, change in enumerate(changes, start=last + 1):
         change.position = position
+    seal(changes, chain_hash)
     if changes:
+        given = [(change.position, change.chain_hash, change.pk) for change in changes]
         with connection.cursor() as cursor:
-            cursor.executemany(_PLACE, [(change.position, change.pk) for change in changes])
+            cursor.executemany(_PLACE, given)
+        transaction.on_commit(partial(log_sealed, changes))
     return changes
