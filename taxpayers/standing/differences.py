@@ -48,7 +48,7 @@ class _Told:
 
     def hear(self, before: dict[str, Any], after: dict[str, Any]) -> None:
         """The next change."""
-        hint = after.get("secret")
+        hint: Any = after.get("secret")
         for name, value in after.items():
             of_credential = hint is not None and name in _OF_CREDENTIALS
             (self.credentials[hint] if of_credential else self.values)[name] = value
@@ -123,14 +123,14 @@ class Compared:
     def _missing(self) -> Iterator[str]:
         kind = self.model._meta.model_name
         last = ""
-        keys = Change.objects.filter(object_type=kind).order_by("object_id")
-        keys = keys.values_list("object_id", flat=True).distinct()
+        changes = Change.objects.filter(object_type=kind).order_by("object_id")
+        keys = changes.values_list("object_id", flat=True).distinct()
         while some := list(keys.filter(object_id__gt=last)[:_AT_ONCE]):
             last = some[-1]
             found = self.model._default_manager.filter(pk__in=some).values_list("pk", flat=True)
             for key in sorted(set(some) - {str(pk) for pk in found}):
-                kind_of_record = self.model._meta.verbose_name
-                yield f"{kind_of_record} {key}: the history knows it, and it is gone."
+                named = f"{self.model._meta.verbose_name} {key}"
+                yield f"{named}: the history knows it, and it is gone."
 
 
 def _differing(named: str, now: dict[str, Any], told: dict[str, Any]) -> Iterator[str]:

@@ -33,11 +33,12 @@ def number_changes() -> list[Change]:
         with connection.cursor() as cursor:
             cursor.execute(_LOCK)
     numbered = Change.objects.filter(position__isnull=False).order_by("-position")
-    last, chain_hash = numbered.values_list("position", "chain_hash").first() or (0, "")
+    last = numbered.first()
+    places = last.position or 0 if last else 0
     changes = list(Change.objects.filter(position__isnull=True).order_by("pk")[:BATCH])
-    for position, change in enumerate(changes, start=last + 1):
+    for position, change in enumerate(changes, start=places + 1):
         change.position = position
-    seal(changes, chain_hash)
+    seal(changes, last.chain_hash if last else "")
     if changes:
         given = [(change.position, change.chain_hash, change.pk) for change in changes]
         with connection.cursor() as cursor:
