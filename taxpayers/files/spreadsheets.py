@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, BinaryIO
@@ -67,9 +68,13 @@ def _convert(workbook: IO[bytes], converted: IO[bytes]) -> int:
 
 
 def write_workbook(rows: Iterable[Sequence[str]], title: str) -> IO[bytes]:
-    """A temporary XLSX file, open at its beginning; all cells are texts, never formulas."""
+    """A temporary XLSX file, open at its beginning; all cells are texts, never formulas.
+
+    The same rows make the same bytes.
+    """
     file = TemporaryFile()  # noqa: SIM115 - the caller closes it
     with xlsxwriter.Workbook(file, {"constant_memory": True}) as workbook:
+        workbook.set_properties({"created": datetime(1980, 1, 1, tzinfo=UTC)})
         sheet = workbook.add_worksheet(title[:31])
         sheet.freeze_panes(1, 0)
         for number, row in enumerate(rows):

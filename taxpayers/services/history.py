@@ -130,6 +130,7 @@ def record_many(model: type[Model], context: ChangeContext, *, after: dict[str, 
         object_id="",
         label=str(model._meta.verbose_name_plural)[:255],
         reason=context.reason,
+        task_id=context.by.task_id,
         after={name: _plain(value) for name, value in after.items()},
     ).save()
 

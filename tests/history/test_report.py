@@ -3,6 +3,7 @@
 import io
 import json
 from datetime import UTC, date, datetime, timedelta
+from hashlib import sha256
 from typing import Any
 from uuid import uuid4
 
@@ -32,7 +33,7 @@ from tests.support.factories import (
     SystemUserFactory,
     TaxpayerFactory,
 )
-from tests.support.staff import ADDRESS, csv_rows_of, list_url, page_url, text_of
+from tests.support.staff import ADDRESS, list_url, page_url, rows_of_csv, text_of
 
 pytestmark = pytest.mark.django_db
 REPORT = reverse("admin:taxpayers_change_report")
@@ -329,10 +330,8 @@ def test_the_report_is_exported_and_the_export_is_in_the_history(
     buttons = auditor.get(REPORT, query).context["buttons"]
     (url,) = [button.url for button in buttons if f"export.{form}" in button.url]
     response: Any = auditor.get(url)
-    if form == "csv":
-        header, *rows = csv_rows_of(response)
-    else:
-        header, *rows = rows_of(b"".join(response.streaming_content))
+    content = b"".join(response.streaming_content)
+    header, *rows = rows_of(content) if form == "xlsx" else rows_of_csv(content)
     found = [dict(zip(header, row, strict=True)) for row in rows]
     assert [row["action"] for row in found] == ["rename_taxpayer", *["import_registry"] * 3]
     assert found[0]["who"] == "siti"
@@ -341,10 +340,15 @@ def test_the_report_is_exported_and_the_export_is_in_the_history(
     assert found[0]["why"] == "merger"
     assert json.loads(found[0]["after"]) == {"name": "=Neu"}
     assert len({row["task"] for row in found}) == 2
-    change = Change.objects.latest("pk")
-    assert (change.action, change.by) == (actions.EXPORT_REGISTRY.name, "farid")
-    assert (change.object_type, change.address) == ("change", ADDRESS)
-    assert change.after == {"form": form, "filters": "since=2026-03-01&until=2026-03-05"}
+    *_, begun, ended = Change.objects.order_by("pk")
+    for change in (begun, ended):
+        assert (change.action, change.by) == (actions.EXPORT_REGISTRY.name, "farid")
+        assert (change.object_type, change.address) == ("change", ADDRESS)
+    assert begun.after == {"form": form, "filters": "since=2026-03-01&until=2026-03-05"}
+    assert ended.after == {"rows": 4, "sha256": sha256(content).hexdigest()}
+    again: Any = auditor.get(url)
+    assert b"".join(again.streaming_content) == content
+    assert begun.task_id == ended.task_id
 
 
 # --- Permissions that were revoked --------------------------------------------------------------

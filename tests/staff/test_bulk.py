@@ -52,9 +52,10 @@ def test_an_export_has_what_the_list_shows(
     assert [row[:4] for row in rows] == [["C0000000002", "R-123", "Two", "no"]]
     (_header, *rows) = csv_rows_of(export(registrar, Taxpayer, query="?q=C0000000001"))
     assert [row[0] for row in rows] == ["C0000000001"]
-    *_, change = Change.objects.order_by("pk")  # each export is in the history
-    assert (change.action, change.by, change.address) == ("export_registry", "nurul", ADDRESS)
-    assert change.after == {"form": "csv", "filters": "q=C0000000001"}
+    *_, begun, ended = Change.objects.order_by("pk")  # each export is in the history
+    assert (begun.action, begun.by, begun.address) == ("export_registry", "nurul", ADDRESS)
+    assert begun.after == {"form": "csv", "filters": "q=C0000000001"}
+    assert (ended.task_id, ended.after["rows"]) == (begun.task_id, 1)
     monkeypatch.setattr("identity.staff.framework.export.MAX_ROWS_WRITTEN", 1)
     response = registrar.get(f"{list_url(Taxpayer)}export.xlsx?q=C0", follow=True)
     assert "more than 1 rows. Export it as CSV" in text_of(response)

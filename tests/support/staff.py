@@ -48,6 +48,10 @@ def text_of(response: Any) -> str:
 def csv_rows_of(response: Any) -> list[list[str]]:
     """The rows of the CSV file in the response."""
     content = b"".join(response.streaming_content) if response.streaming else response.content
+    return rows_of_csv(content)
+
+
+def rows_of_csv(content: bytes) -> list[list[str]]:
     return list(csv.reader(io.StringIO(content.decode("utf-8-sig"))))
 
 

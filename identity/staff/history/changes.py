@@ -41,6 +41,8 @@ _FIELDS: dict[str, Any] = {
     "blocked_reason": gettext_lazy("Reason for blocking"),
     "form": gettext_lazy("File format"),
     "filters": gettext_lazy("Filters"),
+    "rows": gettext_lazy("Rows"),
+    "sha256": gettext_lazy("SHA-256 of the file"),
     "token_endpoint_auth_method": gettext_lazy("Login method"),
     "token_binding": gettext_lazy("Tokens bound to"),
     "secret": gettext_lazy("Secret, key or certificate"),
