@@ -10,6 +10,7 @@ from prometheus_client import ProcessCollector
 from prometheus_client.metrics_core import GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from tokens.status_lists.offline_blocks import offline_blocks
 from tokens.status_lists.publication import status_lists
 
 
@@ -29,6 +30,9 @@ class StatusListAge(Collector):
         if math.isfinite(age):
             text = "Seconds since the published status lists were read from the database."
             yield GaugeMetricFamily("status_list_age_seconds", text, age)
+            text = "Clients that files of block_offline block, until the registry does."
+            count = len(offline_blocks().since)
+            yield GaugeMetricFamily("offline_blocked_clients", text, count)
 
 
 class Processes(Collector):

@@ -54,6 +54,9 @@ SECRET_LIFETIME = timedelta(days=read("SECRET_LIFETIME_DAYS"))
 # None: login events are never deleted.
 LOGIN_RETENTION: timedelta | None = read("LOGIN_RETENTION")
 STATUS_LIST_HORIZON: timedelta = read("STATUS_LIST_HORIZON")
+# Whose files may block clients while the registry cannot be changed, and where these files are.
+OFFLINE_BLOCK_KEYS: list[str] = read("OFFLINE_BLOCK_KEYS")
+OFFLINE_BLOCK_DIR = VAR_DIR / "offline-blocks"
 # Proxies whose X-Forwarded-For and X-Forwarded-Proto are believed: addresses or networks.
 TRUSTED_PROXIES: list[str] = read("TRUSTED_PROXIES")
 # The address at which these proxies ask clients for a certificate; empty: nowhere, and no node

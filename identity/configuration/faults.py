@@ -15,6 +15,7 @@ Fault = tuple[str, str, str]  # id, message, hint
 _URL = re.compile(r"https?://(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+)(?::\d+)?(?:/[^\s]*)?")
 _CERTIFICATE_URL = re.compile(r"https://[A-Za-z0-9.-]+(?::\d+)?(?:/[^\s?#]*[^\s?#/])?")
 _PROXY_SECRET = re.compile(r"[A-Za-z0-9_-]{32,}")  # as a header of nginx takes it
+_ED25519 = re.compile(r"[A-Za-z0-9_-]{43}")
 _MIN_KEY_LENGTH = 32
 _SCOPE_NAME = re.compile(r"[\x21\x23-\x5B\x5D-\x7E]+")  # RFC 6749 section 3.3
 _HOST_NAME = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*")
@@ -78,6 +79,16 @@ def proxy_secret(values: list[str]) -> Iterator[Fault]:
             "tokens.E019",
             "PROXY_SECRET has fewer than 32 characters, or others than letters, digits, _ and -.",
             f"Make it at random: {_MAKE}",
+        )
+
+
+def offline_block_keys(values: list[str]) -> Iterator[Fault]:
+    """The public keys of those who may block clients by a file."""
+    if any(not _ED25519.fullmatch(value) for value in values):
+        yield (
+            "tokens.E020",
+            "OFFLINE_BLOCK_KEYS has a value that is no public key: 43 characters of base64url.",
+            "Use what manage.py block_offline --new-key FILE prints.",
         )
 
 

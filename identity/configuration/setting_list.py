@@ -158,6 +158,11 @@ _ALL = (
             "how long protected APIs use a status list while no node answers, `1m` to `1h`; a "
             "client blocked meanwhile is accepted so long",
             "15m"),
+    Setting("OFFLINE_BLOCK_KEYS", LIST, "",
+            "public keys, comma-separated, whose files of `block_offline` this node obeys "
+            "(`docs/reliability.md`)",
+            "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo", default_in_words="none",
+            check=faults.offline_block_keys),
     Setting("SCOPES", vital(JSON), _SCOPES,
             'JSON: `{"name": {"description": "…", "audience": "…"}}`; `RegistryAPI` is for '
             "programs that manage the registry (`docs/management-api.md`)",

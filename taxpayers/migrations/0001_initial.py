@@ -4,6 +4,7 @@ The triggers are no migration: `migrate` puts in place those of its version (`ta
 """
 
 import django.db.models.deletion
+import django.db.models.functions.datetime
 import django.utils.timezone
 from django.conf import settings
 from django.core.management.base import CommandError
@@ -415,6 +416,12 @@ class Migration(migrations.Migration):
                         db_default=taxpayers.models.usage.RandomEpoch(), editable=False
                     ),
                 ),
+                (
+                    "taken_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), editable=False
+                    ),
+                ),
             ],
             options={
                 "db_table": "status_indexes",
@@ -424,7 +431,8 @@ class Migration(migrations.Migration):
                         condition=models.Q(("check_at__isnull", False)),
                         fields=["check_at"],
                         name="status_index_by_check",
-                    )
+                    ),
+                    models.Index(fields=["taken_at", "index"], name="status_index_by_taking"),
                 ],
                 "constraints": [
                     models.UniqueConstraint(

@@ -8,6 +8,7 @@ again. The last column that `GET /status/…` needs is only there, so no list re
 from typing import ClassVar
 
 from django.db import models
+from django.db.models.functions import Now
 
 from taxpayers.models.usage import RandomEpoch
 
@@ -35,6 +36,8 @@ class StatusIndex(models.Model):
     # Another number whenever the row gets another meaning. As the epoch of a client it never
     # returns: what a node remembers of a row is true as long as the row has this version.
     version = models.BigIntegerField(db_default=RandomEpoch(), editable=False)
+    # Processes read what is new by it: whose index it is (`tokens/status_lists/owners.py`).
+    taken_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
         db_table = "status_indexes"
@@ -50,7 +53,8 @@ class StatusIndex(models.Model):
                 fields=["check_at"],
                 name="status_index_by_check",
                 condition=models.Q(check_at__isnull=False),
-            )
+            ),
+            models.Index(fields=["taken_at", "index"], name="status_index_by_taking"),
         ]
 
     def __str__(self) -> str:

@@ -30,6 +30,7 @@ from tokens.operations.steps import log_answer, refusal_of
 from tokens.refusals.table import ProtocolReason
 from tokens.request.arrival import Arrival
 from tokens.request.token_request import RawTokenRequest, read_api_request
+from tokens.status_lists.offline_blocks import token_with_offline_block
 from tokens.store.token_query import ApiFacts, TokenReading, token_query
 
 logger = logging.getLogger("tokens.introspection")
@@ -127,7 +128,8 @@ def _status(token: str, reading: TokenReading, api: ApiFacts) -> tuple[str, Acce
         )
     except InvalidToken:
         return InactiveReason.NOT_VALID, None
-    status = status_of(verified, reading.token, known_scopes=settings.SCOPES, at=reading.at)
+    facts = token_with_offline_block(reading.token)
+    status = status_of(verified, facts, known_scopes=settings.SCOPES, at=reading.at)
     return status, verified
 
 

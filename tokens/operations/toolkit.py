@@ -29,6 +29,7 @@ from tokens.operations.stages import IssuedLogin, Login, Start
 from tokens.request.arrival import called_url
 from tokens.request.token_request import GRANT_TYPE
 from tokens.status_lists.assignment import TokenIndex, token_index
+from tokens.status_lists.offline_blocks import with_offline_block
 
 
 class LoginRequest(Request):
@@ -96,7 +97,7 @@ class LoginValidator(OAuth2Validator):
         """The last question, and so the decision: may it have a token, for which taxpayer?"""
         request.authorization = decide(
             AuthorizationRequest(
-                client.facts,
+                with_offline_block(client.facts),
                 asked_scopes=request.login.asked.scopes,
                 known_scopes=tuple(settings.SCOPES),
                 at=request.reading.at,

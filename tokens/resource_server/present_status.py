@@ -12,6 +12,7 @@ from taxpayers.shut_down import answered_within
 from tokens.access_tokens.status import ACTIVE, status_of
 from tokens.access_tokens.verification import AccessToken, InvalidToken
 from tokens.answers.description import format_moment_with_offset
+from tokens.status_lists.offline_blocks import token_with_offline_block
 from tokens.store import django_store as store
 from tokens.store.token_query import TokenReading, token_query
 
@@ -48,7 +49,7 @@ def require_active(encoded: str, token: AccessToken) -> ActiveToken:
     """
     with answered_within(ANSWER_SECONDS):
         reading: TokenReading = store.perform(token_query(encoded))
-    facts = reading.token
+    facts = token_with_offline_block(reading.token)
     status = status_of(token, facts, known_scopes=settings.SCOPES, at=reading.at)
     login = facts.login
     if status == ACTIVE and login is not None:

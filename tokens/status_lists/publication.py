@@ -1,8 +1,9 @@
 """The status lists as this process knows them: read from the database twice a second (contract 2).
 
 A thread of the server reads; a request for a list is answered from memory, on the event loop.
-While the database cannot be read, the last lists are published unchanged, with their old dates, so
-that protected APIs go on checking tokens until these lists expire.
+While the database cannot be read, the last lists are published with their old dates, so that
+protected APIs go on checking tokens until these lists expire; only what operators block offline is
+added to them.
 """
 
 import logging
@@ -10,7 +11,7 @@ import os
 import threading
 import time
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from typing import NamedTuple
@@ -25,6 +26,8 @@ from tokens.access_tokens.status_claim import LIST_LENGTH
 from tokens.keys.signer import current_key_ring, sign
 from tokens.status_lists.ending import end_indexes
 from tokens.status_lists.format import TYP, compress, list_claims
+from tokens.status_lists.offline_blocks import offline_blocks
+from tokens.status_lists.owners import Owners
 from tokens.status_lists.reuse import SET_FOR
 from tokens.uptime import uptime
 
@@ -75,6 +78,9 @@ class StatusLists:
         self._last_number = 0
         self._bits: dict[int, bytearray] = {}  # of the lists in which any bit is set
         self._ends: deque[tuple[datetime, int]] = deque()
+        self._owners = Owners()
+        self._blocked: frozenset[int] = frozenset()  # offline
+        self._blocked_by: object = None  # what they were found by
         self._published = _Published(datetime.min.replace(tzinfo=UTC), range(1), {})
 
     def numbers(self) -> range:
@@ -101,6 +107,19 @@ class StatusLists:
         self.is_kept_fresh = True
         threading.Thread(target=self._read_again, daemon=True).start()
 
+    def look(self) -> None:
+        """Reads again, in the database and in files of operators.
+
+        Raises django.db.DatabaseError; the files were read all the same.
+        """
+        try:
+            with answered_within(ANSWER_SECONDS):
+                self.read()
+                self._owners.read()
+                offline_blocks().compare_with_registry()
+        finally:
+            self._block_offline()
+
     def read(self) -> None:
         """Reads what has changed, and ends what is no longer good.
 
@@ -122,9 +141,13 @@ class StatusLists:
             if is_all:
                 self._bits, self._read_all_at = {}, before
                 self._ends.clear()
+            if state.last_number < self._last_number:  # a backup was restored
+                self._owners = Owners()
             changed = self._take(state.at, ended)
             known = {} if is_all else self._published.compressed
-            compressed = known | {number: compress(self._bits[number]) for number in changed}
+            if is_all:
+                changed |= {index // LIST_LENGTH for index in self._blocked}
+            compressed = known | {number: self._compressed(number) for number in changed}
             highest_index = max(state.highest_index, *(index for _at, index in ended), 0)
             numbers = range(highest_index // LIST_LENGTH + 1)
             self._published = _Published(state.at, numbers, compressed)
@@ -137,12 +160,38 @@ class StatusLists:
     def _be_fresh(self) -> None:
         if not self.is_kept_fresh and self.age_seconds() >= READ_EVERY_SECONDS:
             try:
-                with answered_within(ANSWER_SECONDS):
-                    self.read()
+                self.look()
             except DatabaseError:
                 logger.warning("status lists not read", exc_info=True)
         if self.age_seconds() > settings.STATUS_LIST_HORIZON.total_seconds():
             raise OperationalError("the status lists could not be read, and the last have expired")
+
+    def _block_offline(self) -> None:
+        """Sets the bits of clients that are blocked offline, at once, and whatever the database
+        says. The lists have the dates of their other facts: they are no newer.
+        """
+        blocks = offline_blocks()
+        blocks.look(datetime.now(UTC))
+        found_by = self._owners, self._owners.version, tuple(blocks.since)
+        if found_by == self._blocked_by:
+            return
+        self._blocked_by = found_by
+        with self._reading:
+            before, self._blocked = self._blocked, self._owners.indexes_of(blocks.since)
+            changed = {index // LIST_LENGTH for index in before ^ self._blocked}
+            if changed:
+                compressed = {number: self._compressed(number) for number in changed}
+                lists = self._published
+                self._published = replace(
+                    lists, compressed=lists.compressed | compressed, signed={}
+                )
+
+    def _compressed(self, number: int) -> str:
+        bits = bytearray(self._bits.get(number) or LIST_LENGTH // 8)
+        for index in self._blocked:
+            if index // LIST_LENGTH == number:
+                bits[index % LIST_LENGTH // 8] |= 1 << index % 8
+        return compress(bits)
 
     def _take(self, at: datetime, ended: list[tuple[datetime, int]]) -> set[int]:
         """The numbers of the lists that have changed."""
@@ -162,8 +211,7 @@ class StatusLists:
     def _read_again(self) -> None:
         while True:
             try:
-                with answered_within(ANSWER_SECONDS):
-                    self.read()
+                self.look()
             except Exception:
                 if not self._has_failed:  # once for each outage
                     logger.warning("status lists not read", exc_info=True)
