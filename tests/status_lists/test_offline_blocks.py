@@ -127,7 +127,7 @@ REFUSED: dict[str, Any] = {
     ),
     "empty": (lambda c: "", "no file of block_offline"),
     "bytes": (lambda c: "\x00\x7f" * 999, "no file of block_offline"),
-    "cut off": (lambda c: text(c)[:-8], "no file of block_offline"),
+    "cut off": (lambda c: text(c)[:-8], ""),
     "no client": (lambda c: text(), "malformed"),
     "no client ID": (lambda c: text(c, c[:-1]), "malformed"),
     "a text of them": (lambda c: resigned(client_ids=c), "malformed"),

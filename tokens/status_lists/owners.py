@@ -68,7 +68,7 @@ class Owners:
     def _begin_again(self) -> None:
         self._began_at = uptime()
         self._latest = _NEVER
-        self._place = (_NEVER, -1)
+        self._place: tuple[datetime, int] = (_NEVER, -1)
 
 
 def _stored(at: datetime) -> object:
