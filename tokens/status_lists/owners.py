@@ -33,6 +33,7 @@ class Owners:
     def __init__(self) -> None:
         self._owners = array("Q")
         self.version = 0
+        self._place: tuple[datetime, int]  # of the last row that was read
         self._begin_again()
 
     def read(self) -> None:
@@ -53,9 +54,9 @@ class Owners:
 
     def indexes_of(self, client_ids: Collection[str]) -> frozenset[int]:
         """All that these clients are known to have."""
-        owners = {_number_of(client_id) for client_id in client_ids}
-        if not owners:
+        if not client_ids:  # most often
             return frozenset()
+        owners = {_number_of(client_id) for client_id in client_ids}
         return frozenset(n for n, owner in enumerate(self._owners) if owner in owners)
 
     def _set(self, index: int, owner: int) -> None:
@@ -68,7 +69,7 @@ class Owners:
     def _begin_again(self) -> None:
         self._began_at = uptime()
         self._latest = _NEVER
-        self._place: tuple[datetime, int] = (_NEVER, -1)
+        self._place = (_NEVER, -1)
 
 
 def _stored(at: datetime) -> object:
