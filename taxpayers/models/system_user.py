@@ -1,6 +1,5 @@
 """System users, the OAuth clients (contract 4)."""
 
-import json
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -36,8 +35,8 @@ class SystemUser(AbstractApplication):
     redirect_uris = post_logout_redirect_uris = allowed_origins = None  # type: ignore[assignment]
     client_type = authorization_grant_type = algorithm = None  # type: ignore[assignment]
     skip_authorization = registration_source = cimd_expires_at = None  # type: ignore[assignment]
-    # No key is ever fetched from an address that a client gives.
-    client_jwks_uri = None
+    # Of the toolkit's next release: each key has a row, and none is fetched from an address.
+    client_jwks = client_jwks_uri = None
 
     client_id = models.CharField(_("client ID"), max_length=64, unique=True, editable=False)
     taxpayer = models.ForeignKey(
@@ -180,12 +179,6 @@ class SystemUser(AbstractApplication):
         rows: models.QuerySet[Any] = self.credentials.all()
         rows = rows.filter(certificate_name__isnull=not self.uses_certificate)
         return rows.exclude(public_jwk="") if self.uses_key else rows.filter(public_jwk="")
-
-    @property
-    def client_jwks(self) -> str:
-        """Its keys that are not revoked, as a JWK Set (RFC 7517); each is stored in its own row."""
-        rows = self.credentials.exclude(public_jwk="").filter(revoked_at__isnull=True)
-        return json.dumps({"keys": [json.loads(row.public_jwk) for row in rows.order_by("pk")]})
 
     def is_expired(self, at: datetime) -> bool:
         return is_over(self.expires_at, at)

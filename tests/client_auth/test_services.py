@@ -93,7 +93,6 @@ def test_a_change_of_kind_revokes_what_there_was_in_the_same_moment(
     assert (row.kind, user.token_endpoint_auth_method) == (after.name, after.method)
     assert (row.expires_at, row.allowed_networks) == (AT + YEAR, NETWORKS)
     assert user.last_secret_ends_at == row.expires_at
-    assert user.client_jwks == f'{{"keys": [{row.public_jwk}]}}'
     assert actions() == ["revoke_secret", "revoke_secret", "change_login_method", after.issued]
     *changes, issued = Change.objects.order_by("pk")
     assert {change.reason for change in changes} == {"asked by letter"}

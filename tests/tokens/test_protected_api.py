@@ -18,7 +18,6 @@ from django.test import Client
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from pytest_django.fixtures import Settings
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -37,7 +36,6 @@ from tests.support.outages import database_out_of_reach
 from tokens.access_tokens.issuing import issue_access_token
 from tokens.keys.ring import generate, public_jwk
 from tokens.keys.signer import current_key_ring
-from tokens.resource_server.permissions import HasPermission, HasScope
 
 pytestmark = pytest.mark.django_db
 
@@ -306,83 +304,6 @@ def test_a_token_outside_the_header_is_ignored() -> None:
 )
 def test_no_token_causes_a_500(header: Any, signature: bytes) -> None:
     assert get(f"Bearer {with_changed_header(lambda _: header, signature)}").status_code == 401
-
-
-# --- 403 ----------------------------------------------------------------------------------------
-class Submit(APIView):
-    permission_classes = (HasScope("InvoicingAPI"), HasPermission("documents:submit"))
-
-    def post(self, request: Request) -> Response:
-        return Response({"submitted": True})
-
-
-def submit(authorization_: Authorization | None) -> HttpResponse:
-    headers = (
-        {} if authorization_ is None else {"authorization": f"Bearer {token_for(authorization_)}"}
-    )
-    response: Any = Submit.as_view()(APIRequestFactory().post("/", headers=headers))
-    return response.render()  # type: ignore[no-any-return]
-
-
-def assert_403(response: HttpResponse, challenge: str, description: str) -> None:
-    assert response.status_code == 403
-    assert headers_of(response) == {
-        "Content-Type": "application/json",
-        "Cache-Control": "no-store",
-        "WWW-Authenticate": challenge,
-        "Allow": "POST, OPTIONS",
-    }
-    assert body_of(response) == {"error": "insufficient_scope", "error_description": description}
-
-
-@pytest.mark.parametrize(
-    "login",
-    [
-        pytest.param(authorization(), id="a taxpayer for itself"),
-        pytest.param(on_behalf("documents:submit"), id="an intermediary with the permission"),
-        pytest.param(on_behalf("a:b", "documents:submit"), id="and others"),
-    ],
-)
-def test_a_token_that_allows_it_is_accepted(login: Authorization) -> None:
-    response = submit(replace(login, at=now()))
-    assert (response.status_code, body_of(response)) == (200, {"submitted": True})
-
-
-@pytest.mark.parametrize("permissions", [(), ("documents:view",), ("documents:submit_all",)])
-def test_an_intermediary_without_the_permission_is_refused(permissions: tuple[str, ...]) -> None:
-    assert_403(
-        submit(on_behalf(*permissions)),
-        'Bearer error="insufficient_scope"',
-        "The represented taxpayer has not granted the permission documents:submit. If it was"
-        " granted since this login, log in again.",
-    )
-
-
-def test_a_token_without_the_scope_is_refused_and_the_answer_names_it(settings: Settings) -> None:
-    settings.SCOPES = {
-        **settings.SCOPES,
-        "Reports": {"description": "Reports", "audience": "InvoicingAPI"},
-    }
-    assert_403(
-        submit(authorization(scopes=("Reports",))),
-        'Bearer error="insufficient_scope", scope="InvoicingAPI"',
-        "This needs a token with the scope InvoicingAPI.",
-    )
-
-
-def test_without_a_token_it_is_a_401_not_a_403() -> None:
-    response = submit(None)
-    assert response.status_code == 401
-    assert response["WWW-Authenticate"] == 'Bearer error="invalid_token"'
-
-
-def test_a_view_that_authenticates_nobody_lets_nobody_in() -> None:
-    class Careless(Submit):
-        authentication_classes = ()
-
-    response: Any = Careless.as_view()(APIRequestFactory().post("/"))
-    assert response.status_code == 403
-    assert body_of(response.render())["error"] == "insufficient_scope"
 
 
 # --- Everything else ----------------------------------------------------------------------------

@@ -77,13 +77,6 @@ def test_a_taxpayer_that_acts_for_itself_has_neither_actor_nor_permissions() -> 
     own = replace(LOGIN, subject=TaxpayerId("C25"), actor=None, permissions=())
     token = verified(sign(claims_of(own), NEW))
     assert (token.subject, token.actor, token.permissions) == (TaxpayerId("C25"), None, ())
-    assert token.has_permission("documents:submit"), "permissions do not limit it"
-
-
-def test_an_actor_has_the_permissions_of_its_token_and_no_others() -> None:
-    token = verified(sign(claims_of(), NEW))
-    codes = ("documents:submit", "documents:view", "documents:cancel", "documents:sub")
-    assert [token.has_permission(code) for code in codes] == [True, True, False, False]
 
 
 def test_a_token_is_accepted_for_an_hour_and_a_minute_before_by_a_clock_that_is_behind() -> None:

@@ -51,10 +51,6 @@ class AccessToken:
     confirmation: Confirmation = UNBOUND
     claims: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # as signed
 
-    def has_permission(self, code: str) -> bool:
-        """Whether it may do what this permission code allows."""
-        return self.actor is None or code in self.permissions
-
 
 def verify(
     token: str, ring: KeyRing, *, issuer: str, audiences: Collection[str], at: datetime

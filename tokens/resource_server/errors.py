@@ -4,6 +4,7 @@ import logging
 from typing import Any
 
 from django.db import DatabaseError
+from rest_framework.exceptions import PermissionDenied
 from rest_framework.response import Response
 from rest_framework.views import exception_handler, set_rollback
 
@@ -22,6 +23,15 @@ _ERRORS = {
 _RETRY_SECONDS = 5
 _UNAVAILABLE = "The service cannot answer right now. Nothing is wrong with the request."
 _SERVER_ERROR = "Something went wrong on our side. Nothing needs to be changed on yours."
+
+
+class InsufficientScope(PermissionDenied):
+    """403 with its challenge (RFC 6750 3.1); `scope` is the scope that the token lacks, if any."""
+
+    def __init__(self, description: str, scope: str = "") -> None:
+        super().__init__(description)
+        missing = f', scope="{scope}"' if scope else ""
+        self.auth_header = f'Bearer error="insufficient_scope"{missing}'
 
 
 def answer_exception(exception: Exception, context: dict[str, Any]) -> Response:

@@ -14,7 +14,7 @@ from taxpayers.identifiers import MalformedIdentifier, TaxpayerId
 from taxpayers.models import GrantedPermission
 from taxpayers.validation import taxpayer_notation
 from tokens.http import rfc3339, rfc3339_or_none
-from tokens.resource_server.permissions import InsufficientScope
+from tokens.resource_server.errors import InsufficientScope
 from tokens.self_service.cursor import Cursor, read_cursor
 from tokens.self_service.query_string import parameters_of
 from tokens.self_service.usable_permissions import PermissionPage, usable_permissions
