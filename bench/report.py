@@ -4,7 +4,7 @@ import re
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,6 +21,7 @@ class Table:
     lines: Sequence[tuple[str, ...]]
     note: str = ""
     problem: str = ""  # a limit that was exceeded
+    shortened: int | None = None  # so many lines are written into the page, the first of them
 
     def as_markdown(self) -> str:
         """In columns of equal width: for a terminal too."""
@@ -40,7 +41,8 @@ def write(table: Table, page: Path = PAGE) -> None:
     text = page.read_text(encoding="utf-8")
     place = re.compile(rf"(<!-- {table.name} -->\n).*?(<!-- /{table.name} -->)", re.DOTALL)
     today = f"{datetime.now(UTC):%Y-%m-%d}"
-    block = f"\n{table.as_markdown()}\n\n{table.note} Measured on {today}.\n\n"
+    shown = replace(table, lines=table.lines[: table.shortened]).as_markdown()
+    block = f"\n{shown}\n\n{table.note} Measured on {today}.\n\n"
     text, count = place.subn(lambda match: match[1] + block + match[2], text)
     if count != 1:
         raise LookupError(f"{page} has no place for the table {table.name!r}")

@@ -32,7 +32,7 @@ def run(session: Session, users: int = 1_000_000, logins: int = 1_000_000) -> li
         measured.append((answered, private, resident))
         progress(f"{answered:,} logins: {private:.1f} MB")
     note = f"{users:,} system users, {_CONNECTIONS} connections."
-    shown = [*measured[: -1 : max(1, len(measured) // 10)], measured[-1]]
+    shown = [*measured[: -1 : max(1, len(measured) // 3)], measured[-1]]
     lines = [
         (f"{count:,}", f"{private:.1f}", f"{resident:.1f}") for count, private, resident in shown
     ]

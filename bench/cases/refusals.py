@@ -16,6 +16,7 @@ from bench.servers import Server
 from bench.session import Session
 
 _MOST, _MOST_THROTTLED = 2.0, 0.2  # tokens
+_IN_PAGE = 10  # of the lines, the dearest
 _CHANCE = Random(4)  # noqa: S311 - addresses of callers are no secret
 _CONNECTIONS = 8
 _TOKENS, _SEARCHED, _AGAIN = 200, 8, 150  # requests
@@ -98,6 +99,7 @@ def run(
         for most, cells, plain, dearest in measured
         if dearest > most + (plain if "(staff)" in cells[0] else 0)
     ]
-    note = f"In tokens. {users:,} system users, medians of {rounds} rounds."
+    lines = sorted((cells for _, cells, *_ in measured), key=lambda cells: -float(cells[2]))
+    note = f"In tokens, the dearest of {len(lines)}. {users:,} system users, {rounds} rounds."
     problem = f"Too expensive: {', '.join(over)}." if over else ""
-    return [Table("refusals", _HEADINGS, [cells for _, cells, *_ in measured], note, problem)]
+    return [Table("refusals", _HEADINGS, lines, note, problem, _IN_PAGE)]

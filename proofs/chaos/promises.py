@@ -24,7 +24,7 @@ class Promise:
     # and no node is overloaded.
     may_refuse: bool = True
     # Logins that were told 503, or nothing, and that are stored as issued all the same.
-    issued_in_vain: int = 0
+    never_received: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +73,9 @@ class Observed:
         return max(since, default=0.0)
 
     @property
-    def issued_in_vain(self) -> set[str]:
+    def never_received(self) -> set[str]:
         """Stored as issued, and no client has the token."""
         return set(self.new) - {answer.reference for answer in self.answers if answer.token}
-
-    @property
-    def told_unavailable(self) -> set[str]:
-        """Those of them whose client was told 503 by the service, with the id of the record."""
-        told = {a.reference for a in self.answers if a.status == UNAVAILABLE}
-        return self.issued_in_vain & told
 
     @property
     def statuses(self) -> Counter[tuple[bool, int]]:
@@ -152,9 +146,9 @@ def _refused(promise: Promise, seen: Observed) -> Iterator[str]:
 
 
 def _in_vain(promise: Promise, seen: Observed) -> Iterator[str]:
-    count = len(seen.issued_in_vain)
-    if count > promise.issued_in_vain:
-        yield f"{count} logins stored as issued that got no token, not {promise.issued_in_vain}"
+    count = len(seen.never_received)
+    if count > promise.never_received:
+        yield f"{count} logins stored as issued that got no token, not {promise.never_received}"
 
 
 def _vacuous(seen: Observed) -> Iterator[str]:

@@ -32,6 +32,6 @@ SCENARIOS = (
         "clock-steps",
         "the clock of one node is set forward and back by an hour and by 5 s",
         _step,
-        Promise(recovers_within=2, issued_in_vain=2),
+        Promise(recovers_within=2, never_received=2),
     ),
 )

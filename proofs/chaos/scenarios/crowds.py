@@ -48,7 +48,7 @@ SCENARIOS = tuple(
         f"{count:,} connections at once to one node, each with a login",
         partial(_rush, count=count),
         # One batch of each process: what took longer than its second is stored all the same.
-        Promise(recovers_within=1, answers_within=seconds, issued_in_vain=2 * 64),
+        Promise(recovers_within=1, answers_within=seconds, never_received=2 * 64),
     )
     for count, seconds in ((500, 4.0), (5000, 12.0))
 )

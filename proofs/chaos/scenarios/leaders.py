@@ -76,7 +76,7 @@ def _log_in_at_former_leader(stage: Stage[PatroniSite], former: Member) -> None:
         ).fetchone()
     if not row or not row[0]:
         raise AssertionError("no login was under way at the former leader")
-    stage.note(f"{row[0]} sessions of one node waited at the former leader, in vain")
+    stage.note(f"{row[0]} sessions of one node waited at the former leader until their end")
 
 
 def _seconds_refused(stage: Stage[PatroniSite]) -> float:
@@ -120,20 +120,20 @@ PATRONI: tuple[Scenario[PatroniSite], ...] = (
         "kill-postgresql",
         "`kill -9` of the leader's PostgreSQL",
         partial(_kill, kill=Member.kill_postgresql),
-        Promise(recovers_within=8, issued_in_vain=UNDER_WAY),
+        Promise(recovers_within=8, never_received=UNDER_WAY),
     ),
     Scenario(
         "kill-leader",
         "`kill -9` of the leader's Patroni and PostgreSQL, as when its machine fails",
         partial(_kill, kill=Member.kill),
-        Promise(recovers_within=TTL_SECONDS + 5, issued_in_vain=UNDER_WAY),
+        Promise(recovers_within=TTL_SECONDS + 5, never_received=UNDER_WAY),
     ),
     Scenario(
         "hang-standby",
         "the synchronous standby hangs (SIGSTOP)",
         _hang_standby,
         # Commits wait for the standby after they are in the log: what gave up is stored.
-        Promise(recovers_within=12, issued_in_vain=IN_VAIN_AT_MOST),
+        Promise(recovers_within=12, never_received=IN_VAIN_AT_MOST),
     ),
     Scenario(
         "lose-etcd",
@@ -145,12 +145,12 @@ PATRONI: tuple[Scenario[PatroniSite], ...] = (
         "switch-over",
         "`patronictl switchover` to the synchronous standby",
         _switch_over,
-        Promise(recovers_within=5, issued_in_vain=UNDER_WAY),
+        Promise(recovers_within=5, never_received=UNDER_WAY),
     ),
     Scenario(
         "hang-leader",
         "the leader hangs until another one leads; then its PostgreSQL goes on, before its Patroni",
         _hang_leader,
-        Promise(recovers_within=2, issued_in_vain=UNDER_WAY),
+        Promise(recovers_within=2, never_received=UNDER_WAY),
     ),
 )

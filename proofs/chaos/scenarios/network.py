@@ -105,31 +105,31 @@ SCENARIOS = (
         f"each message between nodes and database takes {_TOO_SLOW_SECONDS:g} s, for 5 s",
         partial(_delay, delay=_TOO_SLOW_SECONDS),
         # Each login that is sent is stored, and its answer comes too late.
-        Promise(recovers_within=2, issued_in_vain=IN_VAIN_AT_MOST),
+        Promise(recovers_within=2, never_received=IN_VAIN_AT_MOST),
     ),
     Scenario(
         "partition",
         "one node is cut off from the database for 6 s: packets are dropped",
         _partition,
-        Promise(recovers_within=2, issued_in_vain=UNDER_WAY),
+        Promise(recovers_within=2, never_received=UNDER_WAY),
     ),
     Scenario(
         "lost-standby",
         "the synchronous standby is lost; after 6 s the runbook's command is given",
         _lose_standby,
         # Commits wait for the standby after they are in the log: what gave up is stored.
-        Promise(recovers_within=2, issued_in_vain=IN_VAIN_AT_MOST),
+        Promise(recovers_within=2, never_received=IN_VAIN_AT_MOST),
     ),
     Scenario(
         "unconfirmed",
         "the standby is lost, sessions end meanwhile, then the primary: the standby is promoted",
         _lose_standby_and_sessions,
-        Promise(recovers_within=2, issued_in_vain=UNDER_WAY),
+        Promise(recovers_within=2, never_received=UNDER_WAY),
     ),
     Scenario(
         "failover",
         "the primary falls silent with its connections open; after 3 s the standby is promoted",
         _fail_over,
-        Promise(recovers_within=2, issued_in_vain=UNDER_WAY),
+        Promise(recovers_within=2, never_received=UNDER_WAY),
     ),
 )

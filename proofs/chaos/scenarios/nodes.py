@@ -83,19 +83,19 @@ SCENARIOS = (
         "kill-worker",
         "`kill -9` of one process of a node",
         _kill_worker,
-        Promise(recovers_within=1.5, issued_in_vain=2),
+        Promise(recovers_within=1.5, never_received=2),
     ),
     Scenario(
         "hang-worker",
         "one process of a node is stopped (SIGSTOP) until it is replaced",
         _hang_worker,
-        Promise(recovers_within=2, answers_within=13, issued_in_vain=2),
+        Promise(recovers_within=2, answers_within=13, never_received=2),
     ),
     Scenario(
         "kill-node",
         "`kill -9` of a whole node; its supervisor starts it again after 2 s",
         _kill_node,
-        Promise(recovers_within=1, issued_in_vain=4),
+        Promise(recovers_within=1, never_received=4),
     ),
     Scenario(
         "rolling-restart",

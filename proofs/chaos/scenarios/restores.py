@@ -64,6 +64,6 @@ SCENARIOS = (
         "restore",
         "a dump is restored in one transaction, beside nodes with newer and with older facts",
         _restore,
-        Promise(recovers_within=2, answers_within=2, issued_in_vain=UNDER_WAY),
+        Promise(recovers_within=2, answers_within=2, never_received=UNDER_WAY),
     ),
 )
