@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from identity.errors import NOTHING
 from identity.management_api import BASE_PATH
 from identity.not_taken import answer_of
-from identity.sandbox.upkeep import keep_sandbox_current
+from identity.sandbox.registry import keep_sandbox_current
 from identity.server.closing import Closing
 from identity.server.limits import MAX_PATH_LENGTH
 from identity.server.listener import Listener

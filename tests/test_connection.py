@@ -11,9 +11,9 @@ from uvicorn.config import Config
 from uvicorn.server import ServerState
 
 from identity.server import limits
+from identity.server.answers import InvalidHeader, head
 from identity.server.connection import Connection
 from identity.server.fair_share import ConnectionCounts, counts
-from identity.server.wire import InvalidHeader, head
 from identity.server.worker import Process
 from tests.servers.nginx import CONFIGURATION
 from tests.servers.wire import WireAnswer, answers_in

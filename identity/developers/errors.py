@@ -12,7 +12,7 @@ from django.utils.translation import gettext_noop as _
 from identity.developers.examples import refused_example
 from identity.developers.pages import Page, show
 from tokens.answers.description import describe_in_general
-from tokens.answers.help_page import help_path
+from tokens.answers.response import help_path
 from tokens.refusals.table import REFUSALS, Check, ProtocolReason, Refusal
 
 _REASONS = list(REFUSALS)

@@ -3,7 +3,7 @@
 from django.conf import settings
 from django.urls import URLPattern, path
 
-from tokens.answers.help_page import help_path
+from tokens.answers.response import help_path
 from tokens.http import imported_on_first_use
 from tokens.refusals.table import REFUSALS
 
@@ -32,7 +32,7 @@ urlpatterns: list[URLPattern] = [
         for reason in REFUSALS
         for page in _page(help_path(reason).removeprefix("/"), "errors.error", reason=reason)
     ),
-    path("openapi.json", imported_on_first_use(f"{_ROOM}.openapi.view.as_json")),
-    path("openapi.yaml", imported_on_first_use(f"{_ROOM}.openapi.view.as_yaml")),
+    path("openapi.json", imported_on_first_use(f"{_ROOM}.openapi.document.as_json")),
+    path("openapi.yaml", imported_on_first_use(f"{_ROOM}.openapi.document.as_yaml")),
     path("developers/<str:name>", imported_on_first_use(f"{_ROOM}.downloads.download")),
 ]

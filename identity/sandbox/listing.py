@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from identity.sandbox.catalogue import BY_REQUEST, CLIENTS, TOKEN, SandboxClient
 from identity.sandbox.reset import RESET_PATH
-from tokens.answers.help_page import help_url
+from tokens.answers.response import help_url
 from tokens.http import read_only
 
 LIMIT = _(

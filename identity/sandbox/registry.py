@@ -3,12 +3,15 @@
 What exists stays as it is. A state that lies in the past is made as of a moment in the past.
 """
 
+import logging
+import threading
 from collections.abc import Callable
 from datetime import datetime, time, timedelta
 from functools import partial
+from time import sleep
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils import timezone
 
 from identity.sandbox.catalogue import (
@@ -43,6 +46,7 @@ from taxpayers.services import (
     set_taxpayer_active,
 )
 from taxpayers.services.sandbox.clients import move_sandbox_secret_end
+from taxpayers.shut_down import answered_within
 from tokens.operations.sandbox import NEVER
 
 
@@ -170,3 +174,30 @@ _MAKERS: dict[SandboxName, Callable[[SandboxName, datetime], Any]] = {
         _make_agent, allowed_permissions=["documents:reject"]
     ),
 }
+
+
+logger = logging.getLogger("identity.sandbox")
+
+_LOOK_EVERY_SECONDS = 1800.0
+_ANSWER_SECONDS = 10.0
+
+
+def keep_sandbox_current() -> None:
+    """From now on; of several processes one makes the change, and the others find it made."""
+    threading.Thread(target=_renew_again, daemon=True).start()
+
+
+def _renew_again() -> None:
+    while True:
+        renew_once()
+        connection.close()  # it would be idle until the next time
+        sleep(_LOOK_EVERY_SECONDS)
+
+
+def renew_once() -> None:
+    """Never raises: without a database the next time will do."""
+    try:
+        with answered_within(_ANSWER_SECONDS):
+            renew_ending_secret(timezone.now())
+    except Exception:
+        logger.warning("the sandbox was not renewed", exc_info=True)

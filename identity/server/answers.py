@@ -4,8 +4,10 @@ Contract 1: every request gets an answer, and every answer is JSON with a refere
 """
 
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from http import HTTPStatus
 from uuid import UUID
 
 from uuid_utils.compat import uuid7
@@ -67,3 +69,32 @@ def _answer(refused: Refused, status: int | None = None) -> ServerAnswer:
     )
     reason = answer.reason.encode()
     return ServerAnswer(reference, status or answer.status, reason, headers, answer.body)
+
+
+_PHRASES = {status.value: status.phrase.encode() for status in HTTPStatus}
+
+HeaderItems = Iterable[tuple[bytes, bytes]]
+
+
+class InvalidHeader(Exception):
+    """A name, value or reason phrase of the application has a line break or a NUL."""
+
+
+def head(status: int, reason: bytes | None, headers: HeaderItems) -> bytes:
+    """Status line and headers, with the empty line after them. Raises InvalidHeader."""
+    phrase = _PHRASES.get(status, b"") if reason is None else reason
+    lines = [b"HTTP/1.1 %d %b" % (status, phrase)]
+    lines += [b"%b: %b" % item for item in headers]
+    lines += (b"", b"")
+    block = b"\r\n".join(lines)
+    # One pass over the block, instead of one over each name and value.
+    breaks = len(lines) - 1
+    if block.count(b"\n") != breaks or block.count(b"\r") != breaks or b"\0" in block:
+        raise InvalidHeader
+    return block
+
+
+def last_answer(answer: ServerAnswer, default_headers: HeaderItems) -> bytes:
+    """The whole answer, after which the connection is closed."""
+    headers = [*default_headers, *answer.headers, (b"Connection", b"close")]
+    return head(answer.status, answer.reason, headers) + answer.body

@@ -4,11 +4,16 @@ import asyncio
 from typing import Any
 
 from identity.server import limits
-from identity.server.answers import REQUEST_TIMEOUT, ServerAnswer, malformed, unavailable
+from identity.server.answers import (
+    REQUEST_TIMEOUT,
+    ServerAnswer,
+    last_answer,
+    malformed,
+    unavailable,
+)
 from identity.server.exchange import Exchange
 from identity.server.overload import LIVE, connection_limit, refuse_overload
 from identity.server.request_reader import Awaited, RequestReader
-from identity.server.wire import last_answer
 
 
 class Connection(RequestReader):

@@ -7,8 +7,7 @@ from typing import Any, Protocol
 
 from uvicorn.protocols.http.flow_control import FlowControl
 
-from identity.server.answers import Headers, ServerAnswer, server_error, unavailable
-from identity.server.wire import head
+from identity.server.answers import Headers, ServerAnswer, head, server_error, unavailable
 
 logger = logging.getLogger("identity.server")
 

@@ -11,8 +11,7 @@ from django.conf import settings
 from opentelemetry.trace import SpanKind, Tracer, get_current_span
 
 from identity.traces.export import Export
-from identity.traces.propagation import parent_of
-from identity.traces.spans import mark_as_error, span_of
+from identity.traces.spans import mark_as_error, parent_of, span_of
 from identity.traces.store import TracedStore
 from tokens.answers.response import Ended
 from tokens.operations.asgi import Message, Receive, Send, TokenEndpoint

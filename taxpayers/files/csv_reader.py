@@ -1,10 +1,12 @@
 """Reads CSV files as spreadsheets write them; each row comes with its line in the file.
 
 UTF-8 with or without a byte order mark, commas or semicolons, blank rows between. Lines, rows and
-the file itself are bounded, so that no file can exhaust memory or time.
+the file itself are bounded, so that no file can exhaust memory or time. A text that begins like a
+formula is exported with an apostrophe in front (OWASP, CSV injection); reading removes it.
 """
 
 import csv
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
@@ -12,8 +14,23 @@ from typing import BinaryIO
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from taxpayers.files.csv_escaping import unescape_formula
 from taxpayers.validation import ServiceError
+
+# Programs of East Asian languages read the wide forms of these characters as the usual ones.
+_SIGNS = r"=+\-@\uff1d\uff0b\uff0d\uff20"
+_FORMULA = re.compile(rf"[{_SIGNS}\t\r\n]")
+_ESCAPED = re.compile(rf"\A'(?=[{_SIGNS}])")
+
+
+def escape_formula(text: str) -> str:
+    """The text as a cell that no spreadsheet runs."""
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def unescape_formula(cell: str) -> str:
+    """The text of a cell that `escape_formula` made; any other cell is unchanged."""
+    return _ESCAPED.sub("", cell)
+
 
 _MAX_LINE_BYTES = 64 * 1024
 # A cell in quotation marks may have several lines.

@@ -22,7 +22,6 @@ from taxpayers.services.granted_permissions import (
 from taxpayers.services.history import Author, AuthorKind
 from taxpayers.services.import_kinds import IMPORT_KINDS, ImportKind
 from taxpayers.services.import_lock import one_import_at_a_time
-from taxpayers.services.import_results import BadRowsError, ImportPreview, ImportResult
 from taxpayers.services.intermediaries import register_intermediary, set_intermediary_active
 from taxpayers.services.limits.acting import limit_system_user
 from taxpayers.services.limits.source_networks import change_credential
@@ -36,6 +35,7 @@ from taxpayers.services.login_method.change import (
 )
 from taxpayers.services.login_method.keys import register_client_keys
 from taxpayers.services.management_clients import OnlyOperators
+from taxpayers.services.row_import import BadRowsError, ImportPreview, ImportResult
 from taxpayers.services.system_users import (
     block_system_user,
     change_system_user,

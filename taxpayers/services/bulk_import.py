@@ -17,7 +17,7 @@ from taxpayers.models import Taxpayer
 from taxpayers.services.bulk_insert import insert_taxpayers
 from taxpayers.services.history import Author, ChangeContext
 from taxpayers.services.import_lock import one_import_at_a_time
-from taxpayers.services.import_results import BadRowsError, ImportPreview, ImportResult
+from taxpayers.services.row_import import BadRowsError, ImportPreview, ImportResult
 from taxpayers.validation import ServiceError, reason_of_import
 
 _BATCH = 900  # SQLite takes no more than 999 parameters in one statement

@@ -23,10 +23,9 @@ from taxpayers.models import GrantedPermission, Intermediary, SystemUser
 from taxpayers.operations import Operation, Reason
 from taxpayers.services import bulk_import, row_import
 from taxpayers.services.granted_permissions import prepare_permission
-from taxpayers.services.import_results import ImportPreview, ImportResult
 from taxpayers.services.intermediaries import prepare_intermediary
 from taxpayers.services.new_records import NewRecord
-from taxpayers.services.row_import import NamedTaxpayers
+from taxpayers.services.row_import import ImportPreview, ImportResult, NamedTaxpayers
 from taxpayers.services.system_users import prepare_system_user
 from taxpayers.validation import taxpayer_notation
 

@@ -5,7 +5,7 @@ them, with one statement for each table: a login of the clients concerned waits 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -19,10 +19,35 @@ from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Intermediary, Taxpayer
 from taxpayers.services.history import Author, ChangeContext
 from taxpayers.services.import_lock import one_import_at_a_time
-from taxpayers.services.import_results import BadRowsError, ImportPreview, ImportResult
 from taxpayers.services.named import no_taxpayer, role_of
 from taxpayers.services.new_records import NewRecord, save_all_new
 from taxpayers.validation import ServiceError, reason_of_import
+
+
+@dataclass(frozen=True, slots=True)
+class ImportResult:
+    """How many records are new, and how many were registered before with the same values."""
+
+    registered: int
+    unchanged: int
+
+
+@dataclass(frozen=True, slots=True)
+class ImportPreview:
+    """What an import would do: which rows it would register, how many it would leave unchanged."""
+
+    new: list[Any]
+    unchanged: int
+    bad_rows: list[BadRow]
+
+
+class BadRowsError(ServiceError):
+    """Rows that cannot be imported, in the file's order; so none was."""
+
+    def __init__(self, bad_rows: Sequence[BadRow], total: int) -> None:
+        super().__init__(f"{len(bad_rows)} of {total} rows are bad. Nothing has been imported.")
+        self.bad_rows = tuple(bad_rows)
+
 
 MAX_ROWS = 2_000
 _Key = TypeVar("_Key", int, str)

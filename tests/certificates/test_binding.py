@@ -13,7 +13,7 @@ from tests.certificates.certificate_erp import certificate
 from tests.endpoint.test_rules import CLIENT, SECRET
 from tokens.client_auth.authenticated import AuthenticatedClient, Method
 from tokens.client_auth.certificate import CertificateHeaders, read_certificate
-from tokens.client_auth.certificate_binding import with_certificate
+from tokens.client_auth.tls_client_auth import with_certificate
 
 
 @cache

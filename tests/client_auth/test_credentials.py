@@ -27,9 +27,9 @@ from tokens.client_auth.methods import (
     check_form,
     facts_query,
     read_credentials,
+    use_of,
 )
 from tokens.client_auth.tls_client_auth import CertificateCredentials, SentCertificate
-from tokens.client_auth.uses import use_of
 from tokens.operations.failures import check_failures, count_failure
 from tokens.operations.node import Node
 from tokens.rate_limits.throttle import RateLimited, Throttle, ThrottleCause

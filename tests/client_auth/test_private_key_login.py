@@ -11,7 +11,7 @@ from django.conf import settings
 from taxpayers.models import RateLimitCounter, SystemUser
 from tests.client_auth.key_erp import KeyErp, new_key_erp, new_pair, signed_as
 from tests.support.erp import Erp, assert_refused, description_of, new_erp
-from tokens.client_auth import private_key_jwt, signature
+from tokens.client_auth import compact_jws, private_key_jwt
 from tokens.models import LoginEvent, UsedAssertion
 
 pytestmark = pytest.mark.django_db
@@ -151,7 +151,7 @@ def test_client_assertion(erp: KeyErp, changes: dict[str, Any], says: str) -> No
 
 def verifications(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     found: list[bytes] = []
-    verify = signature.is_signature
+    verify = compact_jws.is_signature
 
     def noting(key: Any, made: bytes, signed: bytes) -> bool:
         found.append(signed)

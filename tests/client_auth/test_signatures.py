@@ -19,13 +19,13 @@ from taxpayers.identifiers import TaxpayerId
 from taxpayers.rules import Refused
 from tests.client_auth.key_erp import KeyPair, new_pair
 from tokens.client_auth.assertion import AssertionFault, ClientAssertion
+from tokens.client_auth.compact_jws import is_signature
 from tokens.client_auth.private_key_jwt import (
     _bytes_of,
     _stand_in,
     authenticate,
     last_moment,
 )
-from tokens.client_auth.signature import is_signature
 
 ALGORITHMS = ("ES256", "PS256", "EdDSA")
 SIGNED = b"header.claims"

@@ -22,7 +22,7 @@ from django.conf import global_settings
 from django.db import connections
 from pytest_django import DjangoDbBlocker, Settings
 
-from identity.demo.saved_credentials import read_saved_credentials
+from identity.demo.preparation import read_saved_credentials
 from tests.servers.processes import CHECKOUT, free_port
 from tests.servers.service import service_environment
 from tests.support.command_line import manage, other_database, run

@@ -12,7 +12,7 @@ from taxpayers.facts.token_binding import UNBOUND, Confirmation, TokenBinding
 from taxpayers.facts.values import Facts
 from taxpayers.rules import Refused
 from tests.endpoint.test_rules import CLIENT, SECRET
-from tokens.access_tokens.binding import confirmation_claim, read_confirmation, token_type
+from tokens.access_tokens.claims import confirmation_claim, read_confirmation, token_type
 from tokens.client_auth.authenticated import AuthenticatedClient, Method
 from tokens.dpop.possession import must_prove_key, nonces, with_proof
 from tokens.dpop.proof import read_proof

@@ -10,8 +10,7 @@ import pytest
 from taxpayers.facts.token_binding import Confirmation, TokenBinding
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.rules import Authorization
-from tokens.access_tokens.binding import read_confirmation
-from tokens.access_tokens.claims import access_token_claims
+from tokens.access_tokens.claims import access_token_claims, read_confirmation
 from tokens.lifetime import TOKEN_LIFETIME, renew_at
 
 AT = datetime(2026, 11, 21, 10, 0, 0, 999_999, UTC)

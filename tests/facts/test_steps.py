@@ -60,9 +60,8 @@ from tokens.operations.login import EndedLogin, log_in
 from tokens.operations.node import Node
 from tokens.operations.recording import unreadable_call
 from tokens.operations.steps import LockedRead, advance
-from tokens.rate_limits.denial_cache import DenialCache
 from tokens.rate_limits.quota import Quota
-from tokens.rate_limits.throttle import Throttle
+from tokens.rate_limits.throttle import DenialCache, Throttle
 from tokens.refusals.table import ProtocolReason
 from tokens.request.arrival import Arrival, receive
 from tokens.request.token_request import UnreadableRequest

@@ -31,8 +31,8 @@ from tests.support.factories import GrantedPermissionFactory
 from tests.support.moments import now
 from tests.support.queries import statements_sent
 from tests.tokens.test_protected_api import FOREIGN_TOKENS, authorization
+from tokens.access_tokens.claims import index_of_claims
 from tokens.access_tokens.issuing import issue_access_token
-from tokens.access_tokens.status_claim import index_of_claims
 from tokens.keys.signer import current_key_ring
 from tokens.keys.store import stop_compromised_key
 from tokens.models import LoginEvent

@@ -15,9 +15,9 @@ from tests.support.queries import statements_sent
 from tokens.calls import ApiSecretUse
 from tokens.models import ProtectedApiSecret
 from tokens.operations.node import this_node
-from tokens.protected_apis.last_use import UsesOfThisMinute, minute_of
 from tokens.store import async_store
 from tokens.store import django_store as store
+from tokens.store.api_secret_use import UsesOfThisMinute, minute_of
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

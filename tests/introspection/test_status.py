@@ -12,8 +12,7 @@ from taxpayers.rules import Refused, RegistryReason
 from tests.endpoint.test_rules import AT, CLIENT, OTHER, OWN, PERMISSION, REPRESENTED, SECRET
 from tokens.access_tokens.status import TokenFacts, status_of
 from tokens.access_tokens.verification import AccessToken
-from tokens.answers.challenge import refused_by
-from tokens.answers.response import PROTECTED_API
+from tokens.answers.response import PROTECTED_API, refused_by
 from tokens.refusals.table import ProtocolReason
 
 SCOPES = ("InvoicingAPI", "ReportingAPI", "Other")

@@ -32,8 +32,7 @@ from tokens.operations import asgi
 from tokens.operations.node import Node, this_node
 from tokens.operations.paths import OPERATIONS
 from tokens.operations.steps import advance
-from tokens.rate_limits.denial_cache import DenialCache
-from tokens.rate_limits.throttle import Throttle, ThrottleCause
+from tokens.rate_limits.throttle import DenialCache, Throttle, ThrottleCause
 from tokens.request.arrival import receive
 
 HERE = "192.0.2.1"

@@ -7,13 +7,13 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from identity.api.framework.pagination import page_of
 from identity.api.framework.records import Listing
 from identity.api.registry import logins, permissions, system_users, taxpayers
 from identity.api.registry.history import history_of
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Taxpayer
 from tests.support.factories import IntermediaryFactory
+from tokens.resource_server.pagination import page_of
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db, pytest.mark.slow]
 ROWS, LIMIT = 20_000, 100

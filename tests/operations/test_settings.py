@@ -12,8 +12,7 @@ from pytest_django.fixtures import Settings
 
 from identity.configuration.setting_list import SETTINGS
 from identity.configuration.texts import ENVIRONMENT_FILE, README, environment_file, readme
-from identity.configuration.unknown_names import describe_unknown_names
-from identity.env import read, wrong_settings
+from identity.env import describe_unknown_names, read, wrong_settings
 from tests.operations.environment_file import assignments
 from tests.servers.processes import CHECKOUT
 from tests.servers.service import clean_environment

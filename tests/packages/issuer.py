@@ -19,8 +19,7 @@ from einvoicing_tokens import InvalidToken, TokenVerifier
 from einvoicing_tokens.issuer.clock import Clock
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.rules import Authorization
-from tokens.access_tokens.claims import access_token_claims
-from tokens.access_tokens.status_claim import LIST_LENGTH
+from tokens.access_tokens.claims import LIST_LENGTH, access_token_claims
 from tokens.keys.ring import Key, generate, public_jwk
 from tokens.keys.signer import sign
 from tokens.status_lists.format import compress, list_claims

@@ -13,7 +13,7 @@ from einvoicing_tokens.status.status_list import MAX_BYTES, StatusList, unpacked
 from einvoicing_tokens.status.status_lists import _MAX_LISTS, ENDED, StatusLists
 from tests.packages.issuer import JWKS, LIST, METADATA, Issuer, is_accepted, new_key
 from tests.packages.test_keys import assert_unavailable
-from tokens.access_tokens.status_claim import LIST_LENGTH
+from tokens.access_tokens.claims import LIST_LENGTH
 from tokens.keys.signer import sign
 from tokens.status_lists.format import compress
 

@@ -15,9 +15,8 @@ from django.utils.html import escape
 
 from identity.sandbox.catalogue import BY_REQUEST, CLIENTS, TOKEN, SandboxClient
 from identity.sandbox.listing import sandbox_as_json
-from identity.sandbox.registry import make_sandbox, renew_ending_secret
+from identity.sandbox.registry import make_sandbox, renew_ending_secret, renew_once
 from identity.sandbox.state import state_of
-from identity.sandbox.upkeep import renew_once
 from identity.staff.framework.badges import badge_of_system_user
 from taxpayers.credentials import Prefix, fault_of
 from taxpayers.models import Change, SystemUser
@@ -39,7 +38,7 @@ from tests.support.factories import TaxpayerFactory
 from tests.support.outages import database_out_of_reach
 from tests.support.staff import staff_client
 from tokens.models import LoginEvent
-from tokens.operations import sandbox_addresses as addresses
+from tokens.operations import sandbox as addresses
 from tokens.rate_limits.backoff import PAIR_BACKOFF, Backoff
 from tokens.refusals.table import REFUSALS
 

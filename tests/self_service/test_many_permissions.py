@@ -9,8 +9,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from taxpayers.identifiers import TaxpayerId
+from taxpayers.models import GrantedPermission
 from tests.support.factories import IntermediaryFactory, SystemUserFactory
-from tokens.self_service.cursor import Cursor
+from tokens.resource_server.pagination import page_of
 from tokens.self_service.usable_permissions import usable_permissions
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db, pytest.mark.slow]
@@ -42,7 +43,7 @@ def client(db: None) -> int:
 
 def plans_of(client: int, **question: Any) -> list[dict[str, Any]]:
     """How each query of a page was executed, with the rows that every step has read."""
-    arguments: dict[str, Any] = {"taxpayer": None, "after": None, "limit": LIMIT} | question
+    arguments: dict[str, Any] = {"taxpayer": None, "cursor": "", "limit": LIMIT} | question
     with CaptureQueriesContext(connection) as sent:
         usable_permissions(client, at=datetime.now(UTC), **arguments)
     plans = []
@@ -61,12 +62,15 @@ def steps_of(plan: dict[str, Any]) -> list[dict[str, Any]]:
 
 def test_a_page_reads_little_more_than_its_rows_wherever_it_is(client: int) -> None:
     page = usable_permissions(
-        client, taxpayer=None, after=None, limit=500, at=datetime.now(UTC)
-    ).permissions
-    middle = Cursor(page[-1].taxpayer_id + TAXPAYERS // 2, 0)
+        client, taxpayer=None, cursor="", limit=500, at=datetime.now(UTC)
+    ).rows
+    rows = GrantedPermission.objects.filter(intermediary=page[0].intermediary)
+    middle = page_of(
+        rows, ("taxpayer_id", "pk"), cursor="", limit=TAXPAYERS // 2, name="permissions"
+    ).next_cursor
     questions: list[dict[str, Any]] = [
         {},
-        {"after": middle},
+        {"cursor": middle},
         {"taxpayer": TaxpayerId(page[-1].taxpayer.tin)},
     ]
     for question in questions:

@@ -100,10 +100,10 @@ def test_the_last_moment_is_inside(intermediary: Erp) -> None:
     end = now() + DAY
     grant(intermediary, valid_until=end)
     client = intermediary.system_user.pk
-    arguments: dict[str, Any] = {"taxpayer": None, "after": None, "limit": 9}
-    assert usable_permissions(client, at=end, **arguments).permissions
+    arguments: dict[str, Any] = {"taxpayer": None, "cursor": "", "limit": 9}
+    assert usable_permissions(client, at=end, **arguments).rows
     later = end + timedelta(microseconds=1)
-    assert not usable_permissions(client, at=later, **arguments).permissions
+    assert not usable_permissions(client, at=later, **arguments).rows
 
 
 def test_a_taxpayer_that_is_no_intermediary_acts_for_nobody(erp: Erp) -> None:
@@ -195,7 +195,7 @@ def test_one_taxpayer_can_be_asked_for(intermediary: Erp) -> None:
 
 
 BAD = {
-    "cursor": ["x", "0", "f" * 32, "0" * 31, "0" * 33, "\u0660" * 32, "1" * 9_000, "0" * 31 + "\n"],
+    "cursor": ["x", "0" * 32, "WzEsMl0:1wA:x", "\u0660" * 32, "1" * 9_000],
     "limit": ["0", "501", "-1", "1.5", "1e3", "x", "\u0661", "9" * 5_000, "10 ", "00010"],
     "taxpayer": ["C1", "C1000000001:", ":", "C1000000001:1:2", "\u00e9", "\0", "a" * 9_000, "%"],
 }
@@ -226,13 +226,6 @@ def test_a_parameter_without_a_value_and_an_unknown_one_are_ignored(intermediary
     grant(intermediary)
     answer = call("GET", f"{PERMISSIONS}?cursor=&limit=&taxpayer=&page=2", token_of(intermediary))
     assert len(body_of(answer)["permissions"]) == 1
-
-
-def test_a_cursor_of_no_place_at_all_is_the_end_or_the_beginning(intermediary: Erp) -> None:
-    grant(intermediary)
-    token = token_of(intermediary)
-    assert taxpayers_of(listed(token, cursor="7" + "f" * 15 + "7" + "f" * 15)) == []
-    assert len(taxpayers_of(listed(token, cursor="0" * 32))) == 1
 
 
 def test_a_cursor_of_another_intermediary_shows_nothing_of_it(intermediary: Erp) -> None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from identity.staff.framework import bulk_tasks
 from identity.staff.system_users.blocking import BlockSystemUser
-from taxpayers.files.csv_escaping import escape_formula, unescape_formula
+from taxpayers.files.csv_reader import escape_formula, unescape_formula
 from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.services import Author, ServiceError, block_system_user
 from taxpayers.services.system_users import BLOCK_SYSTEM_USER

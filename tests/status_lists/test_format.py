@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from tokens.access_tokens.status_claim import LIST_LENGTH, claims_of_token, index_of_claims
+from tokens.access_tokens.claims import LIST_LENGTH, claims_of_token, index_of_claims
 from tokens.status_lists.format import compress, list_claims
 
 ISSUER = "https://id.example.org"

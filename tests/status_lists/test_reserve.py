@@ -2,7 +2,7 @@
 
 from taxpayers.facts.values import StatusFacts
 from tokens.calls import TakenIndex
-from tokens.status_lists.reserved import NONE_RESERVED, RESERVE, ReservedIndexes
+from tokens.status_lists.assignment import NONE_RESERVED, RESERVE, ReservedIndexes
 
 TAKEN = StatusFacts(1, 7, ("InvoicingAPI",))
 

@@ -32,7 +32,7 @@ from tokens.calls import (
 from tokens.models import LoginEvent, UsedAssertion, UsedProof
 from tokens.operations.node import this_node
 from tokens.rate_limits.quota import Quota
-from tokens.status_lists.reuse import REUSED_AFTER
+from tokens.status_lists.format import REUSED_AFTER
 from tokens.store import django_store as store
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]

@@ -42,12 +42,11 @@ from tests.support.factories import SUBMIT, VIEW, GrantedPermissionFactory
 from tests.support.moments import now
 from tests.support.outages import database_out_of_reach
 from tests.support.queries import statements_sent
-from tokens.access_tokens.status_claim import LIST_LENGTH
+from tokens.access_tokens.claims import LIST_LENGTH
 from tokens.status_lists import publication
 from tokens.status_lists.ending import end_indexes
-from tokens.status_lists.format import TTL
+from tokens.status_lists.format import REUSED_AFTER, SET_FOR, TTL
 from tokens.status_lists.publication import READ_EVERY_SECONDS, forget_status_lists
-from tokens.status_lists.reuse import REUSED_AFTER, SET_FOR
 
 pytestmark = pytest.mark.django_db
 

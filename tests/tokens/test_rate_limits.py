@@ -28,11 +28,9 @@ from tests.tokens.rate_limit_cases import (
 )
 from tokens.calls import CountedLogin, Event, FailedLogin, RejectedRequest
 from tokens.models import FailureBucket, LoginEvent
-from tokens.rate_limits.backoff import Backoff, BucketState
-from tokens.rate_limits.buckets import NUMBER, Buckets, counted_address
-from tokens.rate_limits.denial_cache import DenialCache
+from tokens.rate_limits.backoff import NUMBER, Backoff, Buckets, BucketState, counted_address
 from tokens.rate_limits.quota import CounterState, Quota, current_quota
-from tokens.rate_limits.throttle import Throttle
+from tokens.rate_limits.throttle import DenialCache, Throttle
 from tokens.store import postgresql, sqlite
 from tokens.store.django_store import perform
 

@@ -1,14 +1,77 @@
-"""The claims of an access token, and its lifetime (contract 2, RFC 9068 section 2.2). Pure."""
+"""The claims of an access token, and its lifetime (contract 2, RFC 9068 section 2.2). Pure.
+
+`status` is its index in the status lists (TSL 6.2), `cnf` what it is bound to (RFC 9449 6.1, RFC
+8705 3.1).
+"""
 
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
+from taxpayers.facts.token_binding import UNBOUND, Confirmation, TokenBinding
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.rules import Authorization
-from tokens.access_tokens.binding import confirmation_claim
-from tokens.access_tokens.status_claim import claims_of_token
 from tokens.lifetime import TOKEN_LIFETIME
+
+LIST_LENGTH = 2**20  # indexes of one list: 128 KiB before it is compressed
+
+
+PATH = "/status"
+_HIGHEST = 2**63 - 1  # what a column of the database takes
+
+
+def claims_of_token(issuer: str, index: int) -> dict[str, Any]:
+    """The claim `status` of a token with this index (section 6.2)."""
+    number, idx = divmod(index, LIST_LENGTH)
+    return {"status_list": {"idx": idx, "uri": list_uri(issuer, number)}}
+
+
+def index_of_claims(claims: Mapping[str, Any]) -> int | None:
+    """The index of a token that was verified; None for one from before there were any."""
+    status = claims.get("status")
+    if status is None:
+        return None
+    named = status["status_list"]
+    return index_in_list(named["uri"], named["idx"])
+
+
+def index_in_list(uri: str, idx: int) -> int:
+    """The index at this place of a list. Raises ValueError if no index can be meant."""
+    index = int(uri.rpartition("/")[2]) * LIST_LENGTH + idx
+    if not 0 <= index <= _HIGHEST:
+        raise ValueError(uri, idx)
+    return index
+
+
+def list_uri(issuer: str, number: int) -> str:
+    """The address of a list, which is also its name."""
+    return f"{issuer}{PATH}/{number}"
+
+
+_MEMBERS = {TokenBinding.DPOP: "jkt", TokenBinding.TLS: "x5t#S256"}
+
+
+def confirmation_claim(confirmation: Confirmation) -> dict[str, str]:
+    """The value of `cnf`. Raises KeyError if nothing was proved."""
+    return {_MEMBERS[TokenBinding(confirmation.binding)]: confirmation.thumbprint}
+
+
+def token_type(confirmation: Confirmation) -> str:
+    """How such a token is sent (RFC 6749 section 7.1): one bound to a certificate is a Bearer."""
+    return "DPoP" if confirmation.binding == TokenBinding.DPOP else "Bearer"
+
+
+def read_confirmation(claim: Any) -> Confirmation:
+    """What the claim says; a token without it is bound to nothing.
+
+    Raises ValueError for a claim that this service does not write, so that it is never ignored.
+    """
+    if claim is None:
+        return UNBOUND
+    for binding, member in _MEMBERS.items():
+        if isinstance(claim, dict) and claim.keys() == {member} and claim[member]:
+            return Confirmation(binding, str(claim[member]))
+    raise ValueError("a confirmation that is not known")
 
 
 def access_token_claims(

@@ -10,7 +10,7 @@ import jwt
 
 from taxpayers.facts.token_binding import UNBOUND, Confirmation
 from taxpayers.identifiers import TaxpayerId
-from tokens.access_tokens.binding import read_confirmation
+from tokens.access_tokens.claims import read_confirmation
 from tokens.keys.ring import Key, KeyRing
 
 # A node whose clock is ahead may have issued the token "in the future". Expiry has no such leeway.

@@ -1,14 +1,18 @@
-"""What a login is answered with: one shape for every answer (contract 1, RFC 6749 5.1 and 5.2)."""
+"""What a login is answered with: one shape for every answer (contract 1, RFC 6749 5.1, 5.2).
+
+Introspection and revocation refuse a caller that is not authenticated with 401, as their RFCs say.
+"""
 
 import json
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from django.conf import settings
+
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.rules import Refused
 from tokens.answers.description import TOO_MANY, describe
-from tokens.answers.help_page import help_link
 from tokens.client_auth.authenticated import SECRET_METHODS, AuthenticatedClient
 from tokens.dpop.possession import NONCE_HEADER, must_prove_key, nonces
 from tokens.http import rfc3339
@@ -16,6 +20,22 @@ from tokens.lifetime import renew_at
 from tokens.rate_limits.quota import Quota
 from tokens.rate_limits.throttle import RateLimited
 from tokens.refusals.table import REFUSALS, ProtocolReason
+
+
+def help_path(reason: str) -> str:
+    """The path of the page below `AUTH_URL`."""
+    return f"/errors/{reason}"
+
+
+def help_url(reason: str) -> str:
+    """The whole address of the page."""
+    return f"{settings.AUTH_URL}{help_path(reason)}"
+
+
+def help_link(reason: str) -> str:
+    """The value of the header Link (RFC 8288) that every refusal carries."""
+    return f'<{help_url(reason)}>; rel="help"'
+
 
 _RETRY_UNAVAILABLE_SECONDS = 5
 _ALLOWED_AFTER_A_PAUSE = 1  # of failed logins, or rejected requests: one after each pause
@@ -145,3 +165,19 @@ def _add_limit_headers(answer: Answer, refused: RateLimited, at: datetime) -> No
     answer.headers["X-Rate-Limit-Reset"] = rfc3339(throttle.retry_at)
     if throttle.secret_expires_at is not None:
         answer.headers["X-Client-Secret-Expires-At"] = rfc3339(throttle.secret_expires_at)
+
+
+_INVALID_CLIENT = "invalid_client"
+_CHALLENGE = 'Basic realm="identity", charset="UTF-8"'
+
+
+def refused_by(reference: UUID, at: datetime, refused: Refused, caller: str) -> Answer:
+    """As at the login; a caller that is not authenticated gets 401 with a challenge.
+
+    RFC 6749 section 5.2, RFC 7662 section 2.3. `caller` is addressed by its description.
+    """
+    answer = refused_answer(reference, at, refused, caller=caller)
+    if REFUSALS[refused.reason].error != _INVALID_CLIENT:
+        return answer
+    headers = answer.headers | {"WWW-Authenticate": _CHALLENGE}
+    return Answer(401, answer.reason, headers, answer.body)

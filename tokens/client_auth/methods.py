@@ -9,6 +9,7 @@ from datetime import datetime
 from taxpayers.credentials import Environment
 from taxpayers.facts.values import ASSERTION, Facts, FactsQuery
 from taxpayers.identifiers import TaxpayerId
+from tokens.calls import AssertionUse
 from tokens.client_auth import client_secret, private_key_jwt, tls_client_auth
 from tokens.client_auth.assertion import (
     ASSERTION_TYPE,
@@ -20,6 +21,7 @@ from tokens.client_auth.assertion import (
 from tokens.client_auth.authenticated import AuthenticatedClient, Method
 from tokens.client_auth.certificate import CertificateHeaders
 from tokens.client_auth.client_secret import ClientSecretCredentials, check_client_id
+from tokens.client_auth.private_key_jwt import last_moment
 from tokens.client_auth.tls_client_auth import CertificateCredentials, SentCertificate
 from tokens.form_encoding import malformed
 
@@ -79,3 +81,10 @@ def authenticate(
     if isinstance(credentials, CertificateCredentials):
         return tls_client_auth.authenticate(credentials, facts, at)
     return client_secret.authenticate(credentials, facts)
+
+
+def use_of(credentials: CheckedCredentials) -> AssertionUse | None:
+    """None for a secret. To be stored after the signature was verified, and not before."""
+    if not isinstance(credentials, ClientAssertion):
+        return None
+    return AssertionUse(credentials.use_id, last_moment(credentials))

@@ -20,7 +20,7 @@ from taxpayers.facts.values import ASSERTION, Facts
 from taxpayers.rules import Refused
 from tokens.client_auth.assertion import AssertionFault, ClientAssertion, refused
 from tokens.client_auth.authenticated import AuthenticatedClient
-from tokens.client_auth.signature import is_signature
+from tokens.client_auth.compact_jws import is_signature
 from tokens.refusals.table import ProtocolReason
 
 MAX_AHEAD = timedelta(minutes=5)

@@ -4,11 +4,12 @@ The proxy has verified the certificate; the client is the one that one of its na
 for. Who sends a certificate for a client that does not exist learns nothing.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from taxpayers.facts.token_binding import Confirmation, TokenBinding
 from taxpayers.facts.values import CERTIFICATE, Facts
-from taxpayers.rules import Refused
+from taxpayers.rules import Refused, check_credential
 from tokens.client_auth.authenticated import AuthenticatedClient, Method
 from tokens.client_auth.certificate import CertificateHeaders, ClientCertificate, read_certificate
 from tokens.refusals.table import ProtocolReason
@@ -63,3 +64,25 @@ def authenticate(
     if facts is None:
         raise Refused(ProtocolReason.INVALID_CREDENTIALS, parameter=CERTIFICATE)
     return AuthenticatedClient(sent.method, facts)
+
+
+def with_certificate(
+    client: AuthenticatedClient, sent: CertificateHeaders | None, at: datetime
+) -> AuthenticatedClient:
+    """The client with the certificate that its token is bound to; `sent`: None without one.
+
+    Raises Refused if that certificate cannot be used. That one is missing is for the decision.
+    """
+    if sent is None or not _is_bound(client):
+        return client
+    check_credential(client.credential, at)
+    certificate = read_certificate(sent)
+    certificate.check_time(at)
+    return replace(client, confirmation=Confirmation(TokenBinding.TLS, certificate.thumbprint))
+
+
+def _is_bound(client: AuthenticatedClient) -> bool:
+    binding = client.client.token_binding
+    if binding == TokenBinding.BEARER:
+        return client.method is Method.TLS_CLIENT_AUTH
+    return binding == TokenBinding.TLS

@@ -23,8 +23,13 @@ from taxpayers.client_keys import (
     algorithm_of,
     read_public_jwk,
 )
-from tokens.client_auth.compact_jws import UnreadableJws, parts_of, read_bytes, read_json
-from tokens.client_auth.signature import is_signature
+from tokens.client_auth.compact_jws import (
+    UnreadableJws,
+    is_signature,
+    parts_of,
+    read_bytes,
+    read_json,
+)
 from tokens.dpop.target import is_same_target
 
 HEADER = "DPoP"

@@ -173,7 +173,7 @@ class UsedProof(models.Model):
 class FailureBucket(models.Model):
     """Failed logins of all callers whose keyed hash is this number: a table of a fixed size.
 
-    The numbers, also those of rejected requests, are in `tokens.rate_limits.buckets`.
+    The numbers, also those of rejected requests, are in `tokens.rate_limits.backoff`.
     """
 
     id = models.PositiveIntegerField(primary_key=True)

@@ -11,7 +11,7 @@ from tokens.calls import RejectedRequest
 from tokens.client_auth.authenticated import SECRET_METHODS
 from tokens.operations.node import Node
 from tokens.operations.stages import Decision, Login
-from tokens.rate_limits.buckets import counted_address
+from tokens.rate_limits.backoff import counted_address
 from tokens.rate_limits.quota import CounterState, count_login
 from tokens.rate_limits.throttle import RateLimited, Throttle, ThrottleCause
 from tokens.request.arrival import Arrival

@@ -11,7 +11,7 @@ from tokens.calls import FailedAuthentication
 from tokens.client_auth.methods import CheckedCredentials
 from tokens.operations.node import Node
 from tokens.operations.recording import buckets
-from tokens.rate_limits.buckets import counted_address
+from tokens.rate_limits.backoff import counted_address
 from tokens.rate_limits.throttle import RateLimited, Throttle, ThrottleCause
 from tokens.refusals.table import REFUSALS
 from tokens.request.arrival import Arrival

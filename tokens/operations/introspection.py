@@ -14,12 +14,18 @@ from django.conf import settings
 from django.db import DatabaseError
 
 from taxpayers.rules import Refused, check_credential
-from tokens.access_tokens.binding import token_type
+from tokens.access_tokens.claims import token_type
 from tokens.access_tokens.status import ACTIVE, InactiveReason, status_of
 from tokens.access_tokens.verification import AccessToken, InvalidToken, verify
 from tokens.answers.accept import choose_media_type
-from tokens.answers.challenge import refused_by
-from tokens.answers.response import PROTECTED_API, Answer, Ended, accepted_answer, error_answer
+from tokens.answers.response import (
+    PROTECTED_API,
+    Answer,
+    Ended,
+    accepted_answer,
+    error_answer,
+    refused_by,
+)
 from tokens.calls import ApiSecretUse, Call
 from tokens.client_auth.client_secret import ClientSecretCredentials
 from tokens.keys.signer import current_key_ring, sign

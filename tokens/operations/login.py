@@ -57,8 +57,7 @@ from tokens.request.token_request import (
     read_token_request,
     recognize,
 )
-from tokens.status_lists.assignment import NoStatusIndex
-from tokens.status_lists.reserved import NONE_RESERVED
+from tokens.status_lists.assignment import NONE_RESERVED, NoStatusIndex
 from tokens.uptime import uptime
 
 _server = TokenIssuer()

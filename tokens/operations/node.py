@@ -13,10 +13,10 @@ from django.db import connection
 from taxpayers.facts.local import LocalFacts, NoLocalFacts, SharedFacts
 from taxpayers.facts.values import FactsQuery, Reading
 from tokens.operations.clock import DatabaseClock, LocalClock
-from tokens.protected_apis.last_use import UsesOfThisMinute
 from tokens.rate_limits.call_limit import CallLimit
-from tokens.rate_limits.denial_cache import DenialCache
-from tokens.status_lists.reserved import ReservedIndexes
+from tokens.rate_limits.throttle import DenialCache
+from tokens.status_lists.assignment import ReservedIndexes
+from tokens.store.api_secret_use import UsesOfThisMinute
 
 
 @dataclass(frozen=True, slots=True)

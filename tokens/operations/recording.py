@@ -26,11 +26,11 @@ from tokens.calls import (
     Write,
 )
 from tokens.client_auth.authenticated import AuthenticatedClient
+from tokens.client_auth.methods import use_of
 from tokens.client_auth.private_key_jwt import USED_BEFORE, not_accepted
-from tokens.client_auth.uses import use_of
 from tokens.operations.denials import check_limit, check_rejections, record_rejection, throttled
 from tokens.operations.stages import Decision, IssuedLogin, Login, Recorded
-from tokens.rate_limits.buckets import Buckets
+from tokens.rate_limits.backoff import Buckets
 from tokens.rate_limits.quota import CounterState, Quota, current_quota
 from tokens.rate_limits.throttle import Throttle
 from tokens.refusals.table import REFUSALS

@@ -15,14 +15,12 @@ from django.conf import settings
 
 from taxpayers.facts.values import ClientFacts, Reading
 from taxpayers.rules import Refused, check_credential
-from tokens.access_tokens.status_claim import index_of_claims
+from tokens.access_tokens.claims import index_of_claims
 from tokens.access_tokens.verification import AccessToken, InvalidToken, verify
-from tokens.answers.challenge import refused_by
-from tokens.answers.response import ERP_SYSTEM, Ended, accepted_answer, error_answer
+from tokens.answers.response import ERP_SYSTEM, Ended, accepted_answer, error_answer, refused_by
 from tokens.calls import Call, TokenRevocation
-from tokens.client_auth.methods import CheckedCredentials, authenticate, facts_query
+from tokens.client_auth.methods import CheckedCredentials, authenticate, facts_query, use_of
 from tokens.client_auth.private_key_jwt import USED_BEFORE, not_accepted
-from tokens.client_auth.uses import use_of
 from tokens.keys.signer import current_key_ring
 from tokens.metrics import count_revocation
 from tokens.operations.failures import check_failures, count_failure

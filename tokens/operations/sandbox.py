@@ -2,10 +2,12 @@
 
 Most of them are refused by the state that the registry has of them. Here is only what no state can
 do: no answer, an error of ours, always too many logins, and a token that lives for a minute. The
-login is that of the live service, which does not have this step.
+login is that of the live service, which does not have this step. How often an address may use the
+sandbox is counted by each process: its secrets are public, and each login is recorded.
 """
 
 from datetime import datetime, timedelta
+from functools import cache
 
 from taxpayers.credentials import hash_secret, is_same_secret
 from taxpayers.rules import Refused
@@ -13,13 +15,40 @@ from taxpayers.sandbox.clients import CREDENTIALS, SandboxName, sandbox_name
 from tokens.lifetime import TOKEN_LIFETIME
 from tokens.operations.login import Steps, log_in
 from tokens.operations.node import Node
-from tokens.operations.sandbox_addresses import sandbox_addresses
+from tokens.operations.recording import buckets
 from tokens.operations.stages import TERMS, Terms
+from tokens.rate_limits.backoff import Backoff, BucketState
 from tokens.rate_limits.throttle import RateLimited, Throttle, ThrottleCause
 from tokens.refusals.table import ProtocolReason
 from tokens.request.arrival import Arrival
 from tokens.request.token_request import RawTokenRequest, TokenRequest
 from tokens.system_warnings import add_warnings
+
+# At once enough for every test of an ERP system, then 8,640 a day without an end.
+SANDBOX_BACKOFF = Backoff(free=500, cap_seconds=10)
+
+
+class SandboxAddresses:
+    """The logins of each address: one number of a bucket for each, as for rejected requests."""
+
+    def __init__(self) -> None:
+        self._states: dict[int, BucketState] = {}
+
+    def count(self, address: str | None, at: datetime) -> Throttle | None:
+        """Counts one login; or a Throttle if its address has to wait, then it is not counted."""
+        bucket = buckets().of_rejections(address)
+        state = self._states.get(bucket)
+        if state is not None and state.retry_at > max(at, state.last_at):
+            return Throttle(state.retry_at)
+        self._states[bucket] = SANDBOX_BACKOFF.next_state(state, at)
+        return None
+
+
+@cache
+def sandbox_addresses() -> SandboxAddresses:
+    """Those of this process."""
+    return SandboxAddresses()
+
 
 SHORT_LIFETIME = timedelta(seconds=60)
 # What the client that is always over its limit is told.

@@ -14,8 +14,7 @@ from tokens.operations.node import Node
 from tokens.rate_limits.quota import Quota
 from tokens.request.arrival import Arrival
 from tokens.request.token_request import TokenRequest
-from tokens.status_lists.assignment import TokenIndex
-from tokens.status_lists.reserved import ReservedIndexes
+from tokens.status_lists.assignment import ReservedIndexes, TokenIndex
 
 
 class Terms(NamedTuple):

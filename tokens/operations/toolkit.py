@@ -19,11 +19,11 @@ from oauthlib.oauth2 import BearerToken, ClientCredentialsGrant, RequestValidato
 from taxpayers.facts.source_networks import LoginSource
 from taxpayers.facts.values import Reading
 from taxpayers.rules import Authorization, AuthorizationRequest, decide
-from tokens.access_tokens.binding import token_type
+from tokens.access_tokens.claims import token_type
 from tokens.access_tokens.issuing import SignedToken, issue_access_token
 from tokens.client_auth.authenticated import AuthenticatedClient
-from tokens.client_auth.certificate_binding import with_certificate
 from tokens.client_auth.methods import authenticate
+from tokens.client_auth.tls_client_auth import with_certificate
 from tokens.dpop.possession import with_proof
 from tokens.operations.stages import IssuedLogin, Login, Start
 from tokens.request.arrival import called_url

@@ -1,5 +1,10 @@
-"""The answer "not now": until when a caller has to wait (contract 1, Limits). Pure."""
+"""The answer "not now": until when a caller has to wait (contract 1, Limits). Pure.
 
+A process remembers those that it has met, so that they cost no query.
+"""
+
+from collections import OrderedDict
+from collections.abc import Hashable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -38,3 +43,27 @@ class RateLimited(Refused):
         super().__init__(ProtocolReason.RATE_LIMITED)
         self.throttle = throttle
         self.cause = cause
+
+
+class DenialCache:
+    """At most `size` throttles by key; the oldest are dropped first."""
+
+    def __init__(self, size: int = 4096) -> None:
+        self._size = size
+        self._throttles: OrderedDict[Hashable, Throttle] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._throttles)
+
+    def remember(self, key: Hashable, throttle: Throttle) -> None:
+        self._throttles[key] = throttle
+        while len(self._throttles) > self._size:
+            self._throttles.popitem(last=False)
+
+    def find(self, key: Hashable, at: datetime) -> Throttle | None:
+        """The throttle that still applies at the moment `at`; one that has ended is dropped."""
+        throttle = self._throttles.get(key)
+        if throttle is not None and throttle.retry_at <= at:
+            self._throttles.pop(key, None)
+            return None
+        return throttle

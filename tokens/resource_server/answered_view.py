@@ -13,7 +13,7 @@ from uuid_utils.compat import uuid7
 
 from taxpayers.shut_down import answered_within
 from tokens.request.proxies import TrustedProxies
-from tokens.resource_server.present_status import ActiveToken
+from tokens.resource_server.active_token import ActiveToken
 
 
 class AnsweredView(APIView):

@@ -6,7 +6,7 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from tokens.answers.help_page import help_url
+from tokens.answers.response import help_url
 from tokens.explanation import explain
 from tokens.http import rfc3339
 from tokens.login_events.reference import find_login

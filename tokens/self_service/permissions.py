@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from rest_framework.exceptions import ParseError
@@ -15,12 +16,10 @@ from taxpayers.models import GrantedPermission
 from taxpayers.validation import taxpayer_notation
 from tokens.http import rfc3339, rfc3339_or_none
 from tokens.resource_server.errors import InsufficientScope
-from tokens.self_service.cursor import Cursor, read_cursor
-from tokens.self_service.query_string import parameters_of
-from tokens.self_service.usable_permissions import PermissionPage, usable_permissions
-from tokens.self_service.view import SelfServiceView
+from tokens.resource_server.pagination import MOST, USUAL_LIMIT, BadCursor, ListPage
+from tokens.self_service.usable_permissions import usable_permissions
+from tokens.self_service.view import SelfServiceView, parameters_of
 
-USUAL_LIMIT, MOST = 100, 500
 _NUMBER = re.compile("[1-9][0-9]{0,3}")
 _ON_BEHALF = (
     "This token is only for another taxpayer, so it does not show for which others the intermediary"
@@ -44,15 +43,15 @@ class PermissionsView(SelfServiceView):
         if represented is not None and not client.is_limited:
             raise InsufficientScope(_ON_BEHALF)
         given = parameters_of(request, "taxpayer", "cursor", "limit")
-        taxpayer, after, limit = _taxpayer(given), _cursor(given), _limit(given)
+        taxpayer, limit = _taxpayer(given), _limit(given)
         is_of_another = False
         if represented is not None:
             is_of_another = taxpayer not in (None, represented.taxpayer)
             taxpayer = represented.taxpayer
         role = client.intermediary
-        page = PermissionPage([], None)
+        page = ListPage([], None)
         if role is not None and may_act_for_others(role, at) and not is_of_another:
-            page = usable_permissions(client.id, taxpayer=taxpayer, after=after, limit=limit, at=at)
+            page = _page(client.id, taxpayer, given.get("cursor", ""), limit, at)
         return Response(
             {
                 "intermediary": role
@@ -63,10 +62,10 @@ class PermissionsView(SelfServiceView):
                 },
                 "permissions": [
                     self._as_json(row, codes)
-                    for row in page.permissions
+                    for row in page.rows
                     if (codes := self._codes(row)) or not client.allowed_permissions
                 ],
-                "next_cursor": page.next_cursor and str(page.next_cursor),
+                "next_cursor": page.next_cursor,
             }
         )
 
@@ -98,16 +97,16 @@ def _taxpayer(given: Mapping[str, str]) -> TaxpayerId | None:
         ) from None
 
 
-def _cursor(given: Mapping[str, str]) -> Cursor | None:
-    if "cursor" not in given:
-        return None
-    cursor = read_cursor(given["cursor"])
-    if cursor is None:
+def _page(
+    client: int, taxpayer: TaxpayerId | None, cursor: str, limit: int, at: datetime
+) -> ListPage:
+    try:
+        return usable_permissions(client, taxpayer=taxpayer, cursor=cursor, limit=limit, at=at)
+    except BadCursor:
         raise ParseError(
             "The parameter cursor must be the next_cursor of the page before. Leave it out to begin"
             " with the first page."
-        )
-    return cursor
+        ) from None
 
 
 def _limit(given: Mapping[str, str]) -> int:

@@ -6,13 +6,39 @@ is stored with its login. A login needs a statement more only if there is none i
 token may do more than those before.
 """
 
+import secrets
+from collections import deque
 from typing import NamedTuple
 
 from taxpayers.facts.validity import next_end
 from taxpayers.facts.values import Facts, StatusFacts
 from taxpayers.rules import Authorization
-from tokens.calls import TakeStatusIndex, TokenRevocation
-from tokens.status_lists.reserved import ReservedIndexes
+from tokens.calls import TakenIndex, TakeStatusIndex, TokenRevocation
+
+RESERVE = 256
+_VERSION_BITS = 63
+
+
+class ReservedIndexes:
+    """Those of one process, of which `wanted` more are to be reserved when there is none left."""
+
+    def __init__(self, wanted: int = RESERVE) -> None:
+        self.wanted = wanted
+        self._numbers: deque[int] = deque()
+
+    def take(self) -> tuple[int, int] | None:
+        """An index that is never given again, and a version for its row; None if none is left."""
+        if not self._numbers:
+            return None
+        return self._numbers.popleft(), secrets.randbits(_VERSION_BITS)
+
+    def add(self, taken: TakenIndex) -> None:
+        """Those that came with another one."""
+        self._numbers.extend(taken.reserved)
+
+
+# For a login that must take its index from the database.
+NONE_RESERVED = ReservedIndexes(wanted=0)
 
 
 class NoStatusIndex(Exception):

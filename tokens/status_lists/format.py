@@ -1,4 +1,4 @@
-"""Status lists as they are published: bits, claims and addresses. Pure.
+"""Status lists as they are published: bits, claims, addresses, and for how long. Pure.
 
 Token Status List (TSL), draft-ietf-oauth-status-list-21, which waits to become an RFC.
 """
@@ -8,7 +8,8 @@ from base64 import urlsafe_b64encode
 from datetime import datetime, timedelta
 from typing import Any
 
-from tokens.access_tokens.status_claim import PATH, list_uri
+from tokens.access_tokens.claims import PATH, list_uri
+from tokens.lifetime import TOKEN_LIFETIME
 
 TYP = "statuslist+jwt"  # section 5.1
 MEDIA_TYPE = f"application/{TYP}"  # section 8.1
@@ -44,3 +45,9 @@ def list_claims(
             "aggregation_uri": f"{issuer}{PATH}",
         },
     }
+
+
+# For clocks that differ, and for logins that were under way.
+SET_FOR = TOKEN_LIFETIME + timedelta(minutes=5)
+# Every process has cleared its bit by then.
+REUSED_AFTER = SET_FOR + timedelta(minutes=5)

@@ -22,13 +22,12 @@ from django.db import DatabaseError, OperationalError, connection
 from taxpayers.models import EndedStatusIndex
 from taxpayers.shut_down import answered_within
 from taxpayers.sql import fetch_through_django
-from tokens.access_tokens.status_claim import LIST_LENGTH
+from tokens.access_tokens.claims import LIST_LENGTH
 from tokens.keys.signer import current_key_ring, sign
 from tokens.status_lists.ending import end_indexes
-from tokens.status_lists.format import TYP, compress, list_claims
+from tokens.status_lists.format import SET_FOR, TYP, compress, list_claims
 from tokens.status_lists.offline_blocks import offline_blocks
 from tokens.status_lists.owners import Owners
-from tokens.status_lists.reuse import SET_FOR
 from tokens.uptime import uptime
 
 logger = logging.getLogger("tokens.status_lists")

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
-from tokens.access_tokens.status_claim import list_uri
+from tokens.access_tokens.claims import list_uri
 from tokens.http import error_response, read_only
 from tokens.status_lists.format import MEDIA_TYPE
 from tokens.status_lists.publication import UnknownList, status_lists

@@ -6,8 +6,28 @@ from datetime import UTC, datetime
 from taxpayers.sql import Statement
 from tokens.calls import ApiSecretUse
 from tokens.models import ProtectedApiSecret
-from tokens.protected_apis.last_use import minute_of
 from tokens.store.postgresql_event import NOW
+
+
+class UsesOfThisMinute:
+    """As many entries as there are secrets that authenticate protected APIs."""
+
+    def __init__(self) -> None:
+        self._minutes: dict[int, datetime] = {}
+
+    def is_first(self, secret_id: int, at: datetime) -> bool:
+        """Whether it is the first use of this secret in its minute, which is thereby taken."""
+        minute = minute_of(at)
+        if self._minutes.get(secret_id) == minute:
+            return False
+        self._minutes[secret_id] = minute
+        return True
+
+
+def minute_of(at: datetime) -> datetime:
+    """The start of the minute of this moment."""
+    return at.replace(second=0, microsecond=0)
+
 
 _MINUTE = f"date_trunc('minute', {NOW})"
 # Another node may have stored this minute. A row that another session has locked is skipped: no

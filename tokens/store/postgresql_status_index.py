@@ -6,7 +6,7 @@ from datetime import timedelta
 from taxpayers.facts.query import status_facts
 from taxpayers.sql import Row, Statement
 from tokens.calls import TakenIndex, TakeStatusIndex
-from tokens.status_lists.reuse import REUSED_AFTER
+from tokens.status_lists.format import REUSED_AFTER
 from tokens.store.postgresql_event import NOW, statement
 
 # Which tokens share a row. Every statement adds rows in this order, so that no two wait for each

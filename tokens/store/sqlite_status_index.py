@@ -8,7 +8,7 @@ from django.db import connection
 from taxpayers.facts.query import status_facts
 from taxpayers.sql import fetch_through_django
 from tokens.calls import TakenIndex, TakeStatusIndex
-from tokens.status_lists.reuse import REUSED_AFTER
+from tokens.status_lists.format import REUSED_AFTER
 
 _REUSE = """
 DELETE FROM ended_status_indexes WHERE number = (

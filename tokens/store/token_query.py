@@ -20,8 +20,8 @@ from taxpayers.facts.query import (
 from taxpayers.facts.values import CredentialFacts
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.sql import Row, Statement, fetch_through_django
+from tokens.access_tokens.claims import index_in_list
 from tokens.access_tokens.status import TokenFacts
-from tokens.access_tokens.status_claim import index_in_list
 from tokens.calls import TokenQuery
 
 # The login event has the id of the token, and leads to the secret. A caller whose secret does not

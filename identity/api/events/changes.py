@@ -9,7 +9,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from identity.api.framework.fields import Moment, Text
-from identity.api.framework.pagination import MOST, USUAL_LIMIT
 from identity.api.framework.problems import FieldError, Problem
 from identity.api.framework.query import Filters, read_query
 from identity.api.framework.view import ManagementView
@@ -19,6 +18,7 @@ from identity.webhooks.subjects import Subject, subjects_of
 from taxpayers.duties import Duty
 from taxpayers.models import Change
 from taxpayers.services.feed.numbering import is_numbered
+from tokens.resource_server.pagination import MOST, USUAL_LIMIT
 
 _CURSOR = re.compile(r"([1-9][0-9]{0,17})-([0-9a-f]{1,16})", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

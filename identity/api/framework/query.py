@@ -6,11 +6,11 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from identity.api.framework.fields import Body, Text
-from identity.api.framework.pagination import MOST, USUAL_LIMIT
 from identity.api.framework.problem_answers import field_errors
 from identity.api.framework.problems import FieldError, Problem
 from taxpayers.rules import Refused
 from tokens.form_encoding import read_pairs
+from tokens.resource_server.pagination import MOST, USUAL_LIMIT
 
 
 class Filters(Body):

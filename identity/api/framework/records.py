@@ -14,13 +14,13 @@ from identity.api.framework.conditional import etag_of, require_match
 from identity.api.framework.fields import values_of
 from identity.api.framework.idempotency import Done, answer_once
 from identity.api.framework.kinds import ApiTask, Asker, Once, RecordKind, described
-from identity.api.framework.pagination import BadCursor, ListPage, page_of
 from identity.api.framework.problems import Problem
 from identity.api.framework.query import Filters, bad_cursor, read_query
 from identity.api.framework.view import ManagementView
 from identity.management_api import BASE_PATH
 from taxpayers.duties import Duty
 from taxpayers.services.history import lock_for_update
+from tokens.resource_server.pagination import BadCursor, ListPage, page_of
 
 
 @dataclass(frozen=True, slots=True)

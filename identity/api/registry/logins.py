@@ -12,7 +12,7 @@ from identity.api.framework.problems import Problem
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
 from taxpayers.duties import Duty
-from tokens.answers.help_page import help_url
+from tokens.answers.response import help_url
 from tokens.explanation import explain
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent

@@ -5,14 +5,19 @@ none, and what `/api/v1/` answers has no serializers. So each path is written do
 compare it with real answers.
 """
 
+import json
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
 from django.urls import is_valid_path
 
+from identity.developers.downloads import static_answer
 from identity.developers.openapi.made import MADE
+from tokens.http import read_only
 
 _FILE = Path(__file__).parent / "openapi.yaml"
 _MADE = "x-made"
@@ -42,3 +47,30 @@ def _filled(part: Any, auth_url: str) -> Any:
         return rest
     made = MADE[part[_MADE]](auth_url)
     return {**rest, **made} if rest else made
+
+
+# Tools in a browser may read it from another site.
+_HEADERS = {"Access-Control-Allow-Origin": "*"}
+
+
+@read_only
+def as_json(request: HttpRequest) -> HttpResponse:
+    """The description in JSON."""
+    return static_answer(request, "application/json", _json(settings.AUTH_URL), _HEADERS)
+
+
+@read_only
+def as_yaml(request: HttpRequest) -> HttpResponse:
+    """The same in YAML (RFC 9512)."""
+    return static_answer(request, "application/yaml", _yaml(settings.AUTH_URL), _HEADERS)
+
+
+@cache
+def _json(auth_url: str) -> bytes:
+    return json.dumps(document(auth_url), ensure_ascii=False, indent=1).encode()
+
+
+@cache
+def _yaml(auth_url: str) -> bytes:
+    plain = json.loads(_json(auth_url))  # without enumerations, and without shared parts
+    return yaml.safe_dump(plain, allow_unicode=True, sort_keys=False, width=100).encode()

@@ -8,7 +8,7 @@ from typing import Any
 
 from identity.developers.examples import AT, REFERENCE, refused_example
 from taxpayers.rules import Refused
-from tokens.answers.challenge import refused_by
+from tokens.answers.response import refused_by
 from tokens.refusals.table import REFUSALS, ProtocolReason
 from tokens.system_warnings import HEADER as WARNING
 

@@ -15,8 +15,7 @@ from identity.sandbox.catalogue import CLIENTS
 from identity.sandbox.listing import client_as_json, sandbox_as_json
 from identity.sandbox.reset import NO_CLIENT, UNAVAILABLE
 from taxpayers.sandbox.clients import CREDENTIALS, SandboxName
-from tokens.answers.help_page import help_url
-from tokens.answers.response import ERP_SYSTEM, PROTECTED_API
+from tokens.answers.response import ERP_SYSTEM, PROTECTED_API, help_url
 from tokens.discovery import metadata
 from tokens.explanation import CheckState
 from tokens.refusals.table import Check

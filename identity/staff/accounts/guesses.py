@@ -17,7 +17,7 @@ from django.core import signing
 from django.http import HttpRequest, HttpResponseBase
 from django.utils.crypto import salted_hmac
 
-from tokens.rate_limits.buckets import counted_address
+from tokens.rate_limits.backoff import counted_address
 
 _SALT = "identity.staff.accounts.known_browsers"  # in cookies of 180 days: never changed
 MAX_NAMES = 8  # of people who share a browser; the oldest is forgotten

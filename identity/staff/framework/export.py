@@ -33,7 +33,7 @@ from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.search import in_batches
 from identity.staff.framework.tasks import Button, author
 from taxpayers.actions import Action
-from taxpayers.files.csv_escaping import escape_formula
+from taxpayers.files.csv_reader import escape_formula
 from taxpayers.files.spreadsheets import MAX_ROWS_WRITTEN, write_workbook
 from taxpayers.models import Taxpayer
 from taxpayers.services.history import ChangeContext, record_export, record_many

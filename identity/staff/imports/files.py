@@ -9,8 +9,7 @@ from urllib.parse import quote
 from django.http import FileResponse, HttpResponse
 from django.http.response import HttpResponseBase
 
-from taxpayers.files.csv_escaping import escape_formula
-from taxpayers.files.csv_reader import read_cells
+from taxpayers.files.csv_reader import escape_formula, read_cells
 from taxpayers.files.rows import BESIDE_BAD_ROWS, IGNORED, Columns
 from taxpayers.files.spreadsheets import write_workbook
 from taxpayers.models import UploadedFile

@@ -14,8 +14,7 @@ from identity.staff.display import moment_text
 from identity.staff.framework.search import TooGeneral, limited_search
 from identity.staff.logins.reasons import caller_texts
 from taxpayers.models import Taxpayer
-from tokens.login_events.missing import CALLER_TEXTS, explain_missing
-from tokens.login_events.reference import reference_in
+from tokens.login_events.reference import CALLER_TEXTS, explain_missing, reference_in
 from tokens.models import LoginEvent
 
 _NOTICE = "staff/logins/named_taxpayers.html"

@@ -11,8 +11,8 @@ from proofs.interleavings.oracle.registry import Registry
 from taxpayers.facts.values import Facts, FactsQuery
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import EndedStatusIndex
+from tokens.access_tokens.claims import index_of_claims
 from tokens.access_tokens.status import ACTIVE, TokenFacts, status_of
-from tokens.access_tokens.status_claim import index_of_claims
 from tokens.access_tokens.verification import AccessToken
 
 

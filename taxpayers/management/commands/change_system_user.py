@@ -10,12 +10,17 @@ from django.db import transaction
 from taxpayers.certificates.names import TLS_CLIENT_AUTH
 from taxpayers.client_keys import PRIVATE_KEY_JWT
 from taxpayers.facts.token_binding import TokenBinding
-from taxpayers.management.arguments import NEVER, parse_end_or_never, read_keys
-from taxpayers.management.certificate_names import add_certificate_name, certificate_name
+from taxpayers.management.arguments import (
+    NEVER,
+    add_certificate_name,
+    certificate_name,
+    parse_end_or_never,
+    read_keys,
+)
 from taxpayers.management.command import WRONG_USAGE, Output, ServiceCommand, add_reason
-from taxpayers.management.duty_note import duty_note
 from taxpayers.management.find_records import find_system_user
 from taxpayers.management.limit_options import add_limit_options, limit_data, limit_text, read_limit
+from taxpayers.management.shown_credentials import duty_note
 from taxpayers.models import SystemUser
 from taxpayers.moments import format_moment
 from taxpayers.secret_once import secret_data, secret_text

@@ -6,7 +6,6 @@ from django.core.management.base import CommandParser
 
 from taxpayers.management.arguments import add_end, parse_taxpayer_id, read_keys
 from taxpayers.management.command import Output, ServiceCommand
-from taxpayers.management.duty_note import duty_note
 from taxpayers.management.find_records import find_taxpayer
 from taxpayers.management.limit_options import (
     add_limit_options,
@@ -15,7 +14,7 @@ from taxpayers.management.limit_options import (
     read_limit,
 )
 from taxpayers.management.operation_command import Options
-from taxpayers.management.shown_credentials import shown_credentials
+from taxpayers.management.shown_credentials import duty_note, shown_credentials
 from taxpayers.secret_once import secret_data, secret_text
 from taxpayers.services import Author, register_system_user, register_system_user_with_keys
 from taxpayers.services.system_users import ISSUE_CREDENTIALS

@@ -4,8 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from taxpayers.management.arguments import add_end
-from taxpayers.management.certificate_names import add_certificate_name, certificate_name
+from taxpayers.management.arguments import add_certificate_name, add_end, certificate_name
 from taxpayers.management.command import Output
 from taxpayers.management.operation_command import Options, SystemUserCommand
 from taxpayers.management.shown_credentials import shown_credentials

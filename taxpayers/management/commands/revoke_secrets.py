@@ -9,7 +9,7 @@ from django.db import Error
 from taxpayers.management.arguments import parse_start
 from taxpayers.management.command import Output, ServiceCommand, add_reason
 from taxpayers.management.database_errors import exit_code
-from taxpayers.management.many_system_users import add_system_users, read_system_users, with_bar
+from taxpayers.management.find_records import add_system_users, read_system_users, with_bar
 from taxpayers.services import Author, ServiceError, revoke_credential
 from taxpayers.services.credential_changes import REVOKE_SECRETS
 

@@ -18,7 +18,7 @@ from django.db import transaction
 
 from taxpayers.management.arguments import parse_end, read_keys
 from taxpayers.management.command import Output, ServiceCommand
-from taxpayers.management.many_system_users import add_system_users, read_system_users, with_bar
+from taxpayers.management.find_records import add_system_users, read_system_users, with_bar
 from taxpayers.services import Author, issue_secret
 from taxpayers.services.credential_changes import ROTATE_SECRET, why_no_secret
 

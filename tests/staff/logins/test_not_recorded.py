@@ -9,8 +9,8 @@ from django.utils import timezone, translation
 
 from tests.support.erp import Erp
 from tests.support.staff import list_url, page_url, text_of
-from tokens.login_events.missing import CALLER_TEXTS, Cause, cause_of, made_at
 from tokens.login_events.partitions import first_id
+from tokens.login_events.reference import CALLER_TEXTS, Cause, cause_of, made_at
 from tokens.models import LoginEvent
 
 NOW = datetime(2026, 5, 20, 4, 30, tzinfo=UTC)

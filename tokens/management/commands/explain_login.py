@@ -11,8 +11,7 @@ from taxpayers.services import Author
 from tokens.answers.description import format_moment_with_offset
 from tokens.client_auth.private_key_jwt import USED_BEFORE
 from tokens.explanation import CheckState, Explanation, explain
-from tokens.login_events.missing import CALLER_TEXTS, explain_missing
-from tokens.login_events.reference import find_login, reference_in
+from tokens.login_events.reference import CALLER_TEXTS, explain_missing, find_login, reference_in
 from tokens.models import LoginEvent
 
 _MARKS = {

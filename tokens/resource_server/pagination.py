@@ -73,7 +73,7 @@ def _read(cursor: str, name: str, length: int) -> list[Any]:
 
 
 def _salt(name: str) -> str:
-    return f"identity.api.cursor.{name}"
+    return f"cursor.{name}"
 
 
 def _plain(value: Any) -> Any:
