@@ -85,8 +85,8 @@ interleavings: $(DEV)  ## logins and changes in random order against a serial or
 fuzz: $(DEV)  ## a million hostile inputs against the running service; INPUTS=5000 SEED=n ARGS=--replay=file
 	@$(BIN)/python -m proofs.fuzz --inputs $(or $(INPUTS),1000000) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
-chaos: $(DEV)  ## faults under load with real processes, into docs/reliability.md (within 15 min)
-	@$(BIN)/python -m proofs.chaos $(or $(ARGS),--write)
+chaos: $(DEV)  ## faults under load with real processes; figures in var/drill.txt (within 15 min)
+	@$(BIN)/python -m proofs.chaos $(ARGS)
 
 container: $(DEV)  ## the container image, built and run read-only (as root; Debian: buildah crun debootstrap)
 	@$(BIN)/python -m proofs.containers $(ARGS)

@@ -1,6 +1,7 @@
 """`make chaos`: faults under load, with real processes, and what became of each promise.
 
-`python -m proofs.chaos [--patroni] [--only NAME…] [--minutes 15] [--write] [--list]`
+`python -m proofs.chaos [--patroni] [--only NAME…] [--minutes 15] [--list]`; the figures are also in
+`var/drill.txt`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from tests.servers import processes
-from tests.servers.processes import NotAvailable, new_folder
+from tests.servers.processes import CHECKOUT, NotAvailable, new_folder
 from tests.servers.service import set_django_up
 
 if TYPE_CHECKING:  # they need Django's models, so they are imported when it is set up
@@ -26,6 +27,7 @@ if TYPE_CHECKING:  # they need Django's models, so they are imported when it is 
 # More than any one takes.
 _SCENARIO_SECONDS = 45.0
 _PATRONI_SECONDS = 90.0
+_FIGURES = CHECKOUT / "var" / "drill.txt"
 
 
 def main() -> int:
@@ -34,7 +36,6 @@ def main() -> int:
     parser.add_argument("--patroni", action="store_true", help="the leader of Patroni's members")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these scenarios")
     parser.add_argument("--minutes", type=float, default=15.0, help="no scenario starts later")
-    parser.add_argument("--write", action="store_true", help="the table into docs/reliability.md")
     parser.add_argument("--list", action="store_true", help="the names of the scenarios")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, _exit)
@@ -55,7 +56,6 @@ def _exit(number: int, frame: object) -> None:
 
 
 def _drill(options: argparse.Namespace) -> int:
-    from proofs.chaos import report
     from proofs.chaos.cluster import running_cluster
     from proofs.chaos.patroni_site import running_patroni_site
     from proofs.chaos.scenarios import ALL
@@ -67,12 +67,8 @@ def _drill(options: argparse.Namespace) -> int:
     if options.list or unknown:
         sys.stdout.write("".join(f"{one.name:18} {one.title}\n" for one in every))
         return len(unknown)
-    began = time.monotonic()
     site = running_patroni_site() if options.patroni else running_cluster()
     results = _run_all(chosen, site, options)
-    text = report.written(results, (time.monotonic() - began) / 60)
-    if options.write:
-        report.write(text, marks=report.PATRONI if options.patroni else report.DRILL)
     passed = sum(1 for result in results if result.seen and not result.broken)
     sys.stdout.write(f"{passed} of {len(results)} scenarios passed\n")
     return int(any(result.broken or result.not_tested for result in results))
@@ -89,6 +85,7 @@ def _run_all(
     ends_at = time.monotonic() + 60 * options.minutes
     takes = _PATRONI_SECONDS if options.patroni else _SCENARIO_SECONDS
     results: list[Result[Any]] = []
+    _FIGURES.write_text("")
     try:
         with site as cluster:
             for scenario in chosen:
@@ -96,8 +93,11 @@ def _run_all(
                     results.append(Result(scenario, not_tested="the time of the drill was over"))
                 else:
                     results.append(run(scenario, cluster))
-                sys.stdout.write(f"{report.line_of(results[-1])}\n")
+                line = f"{report.line_of(results[-1])}\n"
+                sys.stdout.write(line)
                 sys.stdout.flush()
+                with _FIGURES.open("a") as figures:
+                    figures.write(line)
     except NotAvailable as reason:
         results = [Result(scenario, not_tested=str(reason)) for scenario in chosen]
         sys.stdout.write(f"NOT TESTED: {reason}\n")

@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from django.core.management import load_command_class
 
 from taxpayers.models import Change
 from taxpayers.services.taxpayers import DEACTIVATE_TAXPAYER
@@ -82,27 +81,3 @@ def test_change_system_user_changes_what_is_given_and_nothing_else(
     change = Change.objects.get()
     expected = "extend_system_user" if "expires_at" in changed else "change_system_user"
     assert (change.action, change.reason) == (expected, "asked by letter")
-
-
-def test_change_system_user_changes_everything_at_once_and_shows_it() -> None:
-    user = SystemUserFactory.create(name="ERP")
-    text = output_of(
-        *("change_system_user", user.client_id, "--name", "ERP 2", "--logins-per-minute", "60"),
-        *("--scope", "InvoicingAPI", "--expires", "2099-12-31"),
-    )
-    assert text == (
-        f"{user.client_id} (ERP 2): 60 logins per minute, until 2099-12-31 23:59+08:00,"
-        " scopes InvoicingAPI.\n"
-    )
-    actions = Change.objects.order_by("pk").values_list("action", flat=True)
-    assert list(actions) == ["change_system_user", "extend_system_user"]
-    text = output_of(
-        "change_system_user", user.client_id, "--logins-per-minute", "0", "--expires", "never"
-    )
-    assert text == f"{user.client_id} (ERP 2): no limit, no end date, scopes InvoicingAPI.\n"
-
-
-def test_the_help_says_how_an_end_date_is_removed() -> None:
-    command = load_command_class("taxpayers", "change_system_user")
-    text = " ".join(command.create_parser("manage.py", "change_system_user").format_help().split())
-    assert "never: remove it, so that it does not expire" in text

@@ -1,14 +1,13 @@
 """The commands for system users and their secrets (contract 6)."""
 
-import re
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.utils import timezone
 
-from taxpayers.credentials import Prefix, fault_of, hash_secret
-from taxpayers.models import Change, Credential, SystemUser
+from taxpayers.credentials import hash_secret
+from taxpayers.models import Change, SystemUser
 from tests.support.command_line import error_of, json_output_of, output_of
 from tests.support.factories import CredentialFactory, TaxpayerFactory
 
@@ -27,25 +26,6 @@ def secret() -> Any:
 def client_id(secret: Any) -> str:
     name: str = secret.system_user.client_id
     return name
-
-
-def test_issue_credentials_shows_id_and_secret_and_what_to_do_with_them() -> None:
-    TaxpayerFactory.create(tin=TIN, rob=ROB)
-    text = output_of(
-        "issue_credentials", f"{TIN}:{ROB}", "--name", "ERP", "--secret-expires=2099-12-31"
-    )
-    shown = re.fullmatch(
-        r"client_id      (ci_test_\w+)\n"
-        r"client_secret  (cs_test_\w+)\n"
-        r"valid until    2099-12-31 23:59\+08:00\n"
-        r"log in at      http://127\.0\.0\.1:8000/connect/token\n"
-        r"\n"
-        r"Give both to the ERP's operator\. The secret is not shown again\.\n",
-        text,
-    )
-    assert shown
-    assert fault_of(shown[1], Prefix.CLIENT_ID, "test") is None
-    assert Credential.objects.get().lookup == hash_secret(shown[2])
 
 
 def test_issue_credentials_answers_machines() -> None:
@@ -75,17 +55,6 @@ def test_issue_credentials_answers_machines() -> None:
     }
     assert secret.lookup == hash_secret(answer["client_secret"])
     assert (user.logins_per_minute, user.scopes) == (0, "InvoicingAPI")
-
-
-def test_rotate_secret_shows_the_new_one_and_how_to_end_the_old_one(
-    secret: Any, client_id: str
-) -> None:
-    text = output_of("rotate_secret", client_id, "--retire-old", "2026-12-31T12:00")
-    assert re.search(rf"client_id      {client_id}\nclient_secret  cs_test_\w+\n", text)
-    assert "The secret is not shown again." in text
-    assert f"The old secret {secret} works until " in text
-    assert f"manage.py revoke_secret {client_id} {secret.hint}\n" in text
-    assert secret.clear not in text
 
 
 def test_rotate_secret_answers_machines_with_both(secret: Any, client_id: str) -> None:
@@ -143,21 +112,3 @@ def test_revoke_secret_takes_the_live_one_of_two_with_the_same_hint(secret: Any)
     assert secret.revoked_at
     line = error_of("revoke_secret", owner.client_id, gone.hint)
     assert line == f"Several secrets end with {gone.hint}. Revoke it in the admin."
-
-
-def test_block_system_user_and_unblock_system_user_show_the_state(client_id: str) -> None:
-    block = ("block_system_user", client_id, "--reason", "leaked")
-    first = json_output_of(*block)
-    user = SystemUser.objects.get()
-    assert user.blocked_at
-    assert json_output_of(*block) == first
-    assert first == {
-        "client_id": client_id,
-        "blocked_at": user.blocked_at.isoformat().replace("+00:00", "Z"),
-        "blocked_by": user.blocked_by,
-        "blocked_reason": "leaked",
-    }
-    assert output_of(*block).startswith(f"{client_id} (ERP) has been blocked since ")
-    unblock = ("unblock_system_user", client_id, "--reason", "replaced")
-    assert json_output_of(*unblock) == {"client_id": client_id, "blocked_at": None}
-    assert output_of(*unblock) == f"{client_id} (ERP) is not blocked: it may log in.\n"

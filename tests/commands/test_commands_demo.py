@@ -22,7 +22,6 @@ from django.conf import global_settings
 from django.db import connections
 from pytest_django import DjangoDbBlocker, Settings
 
-from identity.demo.preparation import read_saved_credentials
 from tests.servers.processes import CHECKOUT, free_port
 from tests.servers.service import service_environment
 from tests.support.command_line import manage, other_database, run
@@ -266,12 +265,6 @@ def test_the_answer_for_machines_follows_the_port_and_other_shells_know_the_addr
     assert address_in_another_shell(again) == USUAL_ADDRESS
 
 
-@pytest.mark.usefixtures("again_in_process")
-def test_the_address_is_the_one_set_in_the_demos_shell(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AUTH_URL", "http://demo.example.org:81")
-    assert prepared()["auth_url"] == "http://demo.example.org:81"
-
-
 # --- Making sample data -------------------------------------------------------------------------
 
 
@@ -337,20 +330,6 @@ def test_what_staff_changed_stays_as_they_left_it(
     assert "password changed since; manage.py changepassword admin" in out
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        *(None, "", "{", "[]", "null", '{"taxpayer": {}}', '{"taxpayer": 1, "intermediary": 2}'),
-        '{"taxpayer": {"client_id": "a", "client_secret": "b"}}',
-    ],
-)
-def test_an_incomplete_file_has_no_credentials(tmp_path: Path, content: str | None) -> None:
-    path = tmp_path / "demo.json"
-    if content is not None:
-        path.write_text(content)
-    assert read_saved_credentials(path) is None
-
-
 # --- Refusing -----------------------------------------------------------------------------------
 
 
@@ -363,14 +342,6 @@ def test_a_port_in_use_is_one_line_and_nothing_is_made(
         code, out, err = run("demo")
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert err.startswith(f"Port {settings.PORT} is in use, perhaps by this service already.")
-    assert not list(in_process.iterdir())
-
-
-@pytest.mark.parametrize("port", ["-1", "65536", "http"])
-def test_an_invalid_port_is_one_line(in_process: Path, port: str) -> None:
-    code, out, err = run("demo", f"--port={port}")
-    assert (code, out, err.count("\n")) == (2 if port == "http" else 1, "", 1)
-    assert port in err
     assert not list(in_process.iterdir())
 
 

@@ -11,7 +11,7 @@ from pytest_django import DjangoDbBlocker
 from tests.servers.postgres import Postgres
 from tests.servers.processes import free_port
 from tests.servers.service import service_environment
-from tests.support.command_line import error_of, manage, other_database, run
+from tests.support.command_line import manage, other_database, run
 
 TIN, AGENT = "C1234567890", "C9876543210"
 CLIENT_ID = "ci_test_7lmqToiYlcJNiFW0w5ce5U1kLdBn"
@@ -81,23 +81,11 @@ def test_an_unreachable_database_is_one_line_without_its_password(command: str) 
     assert "hunter2" not in line
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_an_unknown_argument_is_named(command: str) -> None:
-    line = error_of(command, *COMMANDS[command], "--frobnicate")
-    assert line == "unrecognized arguments: --frobnicate"
-
-
 def test_a_wrong_argument_is_one_line_and_not_the_usage() -> None:
     line = "the following arguments are required: TIN, --name"
     assert refused(run("register_taxpayer"), WRONG_USAGE) == line
     fault = json.loads(refused(run("register_taxpayer", "--json"), WRONG_USAGE))
     assert fault == {"error": "usage", "message": line}
-
-
-@pytest.mark.usefixtures("unreachable_database")
-def test_a_program_is_told_to_try_again_later() -> None:
-    fault = refused(run("register_taxpayer", TIN, "--name", "Acme", "--json"), TRY_AGAIN_LATER)
-    assert json.loads(fault)["error"] == "try_again_later"
 
 
 @pytest.mark.django_db

@@ -6,9 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from django.utils import timezone
 
-from taxpayers.models import Change, GrantedPermission, Intermediary, Taxpayer
+from taxpayers.models import Change, GrantedPermission, Intermediary
 from tests.support.command_line import json_output_of, output_of
 from tests.support.factories import SUBMIT, VIEW, IntermediaryFactory, TaxpayerFactory
 
@@ -24,16 +23,6 @@ def pair() -> dict[str, Any]:
         "taxpayer": TaxpayerFactory.create(tin=TIN, rob=ROB),
         "intermediary": IntermediaryFactory.create(taxpayer__tin=AGENT),
     }
-
-
-def test_register_taxpayer_registers_it_and_shows_the_next_step() -> None:
-    text = output_of("register_taxpayer", TIN.lower(), "--rob", ROB, "--name", "Acme")
-    assert text == (
-        f"{TIN}:{ROB} is registered as Acme.\n"
-        f"Next, for its ERP: manage.py issue_credentials {TIN}:{ROB} --name NAME\n"
-    )
-    row = Taxpayer.objects.get()
-    assert (row.tin, row.rob, row.name) == (TIN, ROB, "Acme")
 
 
 def test_register_taxpayer_answers_machines_and_is_safe_to_repeat() -> None:
@@ -106,16 +95,6 @@ def test_grant_permission_grants_whole_days_in_the_authoritys_time_zone(
     row = GrantedPermission.objects.get()
     assert (row.taxpayer, row.intermediary) == (pair["taxpayer"], pair["intermediary"])
     assert row.valid_from == datetime(2097, 12, 31, 16, tzinfo=UTC)
-
-
-@pytest.mark.usefixtures("pair")
-def test_grant_permission_without_dates_is_valid_from_now_on_without_an_end() -> None:
-    before = timezone.now()
-    text = output_of("grant_permission", *PAIR, "--permission", VIEW, "--permission", SUBMIT)
-    assert f", with no end date: {SUBMIT}, {VIEW}.\n" in text
-    row = GrantedPermission.objects.get()
-    assert before <= row.valid_from <= timezone.now()
-    assert row.valid_until is None
 
 
 @pytest.mark.usefixtures("pair")

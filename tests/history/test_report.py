@@ -2,7 +2,7 @@
 
 import io
 import json
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any
 from uuid import uuid4
@@ -13,22 +13,19 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
-from pytest_django.asserts import assertRedirects
 
 from identity.staff.history import grouping, report
 from identity.staff.history import report_form as periods
 from identity.staff.history.grouping import ORDER, changes_of_task, group_changes
 from identity.staff.history.history_admin import CHANGES
-from identity.staff.history.report_form import Period
 from taxpayers import actions, services
 from taxpayers.files.taxpayer_rows import read_taxpayers
 from taxpayers.identifiers import Notation, TaxpayerId
-from taxpayers.models import Change, SystemUser, Taxpayer
+from taxpayers.models import Change, Taxpayer
 from taxpayers.services import Author
 from tests.client_auth.key_erp import jwks, new_pair
 from tests.registry.workbooks import rows_of
 from tests.support.factories import (
-    GrantedPermissionFactory,
     IntermediaryFactory,
     SystemUserFactory,
     TaxpayerFactory,
@@ -247,27 +244,6 @@ def test_a_wrong_value_shows_its_error(query: dict[str, str], error: str, audito
     assert auditor.get(f"{list_url(Change)}export.csv", query).status_code == 400
 
 
-def test_addresses_of_the_former_list_lead_to_the_report(auditor: Client) -> None:
-    taxpayer, week = TaxpayerFactory.create(), timezone.localdate() - timedelta(days=7)
-    for query, asked in {
-        "": "",
-        f"?q={taxpayer.tin}": f"?about={taxpayer.tin}",
-        "?q=aminah&period=7": f"?since={week}&by=aminah",
-        "?action=revoke_secret&period=99&p=2": "?action=revoke_secret",
-    }.items():
-        assertRedirects(auditor.get(list_url(Change) + query), REPORT + asked)
-
-
-def test_presets_are_whole_months_and_quarters() -> None:
-    day = date(2026, 2, 28)
-    assert periods.month(day) == Period(date(2026, 2, 1), date(2026, 2, 28))
-    assert periods.month(day, back=2) == Period(date(2025, 12, 1), date(2025, 12, 31))
-    assert periods.quarter(day) == Period(date(2026, 1, 1), date(2026, 3, 31))
-    assert periods.quarter(day, back=1) == Period(date(2025, 10, 1), date(2025, 12, 31))
-    assert periods.quarter(date(2026, 12, 31)) == Period(date(2026, 10, 1), date(2026, 12, 31))
-    assert periods.year(day) == Period(date(2026, 1, 1), date(2026, 12, 31))
-
-
 # --- What belongs to a record -------------------------------------------------------------------
 
 
@@ -349,22 +325,3 @@ def test_the_report_is_exported_and_the_export_is_in_the_history(
     again: Any = auditor.get(url)
     assert b"".join(again.streaming_content) == content
     assert begun.task_id == ended.task_id
-
-
-# --- Permissions that were revoked --------------------------------------------------------------
-
-
-def test_a_revoked_permission_shows_its_end_by_whom_and_why(
-    auditor: Client, viewer: Client
-) -> None:
-    granted = GrantedPermissionFactory.create(valid_from=NOON - DAY)
-    services.revoke_permission(permission=granted, reason="The contract ended", **by("kumar"))
-    for record in (granted, granted.taxpayer, granted.intermediary):
-        page = text_of(auditor.get(page_url(record)))
-        assert "revoked 1 Mar 2026, 12:00" in page
-        assert "Revoked by kumar: The contract ended" in page
-    assert "1 Mar 2026, 12:00" in text_of(auditor.get(list_url(type(granted))))
-    seen = text_of(viewer.get(page_url(granted)))
-    assert "revoked 1 Mar 2026, 12:00" in seen
-    assert "kumar" not in seen
-    assert SystemUser.objects.count() == 0

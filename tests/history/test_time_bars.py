@@ -49,12 +49,3 @@ def test_a_revoked_permission_ends_at_its_revocation() -> None:
     assert not too_late.is_revoked
     assert too_late.valid == too_late.planned
     assert bar(5, 10, revoked=1).valid is None  # it never began
-
-
-def test_all_bars_have_one_axis() -> None:
-    assert time_bars([], AT) == []
-    first, second = time_bars([permission(-100, -50), permission(0, 100)], AT)
-    assert first.planned.x == 40
-    assert second.planned.x == second.at == first.at == 500
-    assert second.planned.x + second.planned.width == 960
-    assert first.planned.x + first.planned.width == 270

@@ -1,6 +1,5 @@
 """The import of each kind on the staff pages, and by the command (contract 6)."""
 
-import io
 from pathlib import Path
 from typing import Any
 
@@ -86,20 +85,6 @@ def test_a_preview_changes_nothing_and_its_confirmation_registers_all(kind: str)
     assert "Everything in this file is already registered." in again
 
 
-@pytest.mark.parametrize("kind", [kind for kind in PAGES if kind != "taxpayers"])
-def test_every_row_with_an_error_is_shown_and_can_be_downloaded(kind: str) -> None:
-    model, _task, role, file, _counted = PAGES[kind]
-    client, before = staff_client(role), model._default_manager.count()
-    shown = send(client, kind, (file + file.splitlines()[1].replace(TIN, "C9999999999")).encode())
-    assert "There is no taxpayer C9999999999." in text_of(shown)
-    url = shown.redirect_chain[-1][0]
-    client.post(url)
-    assert model._default_manager.count() == before
-    header, row = csv_rows_of(client.get(f"{url}&bad_rows"))
-    assert header[:2] == ["line", "error"]
-    assert (row[0], row[2]) == ("3", "C9999999999")
-
-
 @EVERY_KIND
 @pytest.mark.parametrize("form", ["csv", "xlsx"])
 def test_the_template_has_the_columns_that_the_import_reads(kind: str, form: str) -> None:
@@ -154,11 +139,3 @@ def test_the_command_imports_taxpayers_or_what_it_is_told_and_is_safe_to_repeat(
     assert Taxpayer.objects.filter(tin="C9000000010").exists()
     line = error_of("import_registry", str(path), "--kind", "secrets")
     assert "invalid choice: 'secrets'" in line
-
-
-def test_the_columns_of_each_kind_are_those_that_its_rows_show() -> None:
-    for name, kind in IMPORT_KINDS.items():
-        needed = dict.fromkeys(kind.columns.needed, "C9000000009")
-        header, cells = ",".join(needed), ",".join(needed.values())
-        (row,) = kind.read(io.BytesIO(f"{header}\n{cells}".encode())).rows
-        assert len(row.shown) == len(kind.columns.all), name

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 import pytest
 from pytest_django import DjangoDbBlocker
 
-from tests.conftest import StartService
 from tests.servers.nginx import free_ports, start_balancer
 from tests.servers.postgres import Postgres
 from tests.servers.processes import stopping
@@ -48,20 +47,3 @@ def cluster(
             with stopping(*nodes):
                 pass
     postgres.drop_database(url)
-
-
-@pytest.fixture(scope="module")
-def mortal_cluster(services: StartService, module_database: str) -> Iterator["Cluster"]:
-    """Two nodes that a test may stop and suspend; it leaves both running again."""
-    from tests.live.cluster import Cluster, behind
-
-    ports = free_ports()
-    balancer = start_balancer(ports, (r"proxy_read_timeout 5s;", "proxy_read_timeout 2s;"))
-    with stopping(balancer):
-        nodes = [services(module_database, PORT=str(p), **behind(ports)) for p in ports.nodes]
-        cluster = Cluster(balancer, nodes)
-        try:
-            yield cluster
-        finally:
-            with stopping(*cluster.nodes):
-                pass

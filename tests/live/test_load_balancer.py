@@ -3,18 +3,12 @@
 Clients come from 127.0.0.2, an address that is no trusted proxy.
 """
 
-import os
 import re
-import signal
 import socket
 import ssl
-import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -29,12 +23,10 @@ from tests.live.cluster import CLIENT, STAFF_HOST, Cluster, assert_proxy_answer
 from tests.self_service.calls import CREDENTIALS, PERMISSIONS, REVOKE_LAST
 from tests.servers.nginx import HOST, STAFF_ADDRESS, free_ports, start_balancer
 from tests.servers.processes import stopping
-from tests.servers.service import start_service
 from tests.support.erp import FORM, PATH, Erp
 
 pytestmark = pytest.mark.processes
 
-THREADS = 6
 KEY_TIN = "C1000000009"
 
 
@@ -212,107 +204,7 @@ def test_a_wrong_method_is_refused_with_json(cluster: Cluster, method: str) -> N
     assert answer.headers["Allow"] == "POST"
 
 
-# --- Nodes that stop ------------------------------------------------------------------------------
-
-
-@dataclass
-class Seen:
-    """What clients saw that log in without a pause."""
-
-    answers: list[httpx.Response] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
-
-    @property
-    def tokens(self) -> set[str]:
-        return {jti_of(answer) for answer in self.answers if answer.status_code == 200}
-
-    @property
-    def refused(self) -> list[httpx.Response]:
-        return [answer for answer in self.answers if answer.status_code != 200]
-
-    def await_more(self, count: int) -> None:
-        wanted, deadline = len(self.answers) + count, time.monotonic() + 30
-        while len(self.answers) < wanted:
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
-
-
-@contextmanager
-def clients_of(cluster: Cluster, erp: Erp) -> Iterator[Seen]:
-    """Each on one connection; at the end what was not a token is a 503 of the proxy."""
-    seen, is_over = Seen(), threading.Event()
-
-    def log_in() -> None:
-        with cluster.client() as client:
-            while not is_over.is_set():
-                began = time.monotonic()
-                seen.answers.append(client.post(PATH, data=erp.form))
-                seen.seconds.append(time.monotonic() - began)
-
-    with ThreadPoolExecutor(THREADS) as threads:
-        running = [threads.submit(log_in) for _ in range(THREADS)]
-        try:
-            seen.await_more(60)
-            yield seen
-            seen.await_more(60)
-        finally:
-            is_over.set()
-        for thread in running:
-            thread.result()
-    for answer in seen.refused:
-        assert_proxy_answer(answer, 503, "temporarily_unavailable", "try again")
-        assert answer.headers["Retry-After"] == "5"
-    assert seen.tokens <= set(cluster.events(erp)), "never a token without a record"
-
-
-def restart(cluster: Cluster, index: int) -> None:
-    node = cluster.nodes[index]
-    cluster.nodes[index] = start_service(node.environment, node.log_file)
-
-
-def test_nodes_restarted_one_after_the_other_lose_no_login(mortal_cluster: Cluster) -> None:
-    cluster, erp = mortal_cluster, mortal_cluster.new_erp(0)
-    with clients_of(cluster, erp) as seen:
-        for index, node in enumerate(cluster.nodes):
-            node.process.send_signal(signal.SIGTERM)
-            assert node.process.wait(20) == 0
-            seen.await_more(20)
-            restart(cluster, index)
-    assert seen.refused == []
-    assert sorted(seen.tokens) == sorted(cluster.events(erp))
-
-
-def test_a_node_stopped_under_load_costs_no_login_that_was_answered(
-    mortal_cluster: Cluster,
-) -> None:
-    """Killed, its workers too, as when the power fails."""
-    cluster, erp = mortal_cluster, mortal_cluster.new_erp(0)
-    with clients_of(cluster, erp) as seen:
-        os.killpg(cluster.nodes[0].pid, signal.SIGKILL)
-    assert cluster.nodes[0].process.wait(30) is not None
-    assert len(seen.refused) <= THREADS
-    # What it had begun it had recorded, and could not answer.
-    assert len(set(cluster.events(erp)) - seen.tokens) <= THREADS
-    restart(cluster, 0)
-
-
-def test_a_node_that_hangs_costs_few_logins_and_none_waits_long(mortal_cluster: Cluster) -> None:
-    cluster, erp = mortal_cluster, mortal_cluster.new_erp(0)
-    hung = cluster.nodes[0].pid
-    with clients_of(cluster, erp) as seen:
-        os.killpg(hung, signal.SIGSTOP)
-        try:
-            time.sleep(4)
-        finally:
-            os.killpg(hung, signal.SIGCONT)
-    assert 1 <= len(seen.refused) <= 3 * THREADS
-    assert len(seen.answers) > 10 * len(seen.refused)
-    assert max(seen.seconds) < 4
-    before, deadline = cluster.nodes[0].log.count(erp.client_id), time.monotonic() + 15
-    with cluster.client() as client:  # it is in use again
-        while cluster.nodes[0].log.count(erp.client_id) < before + 5:
-            assert time.monotonic() < deadline
-            client.post(PATH, data=erp.form)
+# --- Without a node -------------------------------------------------------------------------------
 
 
 def test_without_any_node_the_proxy_answers_as_the_service_would() -> None:

@@ -15,7 +15,7 @@ from tests.conftest import StartService
 from tests.live.clients import logins, new_client, recorded
 from tests.servers.pgbouncer import Pooler, start_pooler
 from tests.servers.postgres import Postgres
-from tests.servers.processes import children, stopping, suspended
+from tests.servers.processes import children_of, stopping, suspended
 from tests.servers.service import Service
 from tests.support.erp import Erp
 from tests.support.over_http import new_boss, sign_in
@@ -114,7 +114,7 @@ def test_a_database_that_hangs_behind_the_pooler_is_a_503_in_time_and_stores_not
         node = service(pooler.url)
         erp = new_client(node, *UNLIMITED)
         assert logins([node], erp, 8) == {200: 8}
-        with suspended(*children(postgres.process.pid), postgres.process.pid):
+        with suspended(*children_of(postgres.process.pid), postgres.process.pid):
             began = time.monotonic()
             assert logins([node], erp, 8) == {503: 8}
             assert time.monotonic() - began < 2.5

@@ -20,7 +20,7 @@ import pytest
 
 from identity.staff.urls import urlpatterns as staff_paths
 from identity.urls import urlpatterns as public_paths
-from tests.live.cluster import CLIENT, STAFF_HOST, TIN, Cluster, assert_proxy_answer, behind
+from tests.live.cluster import STAFF_HOST, TIN, Cluster, assert_proxy_answer, behind
 from tests.servers.nginx import (
     CONFIGURATION,
     HOST,
@@ -404,11 +404,6 @@ def with_trailer(proxy: Cluster, trailer: bytes, headers: bytes = b"") -> bytes:
     body = urlencode(proxy.erp.form).encode()
     head = START + CLOSE + FORM_TYPE + headers + b"Transfer-Encoding: chunked\r\n\r\n"
     return head + b"%x\r\n%b\r\n0\r\n%b\r\n" % (len(body), body, trailer)
-
-
-def test_the_source_of_a_login_is_that_of_its_connection(proxy: Cluster) -> None:
-    answer = proxy.login(proxy.erp, **{"X-Forwarded-For": "203.0.113.9"})
-    assert proxy.events(proxy.erp)[answer.headers["correlationId"]] == CLIENT
 
 
 # --- Slow clients, and many -----------------------------------------------------------------------

@@ -21,7 +21,7 @@ from tests.conftest import StartService
 from tests.live.clients import new_client, recorded
 from tests.live.test_http_server import FORM_TYPE, GET_LIVE, START, assert_refusal, login
 from tests.servers.forks import run_python
-from tests.servers.processes import children, free_port, start_process, stopping, suspended
+from tests.servers.processes import children_of, free_port, start_process, stopping, suspended
 from tests.servers.service import CONFIGURATION, GUNICORN, Service, service_environment
 from tests.servers.wire import connected, read_answer, read_to_end
 from tests.support.accounts import new_staff, signed_in
@@ -119,7 +119,7 @@ def test_processes_that_lost_their_master_end_and_the_node_can_be_started_again(
 ) -> None:
     node = service(QUICK="1")
     erp = new_client(node, *UNLIMITED)
-    processes = children(node.pid)
+    processes = children_of(node.pid)
     os.kill(node.pid, signal.SIGKILL)
     until(lambda: not is_listening(node))
     until(lambda: not any(Path(f"/proc/{process}").exists() for process in processes))
@@ -153,7 +153,7 @@ def test_a_stop_lets_nobody_in_and_waits_a_while_for_the_connections_that_are_op
         assert read_answer(idle).headers.get("connection") != "close"
         unfinished.sendall(request[:-20])
         time.sleep(0.2)
-        with suspended(*children(node.pid)):  # so that they still have the socket
+        with suspended(*children_of(node.pid)):  # so that they still have the socket
             node.process.send_signal(signal.SIGHUP)
             until(lambda: not is_listening(node))
         began = time.monotonic()
@@ -243,23 +243,23 @@ def test_a_wrong_setting_is_one_clear_line(
 def test_a_killed_process_is_replaced_at_once_and_the_others_go_on(
     two: Service, request_of: bytes
 ) -> None:
-    killed = children(two.pid)[0]
+    killed = children_of(two.pid)[0]
     os.kill(killed, signal.SIGKILL)
     began = time.monotonic()
     assert {status_of(two, request_of) for _ in range(5)} == {200}
-    until(lambda: len(children(two.pid)) == 2 and killed not in children(two.pid))
+    until(lambda: len(children_of(two.pid)) == 2 and killed not in children_of(two.pid))
     assert time.monotonic() - began < 3  # gunicorn looks every second
 
 
 def test_a_process_that_hangs_is_replaced_and_the_other_answers_meanwhile(
     two: Service, request_of: bytes
 ) -> None:
-    until(lambda: len(children(two.pid)) == 2)
-    hanging = children(two.pid)[0]
+    until(lambda: len(children_of(two.pid)) == 2)
+    hanging = children_of(two.pid)[0]
     with suspended(hanging):
         assert {status_of(two, request_of) for _ in range(10)} == {200}
-        until(lambda: hanging not in children(two.pid))
-    until(lambda: len(children(two.pid)) == 2)
+        until(lambda: hanging not in children_of(two.pid))
+    until(lambda: len(children_of(two.pid)) == 2)
 
 
 # --- Many connections -----------------------------------------------------------------------------
@@ -281,7 +281,7 @@ def test_connections_that_come_at_once_spread_over_the_processes(service: StartS
     node = service()
     assert status_of(node, GET_LIVE) == 200
     time.sleep(0.5)  # until the connections that asked whether it is ready have gone
-    before = {pid: sockets_of(pid) for pid in children(node.pid)}
+    before = {pid: sockets_of(pid) for pid in children_of(node.pid)}
     for _ in range(3):
         with contextlib.ExitStack() as stack:
             for _ in range(16):
@@ -347,7 +347,7 @@ def test_what_is_too_much_is_answered_at_once_and_what_was_let_in_is_finished(
 def test_connections_beyond_the_bound_get_one_503_each_and_the_others_go_on(
     small: Service, request_of: bytes
 ) -> None:
-    (process,) = children(small.pid)
+    (process,) = children_of(small.pid)
     until(lambda: sockets_of(process) < 60)  # those of other tests have gone
     with contextlib.ExitStack() as stack:
         first = [stack.enter_context(connected(small.url)) for _ in range(CONNECTIONS)]
@@ -395,7 +395,7 @@ def test_files_of_staff_may_be_long_and_wait_for_no_login(
     path = "/admin/taxpayers/taxpayer/import_registry/"
     head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nCookie: sessionid={key}\r\n"
     upload = head.encode() + FORM_TYPE + b"Content-Length: 200000\r\n\r\n" + b"a" * 140_000
-    (process,) = children(small.pid)
+    (process,) = children_of(small.pid)
     with contextlib.ExitStack() as stack:
         slow = [stack.enter_context(connected(small.url)) for _ in range(4)]
         for connection in slow:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from taxpayers.models import Change, Taxpayer
+from taxpayers.models import Change
 from tests.management_api.portal import Portal, assert_problem, errors_of
 
 pytestmark = pytest.mark.django_db
@@ -128,13 +128,6 @@ def test_a_value_of_another_type_is_not_converted(
     problem = assert_problem(portal.post("/system-users", NEW | fields), 422, "invalid_fields")
     assert errors_of(problem).keys() == {pointer}
     assert says in errors_of(problem)[pointer]
-
-
-@pytest.mark.parametrize("name", ["", "  ", "a\nb", "a" * 256])
-def test_what_only_a_service_knows_is_answered_in_its_words(portal: Portal, name: str) -> None:
-    answer = portal.post("/taxpayers", NEW | {"name": name})
-    assert assert_problem(answer, 422, "change_refused")["detail"]
-    assert not Taxpayer.objects.filter(tin=NEW["taxpayer"]).exists()
 
 
 def test_a_secret_in_a_wrong_place_is_not_repeated(portal: Portal) -> None:

@@ -25,18 +25,12 @@ from tests.support.answers import body_of
 from tests.support.erp import Erp
 from tests.support.factories import GrantedPermissionFactory, IntermediaryFactory
 from tests.support.moments import now
-from tests.tokens.test_protected_api import ENDED, FOREIGN, FOREIGN_TOKENS
+from tests.tokens.test_protected_api import ENDED, FOREIGN
 from tokens.dpop.proof import hash_of_token
 
 pytestmark = pytest.mark.django_db
 CHALLENGE = 'Bearer error="invalid_token"'
 NEW = {"taxpayer": "C2584563222", "name": "Aminah"}
-
-
-@pytest.mark.parametrize("kind", ["alg none", "another key under our kid", "another audience"])
-def test_a_token_that_is_not_ours_is_refused(kind: str) -> None:
-    answer = send("POST", f"{BASE}/taxpayers", FOREIGN_TOKENS[kind](), NEW)
-    assert_problem(answer, 401, "invalid_token", FOREIGN, WWW_Authenticate=CHALLENGE)
 
 
 @pytest.mark.parametrize("ended", ["blocked", "token revoked"])

@@ -10,7 +10,7 @@ from taxpayers.models import Change, Taxpayer
 from taxpayers.services import Author, rename_taxpayer
 from taxpayers.services.feed import numbering
 from taxpayers.services.history import ChangeContext, record_export
-from tests.management_api.portal import Portal, assert_ok, assert_problem, errors_of, new_portal
+from tests.management_api.portal import Portal, assert_ok, assert_problem, errors_of
 from tests.support.factories import TaxpayerFactory
 
 pytestmark = pytest.mark.django_db
@@ -62,11 +62,6 @@ def test_an_export_is_about_no_record_and_stops_no_reader(portal: Portal) -> Non
     assert [item["action"] for item in items] == ["rename_taxpayer"]
 
 
-def test_an_empty_feed_has_a_place_too(portal: Portal) -> None:
-    page = assert_ok(portal.get(BASE))
-    assert page == {"items": [], "next_after": "", "has_more": False}
-
-
 def test_changes_that_are_no_business_of_the_portal_are_left_out(portal: Portal) -> None:
     at = Change._meta.get_field("at").get_default()
     for kind in ("staffaccount", "protectedapi", "signingkey", "taxpayer"):
@@ -91,11 +86,6 @@ def test_a_place_of_a_history_that_a_restore_has_replaced_is_noticed(portal: Por
     _items, after = read_all(portal)
     Change.objects.update(at=Change.objects.get().at.replace(year=2020))
     assert_problem(portal.get(f"{BASE}?after={after}"), 400, "malformed_request")
-
-
-def test_who_may_only_read_reads_it(portal: Portal) -> None:
-    assert_ok(new_portal("RegistryAPI:read").get(BASE))
-    assert_problem(portal.get(f"{BASE}?cursor=x"), 400, "malformed_request")
 
 
 def test_a_page_that_publishes_much_goes_on_next_time(

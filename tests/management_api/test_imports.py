@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from identity.api.imports.row_bodies import MOST_ROWS, ROW_KINDS
+from identity.api.imports.row_bodies import MOST_ROWS
 from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
-from taxpayers.services import IMPORT_KINDS
 from tests.management_api.portal import Portal, assert_ok, assert_problem, errors_of
 from tests.support.factories import SUBMIT, TaxpayerFactory
 
@@ -20,10 +19,6 @@ def send(portal: Portal, kind: str, *rows: Any, **headers: str) -> Any:
 
 def registered(new: int, unchanged: int = 0) -> dict[str, int]:
     return {"registered": new, "unchanged": unchanged}
-
-
-def test_the_kinds_are_those_of_files() -> None:
-    assert {kind.name for kind in ROW_KINDS.values()} == set(IMPORT_KINDS)
 
 
 def imported(portal: Portal, kind: str, row: dict[str, Any]) -> Any:
@@ -79,16 +74,6 @@ def test_one_wrong_row_and_nothing_is_imported_and_all_wrong_rows_are_named(port
     }
     assert not Change.objects.exists()
     assert not Taxpayer.objects.filter(tin="C1111111111").exists()
-
-
-def test_wrong_types_are_named_by_their_pointers(portal: Portal) -> None:
-    answer = send(portal, "taxpayers", {"taxpayer": "!", "name": 1, "x": 1}, {"taxpayer": FIRST})
-    pointers = set(errors_of(assert_problem(answer, 422, "invalid_fields")))
-    assert pointers == {"#/rows/0/taxpayer", "#/rows/0/name", "#/rows/0/x", "#/rows/1/name"}
-    assert_problem(send(portal, "taxpayers"), 422, "invalid_fields")
-    answer = send(portal, "system-users", {"taxpayer": FIRST, "name": "ERP"})
-    errors = errors_of(assert_problem(answer, 422, "invalid_fields"))
-    assert "There is no taxpayer C2584563222" in errors["#/rows/0"]
 
 
 def test_an_import_may_be_larger_than_other_bodies_and_not_without_end(portal: Portal) -> None:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from taxpayers.models import Change, GrantedPermission, Intermediary
-from tests.management_api.portal import BASE, Portal, assert_ok, assert_problem, text_of
+from taxpayers.models import GrantedPermission
+from tests.management_api.portal import Portal, assert_ok, assert_problem, text_of
 from tests.support.answers import body_of
 from tests.support.erp import new_erp
 from tests.support.factories import (
@@ -19,34 +19,6 @@ from tests.support.factories import (
 pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
 AGENT, CLIENT = "C9876543210", "C2584563222"
-
-
-def test_an_intermediary_is_registered_changed_and_deactivated(portal: Portal) -> None:
-    taxpayer = TaxpayerFactory.create(tin=AGENT, name="Agent")
-    body = {"taxpayer": AGENT, "active_until": "2037-12-31", "reason": "contract 7"}
-    answer = portal.post("/intermediaries", body)
-    record = assert_ok(answer, 201)
-    row = Intermediary.objects.get(taxpayer=taxpayer)
-    assert record == {
-        "taxpayer": AGENT,
-        "name": "Agent",
-        "is_active": True,
-        "active_until": "2037-12-31T15:59:59.999999Z",
-        "registered_at": text_of(row.created_at),
-    }
-    path = f"/intermediaries/{AGENT}"
-    assert answer["Location"] == f"{BASE}{path}"
-    assert assert_ok(portal.post("/intermediaries", body)) == record  # safe to repeat
-    sent_back = {"active_until": record["active_until"], "reason": "x"}
-    assert assert_ok(portal.patch(path, sent_back, If_Match=answer["ETag"])) == record
-    changed = portal.patch(path, {"active_until": None, "reason": "x"}, If_Match=answer["ETag"])
-    assert assert_ok(changed)["active_until"] is None
-    done = portal.post(f"{path}/deactivate", {"reason": "x"}, If_Match=changed["ETag"])
-    assert assert_ok(done)["is_active"] is False
-    history = body_of(portal.get(f"{path}/history"))["items"]
-    actions = ["change_intermediary", "change_intermediary", "register_intermediary"]
-    assert [change["action"] for change in history] == actions
-    assert history[-1]["reason"] == "contract 7"
 
 
 def test_a_permission_is_granted_extended_shortened_and_revoked(portal: Portal) -> None:
@@ -85,17 +57,6 @@ def test_a_permission_is_granted_extended_shortened_and_revoked(portal: Portal) 
     assert assert_ok(revoked)["state"] == "revoked"
     actions = [change["action"] for change in body_of(portal.get(f"{path}/history"))["items"]]
     assert actions == ["revoke_permission", *["extend_permission"] * 2, "grant_permission"]
-
-
-def test_what_is_granted_is_checked_by_the_service(portal: Portal) -> None:
-    IntermediaryFactory.create(taxpayer__tin=AGENT)
-    body = {"taxpayer": AGENT, "intermediary": AGENT, "permissions": [SUBMIT]}
-    assert_problem(portal.post("/permissions", body), 422, "change_refused", "for itself")
-    unknown = portal.post("/permissions", body | {"taxpayer": CLIENT})
-    assert_problem(unknown, 404, "not_found", f"There is no taxpayer {CLIENT}.")
-    unknown = portal.post("/permissions", body | {"intermediary": CLIENT})
-    assert_problem(unknown, 404, "not_found", f"There is no taxpayer {CLIENT}.")
-    assert not Change.objects.exists()
 
 
 @pytest.mark.parametrize(

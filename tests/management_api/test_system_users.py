@@ -12,7 +12,7 @@ from tests.client_auth.key_erp import new_pair
 from tests.management_api.portal import BASE, Portal, assert_ok, assert_problem, new_portal, text_of
 from tests.support.answers import body_of
 from tests.support.erp import Erp, new_erp
-from tests.support.factories import SUBMIT, GrantedPermissionFactory, TaxpayerFactory
+from tests.support.factories import TaxpayerFactory
 
 pytestmark = pytest.mark.django_db
 NEW = {"taxpayer": "C2584563222", "name": "SQL Accounting"}
@@ -126,16 +126,6 @@ def test_a_secret_is_rotated_without_downtime(portal: Portal, erp: Erp) -> None:
     assert renewed.login().status_code == 200
 
 
-def test_the_end_and_the_networks_of_a_secret_are_changed(portal: Portal, erp: Erp) -> None:
-    credential, end = f"credentials/{erp.system_user.credentials.get().pk}", now_plus(days=3)
-    retired = do(portal, erp, f"{credential}/retire", expires_at=text_of(end), reason="x")
-    assert assert_ok(retired)["credentials"][0]["expires_at"] == text_of(end)
-    networks = do(
-        portal, erp, f"{credential}/networks", allowed_networks=["10.1.2.3/8"], reason="x"
-    )
-    assert_problem(networks, 422, "change_refused", "Write 10.0.0.0/8.")
-
-
 def test_keys_secret_and_certificate_take_turns(portal: Portal, settings: Any) -> None:
     settings.MTLS_URL, settings.TRUSTED_PROXIES = "https://mtls.example.org", ["127.0.0.1"]
     TaxpayerFactory.create(tin="C2584563222")
@@ -162,20 +152,6 @@ def test_keys_secret_and_certificate_take_turns(portal: Portal, settings: Any) -
     keyed = assert_ok(do(portal, erp, "use-private-key", keys=third, reason="x"))
     assert keyed["login_method"] == "private_key_jwt"
     assert erp.login().status_code == 400
-
-
-def test_tokens_are_bound_to_a_key_and_an_intermediarys_client_is_limited(portal: Portal) -> None:
-    granted: Any = GrantedPermissionFactory.create()
-    agent, tin = new_erp(taxpayer=granted.intermediary.taxpayer), granted.taxpayer.tin
-    limits = do(portal, agent, "limits", permissions=[SUBMIT], taxpayers=[tin], reason="less")
-    body = assert_ok(limits)
-    assert (body["allowed_permissions"], body["allowed_taxpayers"]) == ([SUBMIT], [tin])
-    answer = do(portal, agent, "limits", permissions=["x"], taxpayers=[], reason="less")
-    assert_problem(answer, 422, "change_refused", "There is no permission code x.")
-    assert agent.login(on_behalf_of=tin).status_code == 200
-    bound = assert_ok(do(portal, agent, "bind-tokens", token_binding="dpop", reason="x"))
-    assert bound["token_binding"] == "dpop"
-    assert agent.login(on_behalf_of=tin).status_code == 400
 
 
 def test_clients_of_the_management_api_and_its_scopes_are_for_operators(

@@ -117,16 +117,6 @@ def test_the_dashboard_is_one_for_grafana() -> None:
     assert len(set(ids)) == len(ids)
 
 
-def test_no_panel_covers_another() -> None:
-    taken: set[tuple[int, int]] = set()
-    for place in (panel["gridPos"] for panel in DASHBOARD["panels"]):
-        columns = range(place["x"], place["x"] + place["w"])
-        cells = {(x, y) for x in columns for y in range(place["y"], place["y"] + place["h"])}
-        assert place["x"] + place["w"] <= 24
-        assert not taken & cells
-        taken |= cells
-
-
 def test_every_metric_that_is_asked_for_exists(node: Service) -> None:
     for path in ("token", "introspect", "revocation"):  # a counter is there when it has counted
         httpx.post(f"{node.url}/connect/{path}", data={"client_id": "x"})

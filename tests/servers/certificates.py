@@ -49,6 +49,20 @@ class IssuedCertificate:
         return str(files[0]), str(files[1])
 
 
+def self_signed(name: str, *sans: x509.GeneralName, days: int = 1) -> IssuedCertificate:
+    """A server's certificate that is its own authority."""
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    names = x509.SubjectAlternativeName([x509.DNSName(name), *sans])
+    certificate = (
+        _builder(subject, subject, key, now - DAY, (days + 1) * DAY + timedelta(minutes=5))
+        .add_extension(names, critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    return IssuedCertificate(certificate, key)
+
+
 class Authority:
     """Signs what it is asked for."""
 
@@ -56,7 +70,13 @@ class Authority:
         self._key = ec.generate_private_key(ec.SECP256R1())
         self.subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         self.certificate = (
-            self._builder(self.subject, self._key, datetime.now(UTC) - DAY, timedelta(days=3650))
+            _builder(
+                self.subject,
+                self.subject,
+                self._key,
+                datetime.now(UTC) - DAY,
+                timedelta(days=3650),
+            )
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
             .sign(self._key, hashes.SHA256())
         )
@@ -76,7 +96,8 @@ class Authority:
         """A certificate for this subject (RFC 4514) with these alternative names."""
         key = ec.generate_private_key(ec.SECP256R1())
         begins = begins or datetime.now(UTC) - timedelta(minutes=5)
-        builder = self._builder(x509.Name.from_rfc4514_string(subject), key, begins, lives)
+        name = x509.Name.from_rfc4514_string(subject)
+        builder = _builder(name, self.subject, key, begins, lives)
         usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH])
         builder = builder.add_extension(usage, critical=False)
         if sans:
@@ -86,15 +107,16 @@ class Authority:
             builder = builder.add_extension(extension, critical=False)
         return IssuedCertificate(builder.sign(self._key, hashes.SHA256()), key)
 
-    def _builder(
-        self, subject: x509.Name, key: Any, begins: datetime, lives: timedelta
-    ) -> x509.CertificateBuilder:
-        return (
-            x509.CertificateBuilder()
-            .subject_name(subject)
-            .issuer_name(self.subject)
-            .public_key(key.public_key())
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(begins)
-            .not_valid_after(begins + lives)
-        )
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: Any, begins: datetime, lives: timedelta
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(begins)
+        .not_valid_after(begins + lives)
+    )

@@ -11,16 +11,12 @@ import ssl
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
 
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
-from tests.servers.certificates import Authority
+from tests.servers.certificates import Authority, self_signed
 from tests.servers.processes import (
     CHECKOUT,
     NotAvailable,
@@ -160,32 +156,7 @@ def nginx_program() -> Path:
 
 def write_certificate(folder: Path) -> ssl.SSLContext:
     """Writes a certificate of its own making; what a client needs to believe it."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "id.example.org")])
-    hosts = ("id.example.org", "staff.id.example.org", MTLS_NAME)
-    names = [x509.DNSName(host) for host in hosts]
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(minutes=5))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(
-            x509.SubjectAlternativeName([*names, x509.IPAddress(ip_address(HOST))]), critical=False
-        )
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    pem = certificate.public_bytes(serialization.Encoding.PEM)
-    (folder / "certificate.pem").write_bytes(pem)
-    (folder / "certificate.key").write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-    )
-    return ssl.create_default_context(cadata=pem.decode())
+    others = (x509.DNSName("staff.id.example.org"), x509.DNSName(MTLS_NAME))
+    issued = self_signed("id.example.org", *others, x509.IPAddress(ip_address(HOST)))
+    issued.write(folder, "certificate")
+    return ssl.create_default_context(cadata=issued.pem)

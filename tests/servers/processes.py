@@ -188,11 +188,6 @@ def runs(command: Sequence[str], user: str | None) -> bool:
     return done.returncode == 0
 
 
-def children(pid: int) -> list[int]:
-    """The ids of the processes that this process has started and that still run."""
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
 @contextlib.contextmanager
 def suspended(*pids: int) -> Iterator[None]:
     """These processes do nothing until the end of the block, as when a machine hangs."""

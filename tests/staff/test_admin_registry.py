@@ -1,14 +1,13 @@
 """Taxpayers, intermediaries and permissions on the staff pages: each form and its errors."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 from django.test import Client
-from django.utils import timezone
 
-from taxpayers.models import Change, GrantedPermission, PermissionCode, Taxpayer
+from taxpayers.models import Change, GrantedPermission, Taxpayer
 from tests.support.factories import (
     SUBMIT,
     VIEW,
@@ -23,16 +22,6 @@ pytestmark = pytest.mark.django_db
 ZONE = ZoneInfo("Asia/Kuala_Lumpur")
 REGISTER = task_url(Taxpayer, "register_taxpayer")
 GRANT = task_url(GrantedPermission, "grant_permission")
-
-
-def test_a_taxpayer_is_registered_and_its_page_is_shown(registrar: Client) -> None:
-    sent = {"identifier": " c200001:rob-00001 ", "name": "Kedai"}
-    response = registrar.post(REGISTER, sent)
-    row, change = Taxpayer.objects.get(), Change.objects.get()
-    assert (row.tin, row.rob, row.name) == ("C200001", "ROB-00001", "Kedai")
-    assert response["Location"] == page_url(row)
-    assert (change.action, change.by, change.address) == ("register_taxpayer", "nurul", ADDRESS)
-    assert "Kedai (C200001:ROB-00001) is registered." in text_of(registrar.get(page_url(row)))
 
 
 @pytest.mark.parametrize(
@@ -113,22 +102,6 @@ def test_an_invalid_permission_shows_the_error_in_the_form(
     assert not GrantedPermission.objects.exists()
 
 
-def test_a_code_is_added_and_its_description_changed(registrar: Client) -> None:
-    url = task_url(PermissionCode, "set_permission_code")
-    registrar.post(url, {"code": "reports:download_all", "description": "Download"})
-    row = PermissionCode.objects.get(pk="reports:download_all")
-    page = registrar.get(page_url(row))
-    assert "Download" in text_of(page)
-    (button,) = page.context["buttons"]
-    assert 'value="reports:download_all"' in registrar.get(button.url).content.decode()
-    registrar.post(url, {"code": row.code, "description": "Download reports"})
-    row.refresh_from_db()
-    assert row.description == "Download reports"
-    wrong = registrar.post(url, {"code": "Reports!", "description": "x"})
-    assert "Write the code as words" in errors_of(wrong)
-    assert registrar.get(list_url(PermissionCode)).status_code == 200
-
-
 def test_the_history_shows_before_and_after(registrar: Client) -> None:
     row = TaxpayerFactory.create(name="Before")
     url = task_url(row, "rename_taxpayer")
@@ -140,14 +113,6 @@ def test_the_history_shows_before_and_after(registrar: Client) -> None:
         assert "Renamed the taxpayer" in text_of(
             registrar.get(list_url(Change) + query, follow=True)
         )
-
-
-def test_an_expired_permission_and_one_that_expires_soon_are_marked(registrar: Client) -> None:
-    at = timezone.now()
-    expired = GrantedPermissionFactory.create(valid_until=at - timedelta(minutes=1))
-    expiring = GrantedPermissionFactory.create(valid_until=at + timedelta(days=3))
-    assert "Expired" in text_of(registrar.get(page_url(expired)))
-    assert " Valid Ends soon " in text_of(registrar.get(page_url(expiring)))
 
 
 TIN = "C77000999"

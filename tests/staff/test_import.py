@@ -16,7 +16,7 @@ from taxpayers.services.uploads import MAX_UPLOADS, UPLOAD_LIFETIME, save_upload
 from tests.registry.other_import import another_import
 from tests.registry.workbooks import workbook
 from tests.support.factories import TaxpayerFactory
-from tests.support.staff import csv_rows_of, errors_of, list_url, staff_client, task_url, text_of
+from tests.support.staff import csv_rows_of, errors_of, staff_client, task_url, text_of
 
 pytestmark = pytest.mark.django_db
 __all__ = ["another_import"]  # the fixture
@@ -98,12 +98,3 @@ def test_nothing_is_imported_while_another_import_runs(
     assert "Another import is running" in text_of(done)
     assert not Taxpayer.objects.exists()
     assert UploadedFile.objects.exists()
-
-
-def test_an_export_can_be_imported_again(registrar: Client) -> None:
-    TaxpayerFactory.create(tin="C0000000001", name="-One", rob="-R123")
-    TaxpayerFactory.create(tin="C0000000002", name="Two", is_active=False)
-    exported: Any = registrar.get(f"{list_url(Taxpayer)}export.csv")
-    text = text_of(send(registrar, b"".join(exported.streaming_content)))
-    assert "Everything in this file is already registered" in text
-    assert "Rows with errors 0" in text

@@ -8,7 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from identity.staff.framework.badges import is_safe_to_revoke
-from identity.staff.framework.bars import BAR_WIDTH, HEIGHT, draw_bars
+from identity.staff.framework.bars import BAR_WIDTH, HEIGHT
 from identity.staff.logins import secret_use
 from identity.staff.logins.secret_use import DAYS, day_bars, sentence_of, use_of_secrets
 from identity.staff.system_users.secret_forms import advice_on, is_in_use
@@ -129,11 +129,6 @@ def test_bars_are_as_high_as_their_numbers_and_the_sentence_says_the_same() -> N
         "1501 logins with a token, on 3 of the last 4 days. Most on 1 Mar: 1000."
     )
     assert sentence_of(days, {}) == "No login with a token in the last 4 days."
-
-
-def test_the_parts_of_a_bar_stand_on_each_other() -> None:
-    [bar] = draw_bars([("10:00", (3, 1), "?hour")], highest=4).bars
-    assert bar.parts == [(10, 30), (0, 10)]
 
 
 # --- May the old one go? ------------------------------------------------------------------------

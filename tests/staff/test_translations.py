@@ -7,25 +7,20 @@ from io import BytesIO
 from typing import Any
 
 import pytest
-from babel.messages.mofile import write_mo
 from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone, translation
-from django.utils.formats import date_format
 
 from identity.staff.display import moment
 from taxpayers.files.taxpayer_rows import read_taxpayers
 from taxpayers.identifiers import Notation
 from taxpayers.models import Change
-from taxpayers.rules import Refused
 from tests.support import catalogues
 from tests.support.erp import Erp
 from tests.support.factories import SystemUserFactory
 from tests.support.staff import list_url, page_url, staff_client, task_url, text_of
-from tokens.answers.description import describe
 from tokens.models import LoginEvent
-from tokens.refusals.table import REFUSALS, ProtocolReason
 
 MALAY = {"Accept-Language": "ms"}
 _PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|%[sd]|\{\w*\}")
@@ -53,12 +48,6 @@ def test_every_text_is_translated_with_the_same_placeholders() -> None:
         for string in strings:
             placeholders = sorted(_PLACEHOLDER.findall(string))
             assert placeholders == sorted(_PLACEHOLDER.findall(sample)), text
-
-
-def test_the_compiled_catalogue_is_that_of_the_written_one() -> None:
-    compiled = BytesIO()
-    write_mo(compiled, catalogues.read())
-    assert catalogues.PO.with_suffix(".mo").read_bytes() == compiled.getvalue(), "make messages"
 
 
 # --- The pages ----------------------------------------------------------------------------------
@@ -131,15 +120,6 @@ def test_a_moment_is_in_the_time_zone_of_the_authority_with_utc_on_hover() -> No
     )
 
 
-def test_a_moment_on_a_page_in_malay_has_its_month_in_malay(officer: Client) -> None:
-    user = SystemUserFactory.create(expires_at=datetime(2099, 12, 31, 15, 59, tzinfo=UTC))
-    shown = officer.get(page_url(user)).content.decode()
-    with translation.override("ms"):
-        month = date_format(datetime(2099, 12, 31), "M")  # noqa: DTZ001 - the name of a month
-    assert month != "Dec"
-    assert f'title="2099-12-31 15:59:00 UTC">31 {month} 2099, 23:59</time>' in shown
-
-
 # --- The wire -----------------------------------------------------------------------------------
 
 
@@ -154,21 +134,6 @@ def test_the_login_answers_in_english_for_every_accept_language(client: Client, 
 
 def without_reference(response: Any) -> str:
     return re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "", response.content.decode())
-
-
-FAULTS: dict[str, str] = {
-    ProtocolReason.MALFORMED_CREDENTIALS: "cut_off",
-    ProtocolReason.INVALID_DPOP_PROOF: "proof_too_old",
-}
-
-
-def test_a_client_is_answered_in_english_and_staff_read_it_in_malay() -> None:
-    for reason in REFUSALS:
-        refused = Refused(reason, parameter="client_id", detail=FAULTS.get(reason, ""))
-        english = describe(refused)
-        with translation.override("ms"):
-            assert describe(refused) == english, reason
-            assert describe(refused, translation.gettext) != english, reason
 
 
 def test_on_a_page_in_malay_the_explanation_is_malay_and_the_answer_stays_english(

@@ -51,22 +51,6 @@ def test_an_operator_does_with_a_webhook_what_a_client_may_do_with_its_own() -> 
     assert states() == [("delivered", 1, "HTTP 204")]
 
 
-def test_a_secret_is_shown_to_people_once() -> None:
-    text = output_of("register_webhook", "https://a.example/", "--event", "system_user.blocked")
-    assert "whsec_" in text
-    assert "not shown again" in text
-    row = WebhookEndpoint.objects.get()
-    assert row.event_types == ["system_user.blocked"]
-    assert "whsec_" in output_of("rotate_webhook_secret", str(row.pk))
-    assert "whsec_" not in output_of("list_webhooks")
-
-
-def test_a_webhook_that_is_none_and_a_wrong_url_are_one_line() -> None:
-    assert error_of("disable_webhook", "7").startswith("There is no webhook 7.")
-    assert "it must begin with https://" in error_of("register_webhook", "ftp://x.example/")
-    assert output_of("list_webhooks") == "There is no webhook.\n"
-
-
 def test_every_night_old_deliveries_go_and_what_waits_too_long_is_given_up(
     settings: Settings,
 ) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from identity.webhooks.event_types import EVENT_TYPES, event_type_of
 from identity.webhooks.models import WebhookDelivery, WebhookEvent
 from identity.webhooks.publishing import publish_all_changes, publish_changes
 from taxpayers import services
@@ -26,15 +25,6 @@ from tests.webhooks.endpoints import BY, bodies, new_endpoint, now
 pytestmark = pytest.mark.django_db
 AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 BECAUSE: dict[str, Any] = {"reason": "x", "by": BY, "at": AT}
-
-
-def test_each_kind_of_event_has_a_name_of_the_specification() -> None:
-    for name in EVENT_TYPES:
-        kind, _, what = name.partition(".")
-        assert kind in {"taxpayer", "intermediary", "permission", "system_user", "credential"}
-        assert what.replace("_", "").isalpha()
-    assert event_type_of("protectedapi", "rotate_secret") == ""
-    assert event_type_of("taxpayer", "import_registry") == ""
 
 
 def test_a_block_is_an_event_with_identifiers_and_nothing_else() -> None:

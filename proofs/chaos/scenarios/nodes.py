@@ -39,6 +39,17 @@ def _kill_node(stage: Stage) -> None:
     stage.wait(1)
 
 
+def _hang_node(stage: Stage) -> None:
+    group = stage.cluster.nodes[0].service.pid
+    stage.begins()
+    os.killpg(group, signal.SIGSTOP)
+    try:
+        stage.wait(4)
+    finally:
+        os.killpg(group, signal.SIGCONT)
+    stage.ends()
+
+
 def _restart_one_after_the_other(stage: Stage) -> None:
     stage.begins()
     for node in stage.cluster.nodes:
@@ -96,6 +107,13 @@ SCENARIOS = (
         "`kill -9` of a whole node; its supervisor starts it again after 2 s",
         _kill_node,
         Promise(recovers_within=1, never_received=4),
+    ),
+    Scenario(
+        "hang-node",
+        "a whole node is stopped for 4 s (SIGSTOP, SIGCONT)",
+        _hang_node,
+        # The proxy waits 5 s for an answer; what the node had accepted it stores when it goes on.
+        Promise(recovers_within=5, answers_within=6, issued_in_vain=16),
     ),
     Scenario(
         "rolling-restart",

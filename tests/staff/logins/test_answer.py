@@ -52,14 +52,6 @@ def test_the_sentence_for_the_caller_is_on_the_page_in_every_language(
     assert "staff/copy" in content
 
 
-def test_the_failed_check_comes_before_everything_else(viewer: Client, blocked: Erp) -> None:
-    page = text_of(viewer.get(page_url(refused(blocked.login())[0])))
-    check, caller = "Is the system user not blocked? failed", "Tell the caller"
-    parts = (check, caller, "What you can do", "The request Reference", "Checks, in order")
-    order = [page.index(text) for text in parts]
-    assert order == sorted(order)
-
-
 # --- A wrong secret -----------------------------------------------------------------------------
 
 

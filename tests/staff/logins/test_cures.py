@@ -6,15 +6,12 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from django.contrib import admin
 from django.test import Client
 from django.utils import timezone
 
-from identity.staff.framework.records import RecordAdmin
 from identity.staff.logins.refused.cures import CURES, offered_cures
 from identity.staff.logins.refused.involved import Involved
 from taxpayers.models import Credential, GrantedPermission, SystemUser, Taxpayer
-from taxpayers.rules import RegistryReason
 from taxpayers.services import Author, extend_system_user
 from tests.client_auth.key_erp import new_key_erp, new_pair
 from tests.support.erp import Erp, new_erp
@@ -35,13 +32,6 @@ REASON = {"reason": "asked by the taxpayer"}
 
 def test_no_reason_is_forgotten() -> None:
     assert set(CURES) == set(REFUSALS)
-
-
-def test_whatever_the_tax_authority_or_the_taxpayer_can_fix_has_a_task() -> None:
-    for reason, refusal in REFUSALS.items():
-        if refusal.fixed_by in ("The tax authority", "The represented taxpayer"):
-            assert CURES[reason], reason
-    assert CURES[RegistryReason.SECRET_EXPIRED]
 
 
 def event_of(response: Any) -> LoginEvent:
@@ -163,14 +153,6 @@ def test_the_tasks_that_cure_it_are_offered_to_those_who_may_and_others_read_who
     assert len(cures.for_others) == len(tasks)
     assert all(role in roles for _task, roles in cures.for_others)
     assert (f"({role})" in text_of(page)) is bool(tasks)
-
-
-def test_every_task_of_the_table_exists() -> None:
-    pages = [one for one in admin.site._registry.values() if isinstance(one, RecordAdmin)]
-    tasks = {task.name for one in pages for task in one.get_tasks()}
-    cures = {cure.task for of_reason in CURES.values() for cure in of_reason}
-    assert cures <= tasks
-    assert len(cures) == 14
 
 
 def test_a_task_that_is_not_possible_now_says_why() -> None:

@@ -8,14 +8,13 @@ from django.db import connection
 from django.test import Client
 
 from identity.staff.logins import login_search
-from identity.staff.logins.time_filter import PERIODS, parsed_moment
+from identity.staff.logins.time_filter import parsed_moment
 from taxpayers.models import Intermediary
 from taxpayers.rules import RegistryReason
 from tests.support.erp import Erp
 from tests.support.factories import GrantedPermissionFactory, TaxpayerFactory, stored_login
 from tests.support.staff import csv_rows_of, list_url, page_url, text_of
 from tokens.models import LoginEvent
-from tokens.refusals.table import REFUSALS, ProtocolReason
 
 pytestmark = pytest.mark.django_db
 
@@ -68,12 +67,6 @@ def test_a_month_is_that_of_the_authority(viewer: Client) -> None:
     assert len(moments(viewer, month="2026-13")) == 4
 
 
-def test_a_period_takes_the_place_of_a_range_and_keeps_the_other_filters(viewer: Client) -> None:
-    content = page_of(viewer, reason="refused", **{"from": "2026-03-02"}).content.decode()
-    for name in PERIODS:
-        assert f'href="?period={name}&amp;reason=refused"' in content
-
-
 def test_logins_are_filtered_by_who_can_fix_them(viewer: Client) -> None:
     reasons = {
         RegistryReason.SYSTEM_USER_BLOCKED: "the-tax-authority",
@@ -86,16 +79,6 @@ def test_logins_are_filtered_by_who_can_fix_them(viewer: Client) -> None:
     assert len(moments(viewer, fixed_by="the-tax-authority")) == 2
     assert len(moments(viewer, fixed_by="the-represented-taxpayer")) == 1
     assert moments(viewer, fixed_by="nobody-at-all") == []
-
-
-def test_everybody_who_can_fix_a_recorded_login_is_offered(viewer: Client) -> None:
-    specs = page_of(viewer).context["cl"].filter_specs
-    (people,) = [spec for spec in specs if spec.title == "who can fix it"]
-    assert {str(title) for _key, title in people.lookup_choices} == {
-        row.fixed_by for row in REFUSALS.values() if row.recorded
-    }
-    nobody = REFUSALS[ProtocolReason.TEMPORARILY_UNAVAILABLE].fixed_by
-    assert nobody not in text_of(page_of(viewer))
 
 
 def test_the_form_of_a_range_keeps_the_other_filters(viewer: Client) -> None:
@@ -199,21 +182,3 @@ def test_the_newest_logins_by_an_intermediary_come_from_the_index_of_each_partit
     assert "_actor_id_idx" in plan
     assert "->  Sort" not in plan  # the index has the order of the list
     assert "Seq Scan" not in plan
-
-
-@pytest.mark.postgresql  # SQLite has no partitions
-def test_every_partition_has_the_index_of_the_actor() -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*) FILTER (WHERE isleaf) FROM pg_partition_tree('login_events')"
-        )
-        partitions = cursor.fetchone()[0]
-        cursor.execute(
-            "SELECT count(*) FROM pg_inherits h JOIN pg_index i ON i.indexrelid = h.inhrelid"
-            " WHERE h.inhparent = 'login_by_actor'::regclass AND i.indisvalid"
-        )
-        assert cursor.fetchone()[0] == partitions > 12
-        cursor.execute(
-            "SELECT indisvalid FROM pg_index WHERE indexrelid = 'login_by_actor'::regclass"
-        )
-        assert cursor.fetchone()[0]

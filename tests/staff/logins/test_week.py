@@ -82,11 +82,6 @@ def make_logins(at: datetime) -> None:
             stored_login(at, reason)
 
 
-def test_a_service_without_logins_last_week_has_nothing_to_compare(viewer: Client) -> None:
-    shown = text_of(viewer.get(reverse("admin:index")))
-    assert "There were no logins in these hours last week." in shown
-
-
 def test_the_page_says_it_in_words(viewer: Client) -> None:
     make_logins(timezone.now())
     shown = text_of(viewer.get(reverse("admin:index")))
