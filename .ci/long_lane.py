@@ -14,7 +14,23 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-_SERVICE = ("identity/", "tokens/", "taxpayers/", "deploy/gunicorn.conf.py")
+# What the tests marked `long` below these names meet without importing it: served, read, run.
+_LOGINS = ("tokens/", "taxpayers/facts/", "taxpayers/rules.py", "identity/server/")
+_PAGES = ("identity/staff/", "identity/urls.py", "templates/", "locale/")
+_MET = {
+    "tests/browser/": (*_PAGES, "identity/developers/"),
+    "tests/developers/": ("identity/developers/", "tokens/", "identity/sandbox/"),
+    "tests/live/test_pgbouncer.py": ("tokens/store/", "identity/databases.py", "deploy/pgbouncer"),
+    "tests/live/test_proxy_edges.py": ("deploy/nginx.conf", "identity/server/"),
+    "tests/live/test_readiness.py": ("identity/readiness", "identity/server/", "tokens/store/"),
+    "tests/operations/test_pgbackrest.py": ("deploy/pgbackrest",),
+    "tests/operations/": ("deploy/", "taxpayers/migrations/", "tokens/migrations/"),
+    "tests/proofs/test_chaos.py": (*_LOGINS, "deploy/gunicorn.conf.py", "deploy/nginx.conf"),
+    "tests/proofs/test_mutants.py": ("proofs/mutants/",),
+    "tests/real_clients/": ("tokens/", "identity/server/"),
+    "tests/registry/": ("taxpayers/files/", "taxpayers/services/"),
+    "tests/staff/": _PAGES,
+}
 
 
 @dataclass(frozen=True)
@@ -22,7 +38,7 @@ class Proof:
     """`modules` are followed by their imports; `paths` begin the names of other files it reads."""
 
     name: str
-    command: tuple[str, ...]
+    command: tuple[str, ...] = ()  # none: a module of tests
     modules: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
 
@@ -33,26 +49,20 @@ class Proof:
 
 def proofs() -> Iterator[Proof]:
     """Those that have a short form, and each module with tests that are marked `long`."""
-    run = (sys.executable, "-m")
+    run, of_all = (sys.executable, "-m"), ("identity/", *_LOGINS)
     steps, inputs = ("--steps", "20000"), ("--inputs", "10000")
     yield Proof(
         "interleavings", (*run, "proofs.interleavings", *steps), ("proofs.interleavings.__main__",)
     )
-    yield Proof("fuzz", (*run, "proofs.fuzz", *inputs), ("proofs.fuzz.__main__",), _SERVICE)
-    yield Proof(
-        "drill",
-        (*run, "proofs.chaos", "--only", "kill-worker"),
-        ("proofs.chaos.__main__",),
-        _SERVICE,
-    )
+    yield Proof("fuzz", (*run, "proofs.fuzz", *inputs), ("proofs.fuzz.__main__",), of_all)
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         if "mark.long" in path.read_text(encoding="utf-8"):
             name = str(path.relative_to(ROOT))
-            command = (*run, "pytest", "-q", "-n", "2", "-m", "long", name)
-            yield Proof(name, command, (_module(path),), _SERVICE)
+            met = next((_MET[begin] for begin in _MET if name.startswith(begin)), ())
+            yield Proof(name, modules=(_module(path),), paths=met)
 
 
-NEVER = ("the drill's other scenarios", "mutants", "a million steps and inputs", "the image")
+NEVER = ("the drill with Patroni", "mutants", "a million steps and inputs", "the image")
 
 
 @cache
@@ -109,11 +119,19 @@ def _fails(command: tuple[str, ...]) -> bool:
 def main() -> int:
     """Runs what is touched; 1 if one of them fails."""
     changed = changed_files()
-    failed = 0
+    touched, tests = [], []
     for proof in proofs():
         if changed is not None and not proof.is_touched(changed):
             sys.stdout.write(f"-- left out, not touched: {proof.name}\n")
-            continue
+        elif proof.command:
+            touched.append(proof)
+        else:
+            tests.append(proof.name)
+    if tests:
+        of_pytest = ("-q", "-n", "2", "--dist", "loadscope", "-m", "long", *tests)
+        touched.append(Proof("long tests", (sys.executable, "-m", "pytest", *of_pytest)))
+    failed = 0
+    for proof in touched:
         sys.stdout.write(f"-- {proof.name}: {' '.join(proof.command[1:])}\n")
         sys.stdout.flush()
         failed |= _fails(proof.command)

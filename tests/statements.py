@@ -18,7 +18,7 @@ from zlib import crc32
 import pytest
 
 # Of the tests that execute a statement, so many do so on PostgreSQL.
-ENOUGH = 2
+ENOUGH = 1
 # Their subject is what a database does with our statements, of which each engine has its own.
 ABOUT_DATABASES = (
     *("tests/facts/", "tests/proofs/", "tests/lanes/", "tests/registry/", "tests/servers/"),

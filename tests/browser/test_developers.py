@@ -49,6 +49,7 @@ def test_nothing_keeps_people_out_of_a_page(page: Any) -> None:
     assert found == []
 
 
+@pytest.mark.long
 def test_on_a_phone_no_page_is_too_wide(page: Any) -> None:
     page.set_viewport_size(PHONE)
     found = []
@@ -73,6 +74,7 @@ def test_a_program_is_chosen_by_keyboard_and_shown_alone(page: Any) -> None:
     assert panels(page) == ["token_client.mjs"]
 
 
+@pytest.mark.long
 def test_on_paper_every_program_is_there_and_none_is_cut_off(page: Any) -> None:
     page.goto("/")
     page.emulate_media(media="print")

@@ -93,6 +93,7 @@ def _too_wide(page: Any) -> list[str]:
     return too_wide_parts(page)
 
 
+@pytest.mark.long
 def test_of_a_long_name_the_breadcrumbs_show_the_beginning(office: Office) -> None:
     page = office.page("registrar")
     page.set_viewport_size({"width": 1024, "height": 800})  # less than all three need
@@ -108,6 +109,7 @@ def test_of_a_long_name_the_breadcrumbs_show_the_beginning(office: Office) -> No
         )
 
 
+@pytest.mark.long
 def test_the_main_action_is_reached_by_keyboard_alone(office: Office) -> None:
     page = office.page("security officer")
     page.goto("/admin/taxpayers/systemuser/")

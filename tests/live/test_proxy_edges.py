@@ -487,6 +487,7 @@ def slow(cluster: Cluster) -> Iterator[dict[str, Future[tuple[float, bytes]]]]:
         yield {name: threads.submit(client) for name, client in clients.items()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["body", "body that stops", "chunks"])
 def test_a_slow_body_is_answered_with_408_by_the_node(
     slow: dict[str, Future[tuple[float, bytes]]], name: str
@@ -498,6 +499,7 @@ def test_a_slow_body_is_answered_with_408_by_the_node(
     assert 2 < seconds < 12  # the connection itself lingers for a moment
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["headers", "first line", "nothing", "handshake"])
 def test_a_connection_without_a_whole_request_is_closed_in_time(
     slow: dict[str, Future[tuple[float, bytes]]], name: str
@@ -507,6 +509,7 @@ def test_a_connection_without_a_whole_request_is_closed_in_time(
     assert 1 < seconds < 10
 
 
+@pytest.mark.long
 def test_a_client_that_does_not_read_its_answers_is_cut_off(
     slow: dict[str, Future[tuple[float, bytes]]],
 ) -> None:
@@ -515,6 +518,7 @@ def test_a_client_that_does_not_read_its_answers_is_cut_off(
     assert seconds < 10
 
 
+@pytest.mark.long
 def test_idle_connections_beyond_every_place_cost_no_login(cluster: Cluster) -> None:
     """Nginx of these tests has 2 x 512 places: it closes idle connections when it needs one."""
     count = 1500
@@ -541,6 +545,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("hostile", [shape[0] for shape in HOSTILE], ids=[s[1] for s in HOSTILE])
 def test_no_request_of_one_client_marks_a_node_as_failed_for_others(
     cluster: Cluster, hostile: str

@@ -44,9 +44,21 @@ HOSTILE = {
     "a date out of the calendar": "9999-12-31",
 }
 values = pytest.mark.parametrize("value", [*HOSTILE.values()], ids=[*HOSTILE])
+_IN_THE_GATE = 2  # of the values for each page; each value has several pages there
 REGISTRY = [Taxpayer, Intermediary, GrantedPermission, PermissionCode, SystemUser]
 LISTS: list[type[Model]] = [*REGISTRY, LoginEvent, StaffAccount]
 FORMS: list[type[Model]] = [*REGISTRY, SigningKey, StaffAccount]
+
+
+def each_with_some(*pages: Any) -> Iterator[Any]:
+    """Each page with a few of the values, which take turns; with all of them in the long lane."""
+    for number, page in enumerate(pages):
+        for at, (name, value) in enumerate(HOSTILE.items()):
+            is_long = (at - 2 * number) % len(HOSTILE) >= _IN_THE_GATE
+            title = getattr(page, "__name__", None) or f"{page[0].__name__} {page[1].name}"
+            yield pytest.param(
+                page, value, id=f"{title} {name}", marks=[pytest.mark.long] if is_long else []
+            )
 
 
 def check(answer: Any) -> None:
@@ -77,8 +89,7 @@ def client(boss: Client) -> Client:
     return boss
 
 
-@values
-@pytest.mark.parametrize("model", LISTS)
+@pytest.mark.parametrize(("model", "value"), [*each_with_some(*LISTS)])
 def test_a_list_and_its_export(model: type[Model], value: str, client: Client) -> None:
     GrantedPermissionFactory.create()
     has_export = isinstance(admin.site._registry[model], ExportingAdmin)
@@ -102,20 +113,19 @@ def test_suggestions_and_the_simulation(value: str, client: Client) -> None:
         check(client.get(url))
 
 
-@values
-@pytest.mark.parametrize("model", [*LISTS, SigningKey])
+@pytest.mark.parametrize(("model", "value"), [*each_with_some(*LISTS, SigningKey)])
 def test_the_page_of_a_record(model: type[Model], value: str, client: Client) -> None:
     name = encoded(a=value)[2:]
     for page in ("change/", "history/", "", "delete/"):
         check(client.get(f"{list_url(model)}{name}/{page}"))
 
 
-def tasks() -> Iterator[Any]:
+def tasks() -> Iterator[tuple[type[Model], Any]]:
     for model in FORMS:
         pages = admin.site._registry[model]
         assert isinstance(pages, RecordAdmin)
         for task in pages.get_tasks():
-            yield pytest.param(model, task, id=task.name)
+            yield model, task
 
 
 @pytest.fixture
@@ -132,11 +142,11 @@ def records(client: Client) -> dict[type[Model], Model]:
     return {type(record): record for record in made}
 
 
-@values
-@pytest.mark.parametrize(("model", "task"), [*tasks()])
+@pytest.mark.parametrize(("page", "value"), [*each_with_some(*tasks())])
 def test_a_form(
-    model: type[Model], task: Any, value: str, client: Client, records: dict[type[Model], Model]
+    page: tuple[type[Model], Any], value: str, client: Client, records: dict[type[Model], Model]
 ) -> None:
+    model, task = page
     if task.is_for_record and model not in records:
         pytest.skip("there is no such record")
     url = task_url(records[model] if task.is_for_record else model, task.name)
