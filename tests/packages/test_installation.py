@@ -41,6 +41,8 @@ def test_the_package_installs_from_its_folder_and_needs_nothing_of_the_service(
     assert installed.name == "einvoicing-tokens"
     assert installed.metadata["Requires-Python"] == ">=3.10"
     assert (tmp_path / "einvoicing_tokens" / "py.typed").is_file()
+    (plug_in,) = installed.entry_points.select(group="pytest11")
+    assert plug_in.value == "einvoicing_tokens.testing"
     needed = [Requirement(text) for text in installed.requires or [] if "extra ==" not in text]
     assert {each.name.lower() for each in needed} == {"pyjwt", "urllib3"}
     assert all(each.specifier.contains(version(each.name)) for each in needed)

@@ -156,8 +156,8 @@ def test_a_status_that_is_not_understood_is_not_passed_over(issuer: Issuer, stat
     assert not is_accepted(issuer.verifier(), issuer.token(status=status))
 
 
-def test_an_index_that_the_list_does_not_have_is_503(issuer: Issuer) -> None:
-    assert_unavailable(issuer.verifier(), issuer.token(index=LIST_LENGTH))
+def test_an_index_that_the_list_does_not_have_is_refused(issuer: Issuer) -> None:
+    assert not is_accepted(issuer.verifier(), issuer.token(index=LIST_LENGTH))
     assert is_accepted(issuer.verifier(), issuer.token(index=LIST_LENGTH - 1))
 
 

@@ -18,18 +18,23 @@ NOT_OURS = (
 )
 
 
-def access_token_of(
-    claims: Mapping[str, Any], *, issuer: str, audience: str, at: float
-) -> AccessToken:
-    """The token with these claims, whose signature was verified; `at` is in Unix seconds.
+def access_token_of(claims: Mapping[str, Any], *, issuer: str, audience: str) -> AccessToken:
+    """The token with these claims, whose signature was verified; its time is not checked.
 
-    Raises InvalidToken for another issuer or audience, another time, or claims of another shape.
+    Raises InvalidToken for another issuer or audience, or claims of another shape.
     """
     try:
         _check_issuer(claims, issuer)
         _check_audience(claims["aud"], audience)
-        _check_time(claims, at)
         return _access_token(claims)
+    except (LookupError, TypeError, ValueError, OverflowError, OSError):
+        raise InvalidToken(NOT_OURS) from None
+
+
+def check_time(claims: Mapping[str, Any], at: float) -> None:
+    """Whether it is valid at this moment, in Unix seconds. Raises InvalidToken."""
+    try:
+        _check_time(claims, at)
     except (LookupError, TypeError, ValueError, OverflowError, OSError):
         raise InvalidToken(NOT_OURS) from None
 

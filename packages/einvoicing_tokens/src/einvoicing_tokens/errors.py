@@ -7,7 +7,7 @@ ALGORITHMS_OF_PROOFS = ("ES256", "PS256", "EdDSA")
 
 
 class TokenError(Exception):
-    """A request that must not go on. Its text says who does what next, and may be shown to anyone.
+    """A request that must not go on. `description` says who does what next, to anyone.
 
     `status`, `headers` and `body` are the whole answer; the body is to be sent as JSON.
     """
@@ -70,10 +70,19 @@ class InsufficientScope(TokenError):
 
 
 class Unavailable(TokenError):
-    """503: whether the token is valid cannot be checked now. No request is accepted on a guess."""
+    """503: whether the token is valid cannot be checked now. No request is accepted on a guess.
+
+    Its text is the fault, with addresses that are for the operator of this API only: for logs.
+    """
 
     status = 503
     error = "temporarily_unavailable"
+
+    @property
+    def description(self) -> str:
+        return (
+            "This API cannot check tokens right now. Nothing is wrong with the request; try again."
+        )
 
     @property
     def headers(self) -> dict[str, str]:
@@ -82,7 +91,4 @@ class Unavailable(TokenError):
 
 def unavailable(fault: str) -> Unavailable:
     """A 503, because of this fault of the identity service or on the way to it."""
-    return Unavailable(
-        f"This API cannot check tokens right now: {fault}. Nothing is wrong with the request; try"
-        " again."
-    )
+    return Unavailable(f"This API cannot check tokens right now: {fault}.")

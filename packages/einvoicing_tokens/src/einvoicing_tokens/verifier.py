@@ -12,7 +12,7 @@ import urllib3
 from einvoicing_tokens.access_token import AccessToken
 from einvoicing_tokens.bearer import sent_token
 from einvoicing_tokens.certificates import ClientCertificates
-from einvoicing_tokens.claims import NOT_OURS, access_token_of
+from einvoicing_tokens.claims import NOT_OURS, access_token_of, check_time
 from einvoicing_tokens.dpop.binding import BindingCheck
 from einvoicing_tokens.dpop.proof import ProvedRequest
 from einvoicing_tokens.dpop.used_proofs import UsedProofs
@@ -23,6 +23,7 @@ from einvoicing_tokens.issuer.http_client import HttpClient
 from einvoicing_tokens.issuer.source import Source
 from einvoicing_tokens.look_ahead import LookAhead
 from einvoicing_tokens.published import Published, Status
+from einvoicing_tokens.remembered import Remembered
 from einvoicing_tokens.signatures import NotVerified, verified
 from einvoicing_tokens.status.introspection import Introspection
 
@@ -51,8 +52,8 @@ class TokenVerifier:
     `certificates`, tokens that are bound to a certificate are accepted from clients that connected
     with it (RFC 8705). All other bound tokens are refused.
 
-    Raises ValueError for an issuer or an address that is not an https address (http on this
-    machine) without a slash at its end.
+    Raises ValueError without an audience, and for an issuer or an address that is not an https
+    address (http on this machine) without a slash at its end.
     """
 
     def __init__(
@@ -78,7 +79,10 @@ class TokenVerifier:
         self._binding = BindingCheck(
             address, used_proofs, takes_certificates=certificates is not None
         )
+        if not audience:
+            raise ValueError("audience is empty: give the one of this API, as InvoicingAPI.")
         self._issuer, self._audience, self._clock = issuer, audience, clock or Clock()
+        self._known: Remembered[tuple[str, AccessToken]] = Remembered()
         http = HttpClient(pool)
         source = Source(http, self._clock, Folder(Path(folder)) if folder is not None else None)
         most_seconds = math.inf if on_outage == "horizon" else REFUSE_SECONDS
@@ -129,13 +133,11 @@ class TokenVerifier:
             self._look_ahead.ensure()
         if len(encoded) > _MAX_LENGTH:
             raise InvalidToken(NOT_OURS)
-        try:
-            kid, claims = verified(encoded, types=TYPES, find_key=self._published.keys.find)
-        except NotVerified:
-            raise InvalidToken(NOT_OURS) from None
-        token = access_token_of(
-            claims, issuer=self._issuer, audience=self._audience, at=self._clock.wall()
-        )
+        known = self._known.get(encoded)
+        kid, token = known or self._read(encoded)
+        check_time(token.claims, self._clock.wall())
+        if known is None:
+            self._known.put(encoded, (kid, token))
         if self._introspection:
             self._introspection.check(encoded)
         else:
@@ -144,6 +146,13 @@ class TokenVerifier:
         if self._published.keys.known(kid) is None:
             raise InvalidToken(NOT_OURS)
         return token
+
+    def _read(self, encoded: str) -> tuple[str, AccessToken]:
+        try:
+            kid, claims = verified(encoded, types=TYPES, find_key=self._published.keys.find)
+        except NotVerified:
+            raise InvalidToken(NOT_OURS) from None
+        return kid, access_token_of(claims, issuer=self._issuer, audience=self._audience)
 
 
 def _check_address(address: str, wanted: str) -> None:

@@ -52,7 +52,7 @@ class StatusLists:
         try:
             status = self._cache(uri).get().status(index)
         except IndexError:
-            raise unavailable(f"{uri} has no status of this token") from None
+            raise InvalidToken(NOT_OURS) from None  # we give no such index
         if status != VALID:
             raise InvalidToken(ENDED)
 
