@@ -21,7 +21,7 @@ from tests.servers.postgres import Postgres
 def test_the_documentation_has_a_place_for_every_table() -> None:
     text = report.PAGE.read_text(encoding="utf-8")
     for name in (
-        *("comparison", "sizing", "growth by users", "growth by logins"),
+        *("comparison", "growth by users", "growth by logins"),
         *("latency", "memory", "start", "traces", "staff pages", "targets", "growth targets"),
         *("latency targets", "memory targets", "start targets"),
     ):
@@ -50,7 +50,7 @@ def test_every_kind_of_answer_is_right_and_has_its_row(
     monkeypatch.setenv("PATH", "")  # no node
     chosen = ["first", "intermediary", "_jwt", "refused", "SQLite", "oidc-provider"]
     tables = comparison.run(session, users=40, rounds=1, seconds=0.2, only=chosen)
-    assert [table.name for table in tables] == ["comparison", "targets"], "no login, no sizing"
+    assert [table.name for table in tables] == ["comparison", "targets"]
     table, targets = tables
     assert [line[:2] for line in table.lines] == [
         *(("bare Django view", "16"), ("bare Django view", "64")),

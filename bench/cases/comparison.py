@@ -1,13 +1,12 @@
-"""`compare`: this service beside its peers, which targets it meets, and what a country needs."""
+"""`compare`: this service beside its peers, and which targets it meets."""
 
 from collections.abc import Iterator, Sequence
 from functools import cache
 from operator import attrgetter
 
 from bench import targets
-from bench.cases import sizing
 from bench.clients import Population
-from bench.figures import Figures, Rounds
+from bench.figures import Rounds
 from bench.measure import Case, measure_rounds, meet_clients
 from bench.peers import Missing, bare_view, oidc_provider, service, toolkit
 from bench.report import Table, progress
@@ -55,7 +54,6 @@ def run(
     return [
         _table(measured, " ".join([note, *missing])),
         targets.table("targets", list(_targets(measured)), note),
-        *map(sizing.table, _busiest_logins(measured)),
     ]
 
 
@@ -99,9 +97,3 @@ def _targets(measured: Rounds) -> Iterator[tuple[Target, float | None]]:
         yield Target(f"{peer}, {name}", 5, None, is_at_least=True), ratio(peer, load, login)
         peer = oidc_provider.STORED.name
         yield Target(f"{peer}, {name}", None, 1, is_at_least=True), ratio(peer, load, login)
-
-
-def _busiest_logins(measured: Rounds) -> list[Figures]:
-    """Those of the login with most connections, if it was measured."""
-    login, count = service.LOGIN.name, service.LOGIN.connections[-1]
-    return [measured.medians(login, count)] if (login, count) in measured.cases else []

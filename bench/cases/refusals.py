@@ -16,7 +16,7 @@ from bench.servers import Server
 from bench.session import Session
 
 _MOST, _MOST_THROTTLED = 2.0, 0.2  # tokens
-_IN_PAGE = 10  # of the lines, the dearest
+_IN_PAGE = 6  # of the lines, the dearest
 _CHANCE = Random(4)  # noqa: S311 - addresses of callers are no secret
 _CONNECTIONS = 8
 _TOKENS, _SEARCHED, _AGAIN = 200, 8, 150  # requests

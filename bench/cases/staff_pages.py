@@ -20,7 +20,7 @@ from bench.session import Session
 from tokens.login_events.partitions import first_id
 
 _LIMIT_MS = 300.0
-_IN_PAGE = 12  # of the lines, the slowest
+_IN_PAGE = 6  # of the lines, the slowest
 _DAYS, _REFUSED_PERCENT = 30, 5
 _UUID7 = (7 << 76) | (1 << 63)  # version and variant
 _WARM_UP_REQUESTS = 4  # open each process's connection to the database

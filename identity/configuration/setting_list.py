@@ -1,8 +1,7 @@
 """Every setting of the environment: a row from which all about it is drawn (contract 6).
 
 `read` of `identity.env` makes its value, `manage.py check` and the server name what is wrong with
-it, `manage.py settings` shows it, and `identity.configuration.texts` writes the table of README.md
-and `deploy/identity.env`.
+it, `manage.py settings` shows it, and `identity.configuration.texts` writes `deploy/identity.env`.
 """
 
 from collections.abc import Callable, Iterable
@@ -52,7 +51,7 @@ class Setting:
 
     @property
     def shown_default(self) -> str:
-        """For the table of the README."""
+        """For `deploy/identity.env`."""
         return self.default_in_words or f"`{self.default}`"
 
     @property

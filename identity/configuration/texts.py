@@ -1,18 +1,15 @@
-"""The table of README.md and `deploy/identity.env`, drawn from the list of settings.
+"""`deploy/identity.env`, drawn from the list of settings.
 
-`python -m identity.configuration.texts` writes both.
+`python -m identity.configuration.texts` writes it.
 """
 
-import re
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
 from identity.configuration.setting_list import SETTINGS, Setting
 
-_CHECKOUT = Path(__file__).resolve().parents[2]
-README, ENVIRONMENT_FILE = _CHECKOUT / "README.md", _CHECKOUT / "deploy/identity.env"
-_TABLE = re.compile(r"(?<=\| name \| default \| meaning \|\n\| --- \| --- \| --- \|\n)(?:\|.*\n)+")
+ENVIRONMENT_FILE = Path(__file__).resolve().parents[2] / "deploy/identity.env"
 _HEAD = """\
 # Settings of the token service, for every node, command and timer of this machine: copy it to
 # /etc/identity/identity.env (docs/operations.md). systemd and deploy/manage read it alike: a
@@ -20,12 +17,6 @@ _HEAD = """\
 # can be here, or in a file that <name>_FILE names. The units of systemd set SERVE and PORT.
 # `deploy/manage settings` shows what is in force.
 """
-
-
-def readme() -> str:
-    """README.md with the present settings."""
-    rows = (f"| `{s.name}` | {s.shown_default} | {s.meaning} |\n" for s in SETTINGS.values())
-    return _TABLE.sub(lambda _: "".join(rows), README.read_text(encoding="utf-8"))
 
 
 def environment_file() -> str:
@@ -51,5 +42,4 @@ def _comment(setting: Setting) -> str:
 
 
 if __name__ == "__main__":
-    README.write_text(readme(), encoding="utf-8")
     ENVIRONMENT_FILE.write_text(environment_file(), encoding="utf-8")

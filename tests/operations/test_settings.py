@@ -1,4 +1,4 @@
-"""One list of settings: the code, the README, `deploy/identity.env` and `manage.py settings`."""
+"""One list of settings: the code, `deploy/identity.env` and `manage.py settings`."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from pytest_django.fixtures import Settings
 
 from identity.configuration.setting_list import SETTINGS
-from identity.configuration.texts import ENVIRONMENT_FILE, README, environment_file, readme
+from identity.configuration.texts import ENVIRONMENT_FILE, environment_file
 from identity.env import describe_unknown_names, read, wrong_settings
 from tests.operations.environment_file import assignments
 from tests.servers.processes import CHECKOUT
@@ -39,9 +39,8 @@ def test_the_code_reads_each_of_them_and_nothing_else() -> None:
     assert sorted(read) == sorted(SETTINGS)
 
 
-def test_the_readme_and_the_environment_file_are_drawn_from_the_list() -> None:
+def test_the_environment_file_is_drawn_from_the_list() -> None:
     """If not: python -m identity.configuration.texts."""
-    assert readme() == README.read_text(encoding="utf-8")
     assert environment_file() == ENVIRONMENT_FILE.read_text(encoding="utf-8")
 
 
