@@ -34,7 +34,7 @@ run: $(RUNTIME) $(MALAY).mo  ## start the service with sample data on http://127
 	@$(BIN)/python manage.py demo --port $(PORT)
 
 # Whatever the umask of the operator is, every user of the machine must be able to read what the service then runs.
-install:  ## a production in this folder: requirements.txt alone in .venv/, compiled (docs/operations.md)
+install:  ## a production in this folder: only requirements.txt in .venv/, compiled (docs/operations.md)
 	@test ! -e $(DEV) || { \
 	  echo "$(VENV)/ holds the development tools: install a production in another folder." >&2; exit 1; }
 	@umask 022 && $(MAKE) --no-print-directory $(RUNTIME) $(MALAY).mo
@@ -136,7 +136,7 @@ clean:  ## remove .venv/, var/, .bench/ and every cache
 	rm -rf $(VENV) var .bench .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# A stamp file stands for "this lock file is installed": a second run is instant, and a changed
+# A stamp file means "this lock file is installed": a second run is instant, and a changed
 # lock file installs again.
 $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
@@ -167,7 +167,7 @@ $(MALAY).mo: $(MALAY).po | $(RUNTIME)
 
 # What a production installs, and nothing else.
 $(PRODUCTION): $(DEV) requirements.txt
-	@echo "== installing requirements.txt alone, in var/runtime/"
+	@echo "== installing only requirements.txt, in var/runtime/"
 	@$(BIN)/uv --quiet venv --clear --python $(BIN)/python var/runtime
 	@$(BIN)/uv --quiet pip install --python var/runtime/bin/python --require-hashes \
 	    --requirement requirements.txt

@@ -1,6 +1,6 @@
 """Import every module of the service that this process installs: nothing may need more than that.
 
-`.ci/run` calls it where `requirements.txt` alone is installed, for SERVE=both and SERVE=login.
+`.ci/run` calls it where only `requirements.txt` is installed, for SERVE=both and SERVE=login.
 """
 
 import importlib

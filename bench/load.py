@@ -63,7 +63,7 @@ def send(
 
     Without `rate` each connection sends its next request as soon as it is answered. With it so many
     come a second, whatever the server does, and latency counts from the moment a request was due.
-    Raises ConnectionError if nobody listens.
+    Raises ConnectionError if no process listens.
     """
     generator = _Generator(port, requests, expected)
     gc.collect()

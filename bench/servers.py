@@ -124,7 +124,7 @@ def run_python(
 
 
 def free_port() -> int:
-    """A port of the loopback interface where nobody listens."""
+    """A port of the loopback interface where no process listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

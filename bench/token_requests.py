@@ -74,7 +74,7 @@ def key_login(population: Population, number: int, chance: Random) -> bytes:
 
 
 def wrong_secret(population: Population, number: int, chance: Random) -> bytes:
-    """With a well-formed secret that nobody has."""
+    """With a well-formed secret of no client."""
     return token_request(client_id(number), client_secret(-number), chance)
 
 

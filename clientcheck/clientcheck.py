@@ -254,7 +254,7 @@ def spells_on_behalf_of(name: str) -> bool:
 
 
 def read_on_behalf_of(request: Request) -> str:
-    """Whom it means to act for; its own taxpayer without the header. Raises Refused."""
+    """The taxpayer that it means to act for; its own without the header. Raises Refused."""
     reason = "malformed_on_behalf_of"
     names = {name.lower() for name, _ in request.headers if spells_on_behalf_of(name)}
     if names - {"onbehalfof"}:
@@ -298,7 +298,7 @@ SKEW_SECONDS = 7200
 
 @dataclass
 class Token:
-    """One that was issued: for whom, and how it was used."""
+    """One that was issued: its taxpayer, and how it was used."""
 
     text: str
     subject: str
@@ -311,7 +311,7 @@ class Token:
 
     @property
     def half_at(self) -> float:
-        """When half of its time is over: nobody needs another one before."""
+        """When half of its time is over: no client needs another one before."""
         return (self.at + self.ends_at) / 2
 
 
@@ -331,7 +331,7 @@ class Login:
 
 @dataclass
 class Call:
-    """One call of a protected API: for whom it was meant, as far as its path or body names one."""
+    """One call of a protected API: the taxpayer that its path or body names, if any."""
 
     at: float
     token: Token | None
@@ -895,7 +895,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
-    """Listens on this machine alone."""
+    """Listens only on this machine."""
 
     daemon_threads = True
 
@@ -948,7 +948,7 @@ class Doctor:
 
     def _tls(self) -> None:
         if not self.is_tls:
-            self._add("tls", NOTE, "No TLS: right for a trial on your own machine alone.")
+            self._add("tls", NOTE, "No TLS: only for a trial on your own machine.")
             return
         started = time.monotonic()
         context = ssl.create_default_context()
@@ -1051,7 +1051,7 @@ class Doctor:
     def _represented(self, taxpayer: str) -> None:
         wanted = self.on_behalf_of.strip().upper()
         if wanted and taxpayer != wanted:
-            seen = f"The token is for {taxpayer or 'nobody named'}, not for {wanted}."
+            seen = f"The token is for {taxpayer or 'no named taxpayer'}, not for {wanted}."
             self._add("onbehalfof", FAIL, seen, ADVICE["onbehalfof"])
         else:
             arrived = "The header onbehalfof arrives: the" if wanted else "The"

@@ -65,7 +65,7 @@ def on_starting(server: Any) -> None:
 
 
 def when_ready(server: Any) -> None:
-    """A stop begins here: nobody new gets into the queue, and the queue is emptied.
+    """A stop begins here: new handshakes are dropped, and the queue is emptied.
 
     That also holds while a process is starting. SIGHUP stops as well: what was loaded before the
     fork cannot be loaded again.

@@ -42,7 +42,7 @@ _LIVE_HEADERS = [
 
 
 class Doors:
-    """Each kind of request has places of its own, so that none is refused for another.
+    """Each kind of request has separate places, so that none is refused for another.
 
     `login` answers OPERATIONS, `django` everything that is not answered here.
     """

@@ -72,7 +72,7 @@ LOCAL_FACTS_MEGABYTES: int = read("LOCAL_FACTS_MEGABYTES")
 
 # --- Traces -----------------------------------------------------------------------------------
 
-# Standard names: OpenTelemetry reads them as well, and more of its own.
+# Standard names: OpenTelemetry reads them as well, and others.
 OTEL_EXPORTER_OTLP_ENDPOINT: str = read("OTEL_EXPORTER_OTLP_ENDPOINT")
 OTEL_TRACES_SAMPLER_ARG: float = read("OTEL_TRACES_SAMPLER_ARG")
 

@@ -168,7 +168,7 @@ ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_EMAIL_NOTIFICATIONS = False
 ACCOUNT_SESSION_REMEMBER = False  # the cookie ends with the browser
 ACCOUNT_REAUTHENTICATION_TIMEOUT = 300  # seconds; then again, before a second factor changes
-# Failed sign-ins are counted in identity/staff/accounts/guesses.py: these would let anybody lock
+# Failed sign-ins are counted in identity/staff/accounts/guesses.py: these would let anyone lock
 # out an officer by name, or everybody at their address.
 ACCOUNT_RATE_LIMITS = {"login": "", "login_failed": ""}
 MFA_RATE_LIMITS = {"webauthn_login": ""}  # a signature cannot be guessed

@@ -1,7 +1,7 @@
 """What the history can say was done: the actions of the registry, and what an action is. Pure.
 
 The rooms above have modules of this name for theirs; `identity.staff.actions` has all. An operation
-with a record of its own (`taxpayers.operations`) says which of them it writes.
+with its own record (`taxpayers.operations`) says which of them it writes.
 """
 
 from collections.abc import Mapping

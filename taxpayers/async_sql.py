@@ -17,7 +17,7 @@ from taxpayers.shut_down import shut_down
 from taxpayers.sql import Parameters, Row
 
 CONNECT_SECONDS = 1.0
-# The server ends a statement first, so that nothing is stored of which the client hears a 503.
+# The server ends a statement first, so that nothing is stored that the client gets a 503 for.
 STATEMENT_SECONDS = 1.0
 ANSWER_SECONDS = STATEMENT_SECONDS + 0.1
 LOCK_SECONDS = 0.8

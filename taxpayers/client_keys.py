@@ -38,7 +38,7 @@ _KID = re.compile(r"[\x21-\x7E]{1,64}")
 _PRIVATE_MEMBERS = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"})
 _COORDINATE_BYTES = 32
 # The points of Ed25519 whose order is 8 or less, by their y: as keys they verify signatures that
-# anybody can make (RFC 8032 section 8.5 leaves it to the application). Modulo the prime of the
+# anyone can make (RFC 8032 section 8.5 leaves it to the application). Modulo the prime of the
 # field, as y and y + prime are the same point.
 _PRIME = 2**255 - 19
 _OF_ORDER_8 = 2707385501144840649318225287225658788936804267575313519463743609750303402022

@@ -5,7 +5,7 @@ and cut them off. So everything is hidden that could be one: what has a secret's
 follows `Basic` or `Bearer`, and every run of 16 or more letters and digits that is not made of
 words, also percent-encoded. Readable stay words, dates, addresses, UUIDs, and client ids whose
 checksum is right. A text with many percent signs is hidden whole: to decode each of its parts costs
-more than a login, and anybody can send one.
+more than a login, and anyone can send one.
 """
 
 import re
@@ -16,7 +16,7 @@ from taxpayers.credentials import is_client_id
 
 HIDDEN = "[hidden]"
 _CLIENT_ID_LENGTH = 36
-_SHOWN_OF_AN_ID = 8  # of one with a fault: staff recognise it, and it is no use to anybody else
+_SHOWN_OF_AN_ID = 8  # of one with a fault: staff recognise it, and it is no use to others
 _LONG = 16
 _SHORTEST = len("eyJ") + 4  # of what is hidden
 _LONGEST_WORDS = 40

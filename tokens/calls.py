@@ -119,7 +119,7 @@ class TakeStatusIndex(NamedTuple):
     """The index for tokens that say this, an unused one if there is none yet.
 
     From then on the index is also used by tokens with these scopes and permissions. By the facts of
-    this epoch they are good, and time alone ends nothing until `check_at` (None: ever). Nothing
+    this epoch they are good, and none of it ends by time until `check_at` (None: ever). Nothing
     is taken, and no row is changed, if the client has another epoch.
 
     `reserve`: so many unused ones more for this process, where the database can do that.

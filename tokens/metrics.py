@@ -29,7 +29,7 @@ _IS_SHARED = "PROMETHEUS_MULTIPROC_DIR" in os.environ
 _OUTCOMES = (ISSUED, *REFUSALS)
 _BUCKETS = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
-# What this process counts; where there are more processes, each writes files of its own.
+# What this process counts; where there are more processes, each writes its own files.
 COUNTED = CollectorRegistry()
 
 _logins = Counter(

@@ -1,4 +1,4 @@
-"""This service as in production: the login alone, behind a proxy that ends TLS (README)."""
+"""This service as in production: only the login, behind a proxy that ends TLS (README)."""
 
 from collections.abc import Callable
 

@@ -63,7 +63,7 @@ def _register(url: str, count: int, hashed_secret: str) -> None:
 
 # A hash by the default hasher takes a quarter of a second: more applications change nothing.
 _stock = _Toolkit("toolkit_stock", max_applications=1_000)
-# MD5 stands for "fast", which is enough for a random secret.
+# MD5 is the fast hasher, which is enough for a random secret.
 _fast = _Toolkit("toolkit_fast", "django.contrib.auth.hashers.MD5PasswordHasher")
 
 STOCK = Candidate("django-oauth-toolkit, stock", _stock.start, _stock.login, TOKEN)

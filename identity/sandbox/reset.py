@@ -23,8 +23,9 @@ _RETRY_SECONDS = 5
 
 @csrf_exempt
 def reset(request: HttpRequest) -> HttpResponse:
-    """200 once the counter is reset; 400 for anybody but a client of the sandbox; 503 without a
-    database. No session.
+    """200 once the counter is reset; 400 if it is no client of the sandbox; 503 without a database.
+
+    No session.
     """
     if request.method != "POST":
         response = error_response(405, "invalid_request", "This address takes POST only.")

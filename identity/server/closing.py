@@ -64,7 +64,7 @@ class Closing:
         fault = own_fault(datetime.now(UTC))
         issued = issued_by_this_node()
         if fault is None or self._since is None or issued != self._issued:
-            # With tokens of its own it is served well enough.
+            # It issues tokens, so it can serve.
             self._since, self._issued = (uptime() if fault else None), issued
             return None
         seconds = min(uptime() - self._since - _BEGIN_SECONDS, _WINDOW_SECONDS)

@@ -1,4 +1,4 @@
-"""What makes a request unusable before anybody looks at what it asks for (RFC 9112). Pure."""
+"""What makes a request unusable, whatever it asks for (RFC 9112). Pure."""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,6 @@
 """Accepts connections, and ends without losing one that was accepted.
 
-All processes listen on one socket. A process that has more connections than another gives way.
+All processes listen on one socket. A process that has more connections than another accepts later.
 """
 
 import asyncio

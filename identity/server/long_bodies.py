@@ -1,6 +1,6 @@
 """Bodies longer than what the server reads of any request: of known callers, a few at a time.
 
-They have places of their own, so that no slow one takes the place of a login; places and length
+They have separate places, so that no slow one takes the place of a login; places and length
 together are a bound of the files that they fill.
 """
 

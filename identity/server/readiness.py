@@ -21,7 +21,7 @@ from tokens.metrics import COUNTED
 _DEADLINE_SECONDS = 1.5
 # Then the checks have failed, and the next request has them run on another connection.
 _GIVE_UP_SECONDS = 4.0
-# Everybody may ask: however often they do, the database is asked no more often than this.
+# Anyone may ask: however often they do, the database is asked no more often than this.
 _PUBLIC_SECONDS = 5.0
 
 Result = TypeVar("Result")

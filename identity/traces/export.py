@@ -1,4 +1,4 @@
-"""From this process to the collector: spans go by OTLP over HTTP, in a thread of their own.
+"""From this process to the collector: spans go by OTLP over HTTP, in a separate thread.
 
 A login never waits for it. What the queue of the thread has no room for is dropped.
 """

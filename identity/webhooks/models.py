@@ -1,4 +1,4 @@
-"""Who hears what has changed, what is to be delivered to them, and what was announced before."""
+"""Endpoints, their deliveries, and what was announced before."""
 
 import re
 from typing import ClassVar

@@ -71,6 +71,6 @@ def confirm_owner(endpoint: WebhookEndpoint, at: datetime) -> SystemUser | None:
         raise ServiceError(
             f"{endpoint.client_id}, which registered the webhook, may not use the management API"
             " now: it is blocked or expired, has no valid credential or no scope for it, or its"
-            " taxpayer is inactive. Mend that first."
+            " taxpayer is inactive. Correct that first."
         )
     return owner

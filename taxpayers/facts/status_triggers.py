@@ -5,7 +5,7 @@
 2. An index whose row is deleted is ended. Its client gets a new epoch, so that no login goes on
    with the index that a node remembers.
 3. What is switched off ends its indexes at once: they stay ended even if it is switched on again
-   before anybody has looked. The same where a client is deleted, or gets another id.
+   before any node has looked. The same where a client is deleted, or gets another id.
 
 They run after those of the epochs (`taxpayers/facts/epochs/`), whose functions they use: names of
 triggers decide. Clients are locked before their indexes, so that no two changes deadlock.

@@ -1,1 +1,1 @@
-"""The sandbox of the test environment: clients that anybody may use."""
+"""The sandbox of the test environment: clients that anyone may use."""

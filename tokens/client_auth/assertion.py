@@ -151,7 +151,7 @@ def _read(sent: SentAssertion, issuer: str) -> ClientAssertion:
 
 
 def refused(fault: AssertionFault) -> Refused:
-    """The refusal of an assertion with this fault, which is told to everybody who sends it."""
+    """The refusal of an assertion with this fault, which every sender gets."""
     return Refused(ProtocolReason.MALFORMED_CREDENTIALS, parameter=ASSERTION, detail=fault)
 
 

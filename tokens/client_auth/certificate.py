@@ -105,7 +105,7 @@ def read_certificate(sent: CertificateHeaders) -> ClientCertificate:
 
 
 def refused(fault: CertificateFault) -> Refused:
-    """The refusal of a certificate with this fault, which is told to everybody who sends it."""
+    """The refusal of a certificate with this fault, which every sender gets."""
     return Refused(ProtocolReason.MALFORMED_CREDENTIALS, parameter=CERTIFICATE, detail=fault)
 
 

@@ -179,7 +179,7 @@ class FailureBucket(models.Model):
     id = models.PositiveIntegerField(primary_key=True)
     failures = models.PositiveIntegerField()
     last_at = models.DateTimeField()
-    retry_at = models.DateTimeField()  # the next failure is heard from this moment on
+    retry_at = models.DateTimeField()  # the next failure is checked from this moment on
 
     class Meta:
         db_table = "failure_buckets"

@@ -62,7 +62,7 @@ def throttled(login: Login, decision: Decision, throttle: Throttle) -> RateLimit
 def check_rejections(node: Node, arrival: Arrival) -> None:
     """Raises RateLimited if the address of a request that is refused already has to wait.
 
-    Before anything is made for its record. A right request is always heard.
+    Before anything is made for its record. A right request is always accepted.
     """
     throttle = node.denials.find(_rejection_key(arrival), arrival.at)
     if throttle is not None:

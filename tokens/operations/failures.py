@@ -1,6 +1,6 @@
 """Failed authentications beside the login, counted with failed logins (contract 1, Limits).
 
-A right secret is always heard: what is denied without a query is the very pair that was denied a
+A right secret is always accepted: what is denied without a query is the very pair that was denied a
 moment ago, from the same address, at the same operation.
 """
 

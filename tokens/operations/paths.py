@@ -40,7 +40,7 @@ def report_login(arrival: Arrival, ended: EndedLogin, seconds: float) -> None:
     """Counts a login that was answered after so long, and logs it unless a limit refused it."""
     count_login(ended.outcome, seconds, ended.throttled_for)
     if ended.throttled_for is not None:
-        return  # a counter only: anybody can send thousands a second
+        return  # a counter only: anyone can send thousands a second
     logger.info(
         "login",
         extra={

@@ -1,7 +1,7 @@
 """How long a caller that fails has to wait: exponential backoff (contract 1, Limits). Pure.
 
-A failed login counts in two buckets: that of its client id and source address, and that of its
-address alone. A request that is refused before authentication counts in a third one, also of its
+A failed login counts in two buckets: that of its client id and source address, and that of only
+its address. A request that is refused before authentication counts in a third one, also of its
 address. Buckets are numbers in a table of a fixed size. Stores that repeat this in SQL are tested
 with the same table of cases.
 """

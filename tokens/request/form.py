@@ -54,7 +54,7 @@ def read_form(body: bytes, content_type: str, query_string: str) -> Form:
 
 
 def _check_lengths(body: bytes, content_type: str, query_string: str) -> None:
-    """Before anything of them is read: anybody can send them."""
+    """Before anything of them is read: anyone can send them."""
     if len(content_type) > _LONGEST_CONTENT_TYPE:
         raise malformed(f"the Content-Type is longer than {_LONGEST_CONTENT_TYPE} characters")
     if len(body) > MAX_BODY_BYTES:

@@ -55,7 +55,7 @@ class TrustedProxies:
     def certificate(self, meta: Mapping[str, str]) -> CertificateHeaders | None:
         """What the last hop reports of the client's certificate; None if there is none.
 
-        What anybody else but a trusted proxy sends is as if it were absent.
+        What anyone but a trusted proxy sends is ignored.
         """
         if not self._hop(meta.get("REMOTE_ADDR", ""))[1] or not self._has_secret(meta):
             return None

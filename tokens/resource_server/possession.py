@@ -25,7 +25,7 @@ from tokens.store import django_store as store
 from tokens.store.used_once import prune_some_proofs
 
 BEARER, DPOP = "bearer", "dpop"  # how a token is sent, in lower case
-# No limit holds for requests with a token, and anybody gets one for a client of the sandbox: so the
+# No limit holds for requests with a token, and anyone gets one for a client of the sandbox: so the
 # rows of expired proofs do not wait for the nightly job, which is to find no more than a few.
 PRUNE_EVERY = 100
 _uses = itertools.count(1)

@@ -1,7 +1,7 @@
 """Sets the bits of the indexes whose tokens are no longer good (contract 2).
 
 Triggers note which clients have changed (`taxpayers/facts/status_triggers.py`), and each index has
-the moment at which time alone may end it. So what is looked at is what may have changed, however
+the moment at which it may end without a change. So only what may have changed is looked at, however
 many indexes there are.
 """
 

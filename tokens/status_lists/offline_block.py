@@ -1,6 +1,6 @@
 """A block while the registry cannot be changed, as a file that operators sign. Pure.
 
-A JWT, signed by a key of its own (EdDSA, RFC 8037), whose public part every node knows before.
+A JWT, signed by a separate key (EdDSA, RFC 8037), whose public part every node knows before.
 """
 
 import json
@@ -30,7 +30,7 @@ class NotAccepted(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class OfflineBlock:
-    """Which clients are blocked since when, by whom and why."""
+    """Which clients are blocked since when, by which operator and why."""
 
     client_ids: tuple[str, ...]
     at: datetime

@@ -66,7 +66,7 @@ class _Published:
 class StatusLists:
     """All lists; what is not set takes no memory but that of its list.
 
-    Whoever asks waits for no lock: what was read is replaced as a whole.
+    No request waits for a lock: what was read is replaced as a whole.
     """
 
     def __init__(self) -> None:

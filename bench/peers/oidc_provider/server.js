@@ -1,4 +1,4 @@
-// oidc-provider with the client credentials grant alone, on PostgreSQL: a process for each worker.
+// oidc-provider with only the client credentials grant, on PostgreSQL: a process for each worker.
 import cluster from "node:cluster";
 import { generateKeyPairSync } from "node:crypto";
 

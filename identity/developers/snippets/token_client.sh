@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fetches a token and asks whom it represents. Needs curl 7.76 or newer. First, with your values:
+# Fetches a token and asks which taxpayer it represents. Needs curl 7.76 or newer. First, with your values:
 #   export CLIENT_ID=... CLIENT_SECRET=...
 #   export ONBEHALFOF=...    only to act for another taxpayer: TIN or TIN:ROB
 set -eu

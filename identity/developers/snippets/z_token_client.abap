@@ -1,5 +1,5 @@
 REPORT z_token_client.
-* Fetches an access token and asks whom it represents. SAP NetWeaver 7.50 or newer.
+* Fetches an access token and asks which taxpayer it represents. SAP NetWeaver 7.50 or newer.
 * For HTTPS, import the certificate of the authority that issued the server's one in STRUST.
 * Store tokens in your own table, for each taxpayer, and use each for 55 minutes.
 PARAMETERS: p_id     TYPE string LOWER CASE OBLIGATORY,

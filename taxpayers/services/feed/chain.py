@@ -1,6 +1,6 @@
 """The chain of the history: each row's hash covers the row and the hash of the one before.
 
-Whoever changes, deletes or inserts a row in the database breaks it, unless every later hash is
+To change, delete or insert a row in the database breaks it, unless every later hash is
 made anew as well; then the hashes differ from those of former checks and of the log.
 """
 

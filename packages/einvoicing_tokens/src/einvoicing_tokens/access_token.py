@@ -21,7 +21,7 @@ class Taxpayer:
 
 @dataclass(frozen=True, slots=True)
 class AccessToken:
-    """A verified token: whom it represents, who acts, what it may do, until when.
+    """A verified token: the represented taxpayer, who acts, what it may do, until when.
 
     `actor` (TIN or TIN:ROB) is the intermediary that acts; None: the taxpayer acts for itself.
     `permissions` are the codes that the taxpayer granted to it; None: permissions do not limit it.

@@ -86,7 +86,7 @@ def _permission_class(*, scope: str = "", permission: str = "") -> type[BasePerm
     class TokenPermission(BasePermission):
         def has_permission(self, request: Request, view: APIView) -> bool:
             if not isinstance(request.auth, AccessToken):
-                return False  # nobody was authenticated: that is a 401
+                return False  # not authenticated: that is a 401
             try:
                 request.auth.require(scope=scope, permission=permission)
             except TokenError as error:

@@ -48,7 +48,7 @@ class ProvedRequest:
 
 @dataclass(frozen=True)
 class Proof:
-    """A proof that was made for a request and its token; `name` stands for it alone."""
+    """A proof for a request and its token; `name` is unique to it."""
 
     name: str
     expires_at: float

@@ -22,7 +22,7 @@ def comparable(address: str) -> tuple[str, str, int, str] | None:
 
 
 def _in_one_form(path: str) -> str:
-    # Frameworks decode a path before an API sees it, so nobody knows whether ":" was escaped.
+    # Frameworks decode a path before an API sees it, so whether ":" was escaped is unknown.
     return "/".join(quote(unquote_to_bytes(part), safe="") for part in path.split("/"))
 
 
