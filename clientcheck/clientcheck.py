@@ -40,6 +40,9 @@ OWN = "C9990000003"
 REPRESENTED = ("C9990000010", "C9990000015:202001234567")
 RETRY_AFTER, RETRY_UNAVAILABLE, SLOW = 3, 5, 5.0  # seconds
 MOST_REPEATS = 3  # of a login that only people can make right
+# Shares of a token's time: renewals seen, at least so far apart, the last not later than this.
+MOMENTS, SPREAD, LATEST = 5, 0.05, 0.95
+MOST_WAITING = 3.0  # seconds between two calls of an ERP system that does not wait
 DAY, YEAR = 86400, 365 * 86400
 
 # --- What the service answers ---------------------------------------------------------------------
@@ -288,10 +291,9 @@ PLAN = {
     9: Fault.CUT,
     12: Fault.LIMIT,
     15: Fault.DOWN,
-    16: Fault.DOWN,
-    17: Fault.DOWN,
     20: Fault.SKEW,
 }
+DOWN_TIMES = 3  # in a row, for the same taxpayer
 ROTATE_AFTER, END_SECRET_AFTER = 23, 28  # so many right logins
 SKEW_SECONDS = 7200
 
@@ -402,6 +404,13 @@ class Authority:
 
     def _planned(self, login: Login) -> Answer:
         login.fault = self.plan.get(self.right, "")
+        before = [x.fault for x in self.logins[:-1] if x.subject == login.subject][-DOWN_TIMES:]
+        if (
+            self.right not in self.plan
+            and before[-1:] == [Fault.DOWN]
+            and before != [Fault.DOWN] * DOWN_TIMES
+        ):
+            login.fault = Fault.DOWN
         if login.fault in (Fault.LIMIT, Fault.DOWN):
             login.reason = (
                 "rate_limited" if login.fault == Fault.LIMIT else "temporarily_unavailable"
@@ -626,7 +635,7 @@ def _taxpayers(authority: Authority) -> tuple[str, str]:
 
 @_check(
     "a token is used for many calls",
-    "Store the token and use it until shortly before it expires: no login for each call.",
+    "Store the token and use it for at least half of its time: no login for each call.",
 )
 def _reuse(authority: Authority) -> tuple[str, str]:
     pairs = [(t, x) for t, x in successive(authority) if not t.is_skewed and not t.has_old_key]
@@ -649,7 +658,7 @@ def _reuse(authority: Authority) -> tuple[str, str]:
 
 @_check(
     "logs in again before the token expires",
-    "Log in again when about a tenth of expires_in is left, not after the first 401.",
+    "Log in again between half and nine tenths of expires_in, not after the first 401.",
 )
 def _renewal(authority: Authority) -> tuple[str, str]:
     expired = [call for call in authority.calls if call.token and call.at >= call.token.ends_at]
@@ -660,6 +669,59 @@ def _renewal(authority: Authority) -> tuple[str, str]:
     if in_time:
         return PASS, f"{len(in_time)} tokens were replaced before they expired."
     return NOT_SEEN, f"No token was replaced: it takes {authority.token_seconds} seconds."
+
+
+@_check(
+    "renews at another moment each time",
+    "Renew at a random moment between half and nine tenths of expires_in, or at X-Renew-At, so that"
+    " not all ERP systems log in at the same moment.",
+)
+def _spread(authority: Authority) -> tuple[str, str]:
+    shares = [
+        (login.at - token.at) / (token.ends_at - token.at)
+        for token, login in successive(authority)
+        if not (token.is_skewed or token.rejected) and token.half_at <= login.at < token.ends_at
+    ]
+    if len(shares) < MOMENTS:
+        return NOT_SEEN, f"{len(shares)} tokens were renewed in time: {MOMENTS} are needed."
+    first, last = min(shares), max(shares)
+    seen = f"Tokens were renewed after {first:.0%} to {last:.0%} of their time."
+    return (FAIL if last - first < SPREAD or last > LATEST else PASS), seen
+
+
+def after_busy(authority: Authority) -> Iterator[tuple[Token, Login, Login]]:
+    """A token that was still good, the login that got 429 or 503 instead of the next one, and the
+    login after that.
+    """
+    for login, after in after_faults(authority, Fault.LIMIT, Fault.DOWN):
+        had = [t for t in issued(authority) if t.subject == login.subject and t.at < login.at]
+        if had and had[-1].ends_at > login.at + MOST_WAITING:
+            yield had[-1], login, after
+
+
+@_check(
+    "keeps its token while the service is away",
+    "When a login gets 429, 503 or no answer, go on with the old token until that ends, and try"
+    " again meanwhile: no invoice waits.",
+)
+def _keeps(authority: Authority) -> tuple[str, str]:
+    waited = seen = 0
+    for token, login, after in after_busy(authority):
+        until = min(after.at, token.ends_at)
+        seen += any(c.token is token and login.at < c.at < until for c in authority.calls)
+        new = after.token
+        calls = [c.at for c in authority.calls if new is not None and c.token is new]
+        waited += bool(
+            calls
+            and min(calls) < after.at + 1
+            and after.at - login.at > MOST_WAITING
+            and not any(c.token is token and login.at < c.at < until for c in authority.calls)
+        )
+    if waited:
+        return FAIL, f"Calls waited {waited} times for a login, though the old token was good."
+    if seen:
+        return PASS, f"It went on with its token {seen} times when a login got 429 or 503."
+    return NOT_SEEN, "No login got 429 or 503 while the old token was good."
 
 
 @_check(

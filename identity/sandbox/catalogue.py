@@ -58,8 +58,8 @@ CLIENTS = (
         SandboxName.TOKEN_FOR_A_MINUTE,
         TOKEN,
         _(
-            "Gets a token that expires after 60 seconds (expires_in is 60): to test that you log"
-            " in again in time."
+            "Gets a token that expires after 60 seconds (expires_in is 60, X-Renew-At 30 to 54"
+            " seconds ahead): to test that you renew it in time, and use it on if you cannot."
         ),
     ),
     SandboxClient(

@@ -33,6 +33,7 @@ class Stored:
     text: str
     renew_at: float
     ends_at: float
+    tries: int = 0
 
 
 @dataclass(eq=False)
@@ -48,6 +49,7 @@ class GoodErp:
     chance: random.Random = field(default_factory=lambda: random.Random(7))  # noqa: S311
 
     patience: ClassVar[float] = PATIENCE
+    keeps_its_token: ClassVar[bool] = True
 
     def work(self, seconds: float) -> None:
         """A document of each taxpayer every two seconds, for so long."""
@@ -73,10 +75,11 @@ class GoodErp:
         return stored.text if stored and self.now < stored.ends_at else ""
 
     def log_in(self, taxpayer: str) -> None:
-        """Until it has a token, or somebody must do something."""
+        """Until it has a token that is good, or a person must do something."""
         if self.now < self.stopped_until:
             return
-        for tries in range(6):
+        old = self.tokens.get(taxpayer)
+        for tries in range(old.tries if old else 0, 6):
             answer = self.ask(taxpayer)
             if answer.status == 200:
                 self.store(taxpayer, json.loads(answer.body))
@@ -86,7 +89,11 @@ class GoodErp:
                 return
             if answer.status:
                 self.log.append(json.loads(answer.body)["error_description"])
-            self.now += self.pause(answer, tries)
+            pause = self.pause(answer, tries)
+            if self.keeps_its_token and old and answer.status and self.now < old.ends_at:
+                old.renew_at, old.tries = self.now + pause, tries + 1
+                return
+            self.now += pause
 
     def ask(self, taxpayer: str) -> Answer:
         """One login, as long as it is patient; it takes a tenth of a second, or longer."""
@@ -113,8 +120,12 @@ class GoodErp:
         seconds = body["expires_in"]
         assert isinstance(seconds, int)
         self.tokens[taxpayer] = Stored(
-            str(body["access_token"]), self.now + 0.85 * seconds, self.now - 1 + seconds
+            str(body["access_token"]), self.now + self.share() * seconds, self.now - 1 + seconds
         )
+
+    def share(self) -> float:
+        """After which part of its time a token is renewed."""
+        return self.chance.uniform(0.52, 0.88)
 
     def show(self, taxpayer: str, answer: Answer) -> None:
         """Somebody reads it, and enters the new secret within a minute."""
@@ -176,6 +187,15 @@ class RenewsTooLate(GoodErp):
         self.tokens[taxpayer].renew_at = self.tokens[taxpayer].ends_at = self.now + 3600
 
 
+class RenewsAtTheSameMoment(GoodErp):
+    def share(self) -> float:
+        return 0.85
+
+
+class WaitsForTheLogin(GoodErp):
+    keeps_its_token = False
+
+
 class IgnoresA401(GoodErp):
     def send_document(self, taxpayer: str) -> None:
         token = self.token_for(taxpayer)
@@ -201,6 +221,8 @@ class HammersAfterA503(GoodErp):
 
 
 class HasNoRandomPart(GoodErp):
+    keeps_its_token = False
+
     def pause(self, answer: Answer, tries: int) -> float:
         if answer.status != 503:
             return super().pause(answer, tries)

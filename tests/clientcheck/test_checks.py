@@ -45,6 +45,8 @@ FAULTS = [
     (samples.StaleOnBehalfOf, "each call has the token of its taxpayer"),
     (samples.MisspellsOnBehalfOf, "the header onbehalfof is right"),
     (samples.RenewsTooLate, "logs in again before the token expires"),
+    (samples.RenewsAtTheSameMoment, "renews at another moment each time"),
+    (samples.WaitsForTheLogin, "keeps its token while the service is away"),
     (samples.IgnoresA401, "logs in again after a 401"),
     (samples.IgnoresRetryAfter, "waits as long as Retry-After says"),
     (samples.NeverWaitsLonger, "waits longer after each 503"),
@@ -64,10 +66,15 @@ FAULTS = [
 # What follows from the fault, beside the fault itself.
 ALSO = {
     samples.LogsInForEachCall: {
-        *("does not trust the clock of the token", "logs in again after a 401")
+        *("does not trust the clock of the token", "logs in again after a 401"),
+        "keeps its token while the service is away",
     },
+    samples.HasNoRandomPart: {"keeps its token while the service is away"},
     samples.SecretInTheUrl: {"the request has the right form"},
-    samples.ForgetsOnBehalfOf: {"a token is used for many calls"},
+    # Three taxpayers log in as one: their logins look like those of one.
+    samples.ForgetsOnBehalfOf: {"a token is used for many calls", "waits longer after each 503"},
+    samples.StaleOnBehalfOf: {"waits longer after each 503"},
+    samples.FloodsAfterACut: {"keeps its token while the service is away"},
 }
 
 

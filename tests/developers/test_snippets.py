@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -148,6 +149,14 @@ class BusyService:
 
     refusals: list[tuple[int, str]]
     logins: list[str | None] = field(default_factory=list)
+    lifetime: int = 3600
+    after: list[tuple[int, str]] = field(default_factory=list)  # of later logins; 0: no answer
+
+    def next(self) -> tuple[int, str]:
+        if self.refusals:
+            return self.refusals.pop(0)
+        self.refusals, self.after = self.after, []
+        return 200, issued_example("").body.replace("3600", str(self.lifetime))
 
 
 @contextmanager
@@ -156,13 +165,14 @@ def serve(busy: BusyService) -> Iterator[str]:
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
             busy.logins.append(self.headers["onbehalfof"])
-            if busy.refusals:
-                status, body = busy.refusals.pop(0)
+            status, body = busy.next()
+            if status:
                 self.answer(status, body, {"Retry-After": "1"})
-            else:
-                self.answer(200, issued_example("").body, {})
 
         def do_GET(self) -> None:
+            if busy.lifetime < 60:  # until it is time to renew the token, which is not over
+                time.sleep(0.92 * busy.lifetime)
+                busy.lifetime = 3600
             self.answer(200, json.dumps({"token": self.headers["Authorization"]}), {})
 
         def answer(self, status: int, body: str, headers: dict[str, str]) -> None:
@@ -203,6 +213,21 @@ def test_a_program_waits_as_long_as_it_is_told_and_logs_in_once_for_all_calls(
     assert done.stdout.count(f"Bearer {token}") == 2
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("file", [file for file in COMMANDS if file != "token_client.sh"])
+@pytest.mark.parametrize("status", [0, 503])
+def test_a_program_goes_on_with_its_token_while_the_service_is_away(
+    tmp_path: Path, file: str, status: int
+) -> None:
+    example = refused_example(ProtocolReason.TEMPORARILY_UNAVAILABLE, settings.AUTH_URL)
+    busy = BusyService([], lifetime=8, after=[(status, example.body)] * 9)
+    with serve(busy) as url:
+        done = run(tmp_path, file, url, CLIENT_ID="a", CLIENT_SECRET="b")
+    assert done.returncode == 0, done.stderr
+    assert busy.logins == [None] * 2, "it tried to renew the token once, in time"
+    assert done.stdout.count("Bearer ") == 2
+
+
 # --- Programs that cannot be run here -------------------------------------------------------------
 
 
@@ -218,7 +243,7 @@ def parsers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ("z_token_client.abap", "faults_of_abap.cjs", "ENDDO.", "ENDO."),
         ("z_token_client.abap", "faults_of_abap.cjs", "answer-error_desc", "answr-error_desc"),
-        ("TokenClient.cs", "faults_of_csharp.js", "return body;", "return body"),
+        ("TokenClient.cs", "faults_of_csharp.js", "return stored.Token;", "return stored.Token"),
     ],
 )
 def test_a_program_is_of_its_language(

@@ -219,5 +219,9 @@ def test_the_node_example_starts_and_goes_on_while_the_service_is_away(
         time.sleep(2.1)
         assert statuses(api) == [200, 401]
         issuer.is_away = True
+    health = httpx.get(f"{api}/health").json()
+    assert 4 < health["age_seconds"] < 60
+    assert 1700 < health["usable_seconds"] < 1810
+    assert issuer.url + LIST in health["failed"]
     del examples.started["node", issuer.url]
     assert statuses(examples.address("node", issuer.url)) == [200, 401], "by what is on disk"

@@ -1,4 +1,4 @@
-// Fetches access tokens, and uses each until shortly before it expires. .NET 10, or the Program.cs of a
+// Fetches access tokens, renews each in time, and uses it meanwhile. .NET 10, or the Program.cs of a
 // console project of .NET 8.
 using System.Text.Json;
 
@@ -34,24 +34,46 @@ class TokenClient(string clientId, string clientSecret)
 {
     public const string AuthUrl = "http://127.0.0.1:8000";
     public static readonly HttpClient Http = new() { Timeout = TimeSpan.FromSeconds(10) };
-    static readonly TimeSpan RenewEarlier = TimeSpan.FromMinutes(5);
-    readonly Dictionary<string, (string Token, DateTime RenewAt)> tokens = [];
+    readonly Dictionary<string, Stored> tokens = [];
+
+    // In seconds of a clock that only goes forward; failures to renew the token.
+    record Stored(string Token, double RenewAt, double EndsAt, int Failures);
 
     // For your own taxpayer (an empty text), or for another one: TIN or TIN:ROB.
     public async Task<string> TokenAsync(string onBehalfOf)
     {
-        if (tokens.TryGetValue(onBehalfOf, out var stored) && DateTime.UtcNow < stored.RenewAt)
-            return stored.Token;
-        var body = await LogInAsync(onBehalfOf);
-        var token = body.GetProperty("access_token").GetString()!;
-        var lifetime = TimeSpan.FromSeconds(body.GetProperty("expires_in").GetInt32());
-        tokens[onBehalfOf] = (token, DateTime.UtcNow + lifetime - RenewEarlier);
-        return token;
+        if (!tokens.TryGetValue(onBehalfOf, out var stored) || Now >= stored.RenewAt)
+            tokens[onBehalfOf] = stored = await RenewedAsync(stored, onBehalfOf);
+        return stored.Token;
     }
 
-    async Task<JsonElement> LogInAsync(string onBehalfOf)
+    // The next token. While the service is away the old one, until it ends.
+    async Task<Stored> RenewedAsync(Stored? old, string onBehalfOf)
     {
-        for (var attempt = 0; ; attempt++)
+        for (var failures = old?.Failures ?? 0; ; failures++)
+        {
+            var (status, body, retryAfter) = await LogInAsync(onBehalfOf);
+            if (status == 200)
+            {
+                // At a random moment, so that not all clients come at once.
+                var lifetime = body.GetProperty("expires_in").GetInt32();
+                var renewAt = Now + lifetime * (0.5 + 0.4 * Random.Shared.NextDouble());
+                return new Stored(body.GetProperty("access_token").GetString()!, renewAt, Now + lifetime, 0);
+            }
+            var isUsable = old is not null && Now < old.EndsAt;
+            if (status is not (0 or 429 or 503) || (failures >= 4 && !isUsable))
+                throw new RefusedException(body.GetProperty("error_description").GetString()!);
+            // Longer after each failure, but not the same for all.
+            var pause = retryAfter * (1 << Math.Min(failures, 6)) * (1 + Random.Shared.NextDouble() / 2);
+            if (isUsable) return old! with { RenewAt = Now + pause, Failures = failures + 1 };
+            await Task.Delay(TimeSpan.FromSeconds(pause));
+        }
+    }
+
+    // The status is 0 without an answer.
+    async Task<(int Status, JsonElement Body, double RetryAfter)> LogInAsync(string onBehalfOf)
+    {
+        try
         {
             using var request = new HttpRequestMessage(HttpMethod.Post, $"{AuthUrl}/connect/token")
             {
@@ -66,10 +88,13 @@ class TokenClient(string clientId, string clientSecret)
             if (onBehalfOf.Length > 0) request.Headers.Add("onbehalfof", onBehalfOf);
             using var answer = await Http.SendAsync(request);
             var body = JsonSerializer.Deserialize<JsonElement>(await answer.Content.ReadAsStringAsync());
-            if (answer.IsSuccessStatusCode) return body;
-            if ((int)answer.StatusCode is not (429 or 503) || attempt == 4)
-                throw new RefusedException(body.GetProperty("error_description").GetString()!);
-            await Task.Delay(answer.Headers.RetryAfter?.Delta ?? TimeSpan.FromSeconds(1 << attempt));
+            return ((int)answer.StatusCode, body, answer.Headers.RetryAfter?.Delta?.TotalSeconds ?? 1);
+        }
+        catch (Exception error) when (error is HttpRequestException or TaskCanceledException)
+        {
+            return (0, JsonSerializer.SerializeToElement(new { error_description = error.Message }), 1);
         }
     }
+
+    static double Now => Environment.TickCount64 / 1000.0;
 }

@@ -1,28 +1,31 @@
+import java.io.IOException;
 import java.net.URI;
 import java.net.URLEncoder;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpRequest.BodyPublishers;
-import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.time.Instant;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.regex.Pattern;
 
-/** Fetches access tokens, and uses each until shortly before it expires. Java 17 or newer. */
+/** Fetches access tokens, renews each in time, and uses it meanwhile. Java 17 or newer. */
 public class TokenClient {
   /** There is no token; the text says what to do, and ends with a reference for support. */
   static class Refused extends Exception {
     Refused(String description) { super(description); }
   }
 
-  record Stored(String token, Instant renewAt) {}
+  /** In seconds of a clock that only goes forward; `failures` to renew the token. */
+  record Stored(String token, double renewAt, double endsAt, int failures) {}
+
+  /** `status` is 0 without an answer. */
+  record Answer(int status, String body, long retryAfter) {}
 
   static final String AUTH_URL = "http://127.0.0.1:8000";
-  static final Duration RENEW_EARLIER = Duration.ofMinutes(5);
 
   final HttpClient http = HttpClient.newHttpClient();
   final Map<String, Stored> tokens = new ConcurrentHashMap<>();  // one for each taxpayer
@@ -36,31 +39,52 @@ public class TokenClient {
   /** For your own taxpayer (an empty text), or for another one: TIN or TIN:ROB. */
   String token(String onBehalfOf) throws Exception {
     var stored = tokens.get(onBehalfOf);
-    if (stored == null || !Instant.now().isBefore(stored.renewAt())) {
-      var body = logIn(onBehalfOf);
-      var lifetime = Duration.ofSeconds(Long.parseLong(value(body, "expires_in")));
-      var renewAt = Instant.now().plus(lifetime).minus(RENEW_EARLIER);
-      stored = new Stored(value(body, "access_token"), renewAt);
+    if (stored == null || now() >= stored.renewAt()) {
+      stored = renewed(stored, onBehalfOf);
       tokens.put(onBehalfOf, stored);
     }
     return stored.token();
   }
 
-  String logIn(String onBehalfOf) throws Exception {
+  /** The next token. While the service is away the old one, until it ends. */
+  Stored renewed(Stored old, String onBehalfOf) throws Exception {
+    var random = ThreadLocalRandom.current();
+    for (int failures = old == null ? 0 : old.failures(); ; failures++) {
+      var answer = logIn(onBehalfOf);
+      if (answer.status() == 200) {
+        // At a random moment, so that not all clients come at once.
+        var lifetime = Long.parseLong(value(answer.body(), "expires_in"));
+        var renewAt = now() + lifetime * random.nextDouble(0.5, 0.9);
+        return new Stored(value(answer.body(), "access_token"), renewAt, now() + lifetime, 0);
+      }
+      boolean isUsable = old != null && now() < old.endsAt();
+      boolean isBusy = answer.status() == 0 || answer.status() == 429 || answer.status() == 503;
+      if (!isBusy || (failures >= 4 && !isUsable))
+        throw new Refused(answer.status() == 0 ? answer.body() : value(answer.body(), "error_description"));
+      // Longer after each failure, but not the same for all.
+      double pause = answer.retryAfter() * (1 << Math.min(failures, 6)) * random.nextDouble(1, 1.5);
+      if (isUsable) return new Stored(old.token(), now() + pause, old.endsAt(), failures + 1);
+      Thread.sleep((long) (pause * 1000));
+    }
+  }
+
+  Answer logIn(String onBehalfOf) throws Exception {
     var request = HttpRequest.newBuilder(URI.create(AUTH_URL + "/connect/token"))
         .header("Content-Type", "application/x-www-form-urlencoded")
         .timeout(Duration.ofSeconds(10))
         .POST(BodyPublishers.ofString(form));
     if (!onBehalfOf.isEmpty()) request.header("onbehalfof", onBehalfOf);
-    for (int attempt = 0; ; attempt++) {
-      HttpResponse<String> answer = http.send(request.build(), BodyHandlers.ofString());
-      int status = answer.statusCode();
-      if (status == 200) return answer.body();
-      if ((status != 429 && status != 503) || attempt == 4)
-        throw new Refused(value(answer.body(), "error_description"));
-      long seconds = answer.headers().firstValueAsLong("Retry-After").orElse(1L << attempt);
-      Thread.sleep(seconds * 1000);
+    try {
+      var answer = http.send(request.build(), BodyHandlers.ofString());
+      var retryAfter = answer.headers().firstValueAsLong("Retry-After").orElse(1);
+      return new Answer(answer.statusCode(), answer.body(), retryAfter);
+    } catch (IOException error) {
+      return new Answer(0, "The service cannot be reached: " + error, 1);
     }
+  }
+
+  static double now() {
+    return System.nanoTime() / 1e9;
   }
 
   /** Of a flat JSON object in which no text has a quotation mark. A JSON library does it, too. */

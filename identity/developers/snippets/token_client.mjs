@@ -1,7 +1,7 @@
-// Fetches access tokens, and uses each until shortly before it expires. Node.js 18 or newer.
+// Fetches access tokens, renews each in time, and uses it meanwhile. Node.js 18 or newer.
 const AUTH_URL = "http://127.0.0.1:8000";
-const RENEW_EARLIER_SECONDS = 300;
 
+const now = () => performance.now() / 1000; // only goes forward
 const seconds = (count) => new Promise((resolve) => setTimeout(resolve, count * 1000));
 
 // There is no token; the text says what to do, and ends with a reference for support.
@@ -19,28 +19,45 @@ export class TokenClient {
   // For your own taxpayer, or for another one: TIN or TIN:ROB.
   async token(onBehalfOf = "") {
     let stored = this.#tokens.get(onBehalfOf);
-    if (!stored || performance.now() >= stored.renewAt) {
-      const body = await this.#logIn(onBehalfOf);
-      const lifetime = body.expires_in - RENEW_EARLIER_SECONDS;
-      stored = { token: body.access_token, renewAt: performance.now() + lifetime * 1000 };
+    if (!stored || now() >= stored.renewAt) {
+      stored = await this.#renewed(stored, onBehalfOf);
       this.#tokens.set(onBehalfOf, stored);
     }
     return stored.token;
   }
 
+  // The next token. While the service is away the old one, until it ends.
+  async #renewed(old, onBehalfOf) {
+    for (let failures = old?.failures ?? 0; ; failures++) {
+      const { status, body, retryAfter } = await this.#logIn(onBehalfOf);
+      if (status === 200) {
+        // At a random moment, so that not all clients come at once.
+        const renewAt = now() + body.expires_in * (0.5 + 0.4 * Math.random());
+        return { token: body.access_token, renewAt, endsAt: now() + body.expires_in, failures: 0 };
+      }
+      const isUsable = old && now() < old.endsAt;
+      if (![0, 429, 503].includes(status) || (failures >= 4 && !isUsable))
+        throw new Refused(body.error_description);
+      // Longer after each failure, but not the same for all.
+      const pause = retryAfter * 2 ** Math.min(failures, 6) * (1 + Math.random() / 2);
+      if (isUsable) return { ...old, renewAt: now() + pause, failures: failures + 1 };
+      await seconds(pause);
+    }
+  }
+
+  // `status` is 0 without an answer.
   async #logIn(onBehalfOf) {
-    for (let attempt = 0; ; attempt++) {
+    try {
       const answer = await fetch(`${AUTH_URL}/connect/token`, {
         method: "POST",
         body: new URLSearchParams({ grant_type: "client_credentials", ...this.#credentials }),
         headers: onBehalfOf ? { onbehalfof: onBehalfOf } : {},
         signal: AbortSignal.timeout(10_000),
       });
-      const body = await answer.json();
-      if (answer.ok) return body;
-      if (![429, 503].includes(answer.status) || attempt === 4)
-        throw new Refused(body.error_description);
-      await seconds(Number(answer.headers.get("Retry-After") ?? 2 ** attempt));
+      const retryAfter = Number(answer.headers.get("Retry-After") ?? 1);
+      return { status: answer.status, body: await answer.json(), retryAfter };
+    } catch (error) {
+      return { status: 0, body: { error_description: error.message }, retryAfter: 1 };
     }
   }
 }

@@ -1,8 +1,14 @@
 <?php
 
-// Fetches access tokens, and uses each until shortly before it expires. PHP 8.1 or newer with curl.
+// Fetches access tokens, renews each in time, and uses it meanwhile. PHP 8.1 or newer with curl.
+// Where each request is a process of its own, store the tokens outside of it: a file, APCu, Redis.
 const AUTH_URL = 'http://127.0.0.1:8000';
-const RENEW_EARLIER_SECONDS = 300;
+
+/** In seconds, by a clock that only goes forward. */
+function now(): float
+{
+    return hrtime(true) / 1e9;
+}
 
 /** There is no token; the text says what to do, and ends with a reference for support. */
 class Refused extends Exception
@@ -21,50 +27,68 @@ class TokenClient
     /** For your own taxpayer (an empty text), or for another one: TIN or TIN:ROB. */
     public function token(string $onBehalfOf = ''): string
     {
-        [$token, $renewAt] = $this->tokens[$onBehalfOf] ?? ['', 0];
-        if (time() >= $renewAt) {
-            $body = $this->logIn($onBehalfOf);
-            $token = $body['access_token'];
-            $this->tokens[$onBehalfOf] = [$token, time() + $body['expires_in'] - RENEW_EARLIER_SECONDS];
+        $stored = $this->tokens[$onBehalfOf] ?? null;
+        if ($stored === null || now() >= $stored['renew_at']) {
+            $stored = $this->tokens[$onBehalfOf] = $this->renewed($stored, $onBehalfOf);
         }
-        return $token;
+        return $stored['token'];
     }
 
-    private function logIn(string $onBehalfOf): array
+    /** The next token. While the service is away the old one, until it ends. */
+    private function renewed(?array $old, string $onBehalfOf): array
     {
-        for ($attempt = 0; ; $attempt++) {
-            $retryAfter = 2 ** $attempt;
-            $request = curl_init(AUTH_URL . '/connect/token');
-            curl_setopt_array($request, [
-                CURLOPT_POSTFIELDS => http_build_query([
-                    'grant_type' => 'client_credentials',
-                    'client_id' => $this->clientId,
-                    'client_secret' => $this->clientSecret,
-                ]),
-                CURLOPT_HTTPHEADER => $onBehalfOf === '' ? [] : ["onbehalfof: $onBehalfOf"],
-                CURLOPT_RETURNTRANSFER => true,
-                CURLOPT_TIMEOUT => 10,
-                CURLOPT_HEADERFUNCTION => function ($request, $line) use (&$retryAfter) {
-                    if (preg_match('/^Retry-After: *(\d+)/i', $line, $match)) {
-                        $retryAfter = (int) $match[1];
-                    }
-                    return strlen($line);
-                },
-            ]);
-            $answer = curl_exec($request);
-            if ($answer === false) {
-                throw new Refused(curl_error($request));
-            }
-            $status = curl_getinfo($request, CURLINFO_RESPONSE_CODE);
-            $body = json_decode($answer, true, flags: JSON_THROW_ON_ERROR);
+        for ($failures = $old['failures'] ?? 0; ; $failures++) {
+            [$status, $body, $retryAfter] = $this->logIn($onBehalfOf);
             if ($status === 200) {
-                return $body;
+                // At a random moment, so that not all clients come at once.
+                $lifetime = $body['expires_in'];
+                return [
+                    'token' => $body['access_token'],
+                    'renew_at' => now() + $lifetime * random_int(50, 90) / 100,
+                    'ends_at' => now() + $lifetime,
+                    'failures' => 0,
+                ];
             }
-            if (!in_array($status, [429, 503], true) || $attempt === 4) {
+            $isUsable = $old !== null && now() < $old['ends_at'];
+            if (!in_array($status, [0, 429, 503], true) || ($failures >= 4 && !$isUsable)) {
                 throw new Refused($body['error_description']);
             }
-            sleep($retryAfter);
+            // Longer after each failure, but not the same for all.
+            $pause = $retryAfter * 2 ** min($failures, 6) * random_int(100, 150) / 100;
+            if ($isUsable) {
+                return ['renew_at' => now() + $pause, 'failures' => $failures + 1] + $old;
+            }
+            usleep((int) ($pause * 1_000_000));
         }
+    }
+
+    /** Status (0: no answer), answer, and how many seconds to wait at least. */
+    private function logIn(string $onBehalfOf): array
+    {
+        $retryAfter = 1;
+        $request = curl_init(AUTH_URL . '/connect/token');
+        curl_setopt_array($request, [
+            CURLOPT_POSTFIELDS => http_build_query([
+                'grant_type' => 'client_credentials',
+                'client_id' => $this->clientId,
+                'client_secret' => $this->clientSecret,
+            ]),
+            CURLOPT_HTTPHEADER => $onBehalfOf === '' ? [] : ["onbehalfof: $onBehalfOf"],
+            CURLOPT_RETURNTRANSFER => true,
+            CURLOPT_TIMEOUT => 10,
+            CURLOPT_HEADERFUNCTION => function ($request, $line) use (&$retryAfter) {
+                if (preg_match('/^Retry-After: *(\d+)/i', $line, $match)) {
+                    $retryAfter = (int) $match[1];
+                }
+                return strlen($line);
+            },
+        ]);
+        $answer = curl_exec($request);
+        if ($answer === false) {
+            return [0, ['error_description' => curl_error($request)], 1];
+        }
+        $status = curl_getinfo($request, CURLINFO_RESPONSE_CODE);
+        return [$status, json_decode($answer, true, flags: JSON_THROW_ON_ERROR), $retryAfter];
     }
 }
 

@@ -1,17 +1,28 @@
-"""Fetches access tokens, and uses each until shortly before it expires. Needs requests."""
+"""Fetches access tokens, renews each in time, and uses it meanwhile. Needs requests."""
 
 import os
+import random
 import sys
 import time
+from dataclasses import dataclass
 
 import requests
 
 AUTH_URL = "http://127.0.0.1:8000"
-RENEW_EARLIER_SECONDS = 300
 
 
 class Refused(Exception):
     """There is no token; the text says what to do, and ends with a reference for support."""
+
+
+@dataclass
+class Stored:
+    """A token, by this machine's clock that only goes forward; `failures` to renew it."""
+
+    token: str
+    renew_at: float
+    ends_at: float
+    failures: int = 0
 
 
 class TokenClient:
@@ -19,36 +30,49 @@ class TokenClient:
 
     def __init__(self, client_id: str, client_secret: str) -> None:
         self._credentials = {"client_id": client_id, "client_secret": client_secret}
-        self._tokens: dict[str, tuple[str, float]] = {}
+        self._tokens: dict[str, Stored] = {}
 
     def token(self, on_behalf_of: str = "") -> str:
         """For your own taxpayer, or for another one: TIN or TIN:ROB."""
-        token, renew_at = self._tokens.get(on_behalf_of, ("", 0.0))
-        if time.monotonic() >= renew_at:
-            token, seconds = self._log_in(on_behalf_of)
-            renew_at = time.monotonic() + seconds - RENEW_EARLIER_SECONDS
-            self._tokens[on_behalf_of] = token, renew_at
-        return token
+        stored = self._tokens.get(on_behalf_of)
+        if stored is None or time.monotonic() >= stored.renew_at:
+            stored = self._tokens[on_behalf_of] = self._renewed(stored, on_behalf_of)
+        return stored.token
 
-    def _log_in(self, on_behalf_of: str) -> tuple[str, int]:
-        answer = self._post(on_behalf_of)
-        for _ in range(4):
-            if answer.status_code not in (429, 503):
-                break
-            time.sleep(int(answer.headers.get("Retry-After", 5)))
-            answer = self._post(on_behalf_of)
-        body = answer.json()
-        if answer.status_code != 200:
-            raise Refused(body["error_description"])
-        return body["access_token"], body["expires_in"]
+    def _renewed(self, old: "Stored | None", on_behalf_of: str) -> Stored:
+        """The next token. While the service is away the old one, until it ends."""
+        failures = old.failures if old else 0
+        while True:
+            status, answer, pause = self._log_in(on_behalf_of)
+            if status == 200:
+                # At a random moment, so that not all clients come at once.
+                now, lifetime = time.monotonic(), answer["expires_in"]
+                renew_at = now + lifetime * random.uniform(0.5, 0.9)
+                return Stored(answer["access_token"], renew_at, now + lifetime)
+            now = time.monotonic()
+            is_usable = old is not None and now < old.ends_at
+            if status not in (0, 429, 503) or (failures >= 4 and not is_usable):
+                raise Refused(answer["error_description"])
+            # Longer after each failure, but not the same for all.
+            pause *= 2 ** min(failures, 6) * random.uniform(1, 1.5)
+            failures += 1
+            if old is not None and is_usable:
+                return Stored(old.token, now + pause, old.ends_at, failures)
+            time.sleep(pause)
 
-    def _post(self, on_behalf_of: str) -> requests.Response:
-        return requests.post(
-            f"{AUTH_URL}/connect/token",
-            data={"grant_type": "client_credentials", **self._credentials},
-            headers={"onbehalfof": on_behalf_of} if on_behalf_of else {},
-            timeout=10,
-        )
+    def _log_in(self, on_behalf_of: str) -> "tuple[int, dict, float]":
+        """Status (0: no answer), answer, and how many seconds to wait at least."""
+        try:
+            answer = requests.post(
+                f"{AUTH_URL}/connect/token",
+                data={"grant_type": "client_credentials", **self._credentials},
+                headers={"onbehalfof": on_behalf_of} if on_behalf_of else {},
+                timeout=10,
+            )
+            pause = int(answer.headers.get("Retry-After", 1))
+            return answer.status_code, answer.json(), pause
+        except requests.RequestException as error:
+            return 0, {"error_description": str(error)}, 1
 
 
 def main() -> None:
@@ -57,7 +81,7 @@ def main() -> None:
     for _ in range(2):
         token = client.token(os.environ.get("ONBEHALFOF", ""))
         headers = {"Authorization": f"Bearer {token}"}
-        sys.stdout.write(requests.get(f"{AUTH_URL}/api/v1/me", headers=headers, timeout=10).text)
+        sys.stdout.write(requests.get(f"{AUTH_URL}/api/v1/me", headers=headers, timeout=60).text)
 
 
 if __name__ == "__main__":

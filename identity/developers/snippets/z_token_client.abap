@@ -1,7 +1,9 @@
 REPORT z_token_client.
 * Fetches an access token and asks which taxpayer it represents. SAP NetWeaver 7.50 or newer.
 * For HTTPS, import the certificate of the authority that issued the server's one in STRUST.
-* Store tokens in your own table, for each taxpayer, and use each for 55 minutes.
+* Store tokens in your own table, for each taxpayer. A job fetches the next one at a random moment
+* between half and nine tenths of expires_in (X-Renew-At names one); if it gets 429, 503 or no
+* answer, go on with the old token until that ends, and try again.
 PARAMETERS: p_id     TYPE string LOWER CASE OBLIGATORY,
             p_secret TYPE string LOWER CASE OBLIGATORY,
             p_behalf TYPE string.  " only to act for another taxpayer: TIN or TIN:ROB

@@ -27,28 +27,48 @@ const unavailable = () =>
     "Retry-After": "5",
   });
 
-// What the service publishes: fetched again when it is no longer fresh, without a request that waits
-// for it; while the service is away the last answer is used, for as long as `read` says. In FOLDER
-// it outlives a restart.
+// What the service publishes: a timer fetches it again before it is too old, without a request that
+// waits for it; while the service is away the last answer is used, for as long as `read` says. In
+// FOLDER it outlives a restart.
 const answers = new Map();
 
 async function published(url, read) {
   const known = answers.get(url);
   const now = Date.now() / 1000;
-  if (known?.value && now < known.usableUntil) {
-    if (now >= known.freshUntil) renew(url, read).catch(() => {});
-    if (now < known.freshUntil + 5) return known.value;
-  }
+  // The timer is late only if this process was stopped for a while.
+  if (known?.value && now < Math.min(known.usableUntil, known.freshUntil + 5)) return known.value;
   await renew(url, read);
   return answers.get(url).value;
 }
 
 function renew(url, read) {
-  const known = answers.get(url) ?? {};
+  const known = answers.get(url) ?? { read };
   answers.set(url, known);
   known.underWay ??= fetchAnswer(url, read, known).finally(() => (known.underWay = null));
   return known.underWay;
 }
+
+// How old the oldest answer is, and how long tokens can be checked if nothing newer comes.
+function status() {
+  const now = Date.now() / 1000;
+  const known = [...answers].filter(([, { value }]) => value);
+  return {
+    age_seconds: Math.max(0, ...known.map(([, { made }]) => now - made)),
+    usable_seconds: Math.min(...known.map(([, { usableUntil }]) => usableUntil - now)),
+    failed: [...answers].filter(([, { hasFailed }]) => hasFailed).map(([url]) => url),
+  };
+}
+
+let toldAt = 0;
+setInterval(() => {
+  const now = Date.now() / 1000;
+  for (const [url, { read, freshUntil }] of answers)
+    if (now >= freshUntil - 1) renew(url, read).catch(() => {});
+  if (status().failed.length && now >= toldAt + 60) {
+    toldAt = now;
+    console.warn("The identity service cannot be reached:", JSON.stringify(status()));
+  }
+}, 500).unref();
 
 async function fetchAnswer(url, read, known) {
   const file = process.env.FOLDER && join(process.env.FOLDER, encodeURIComponent(url));
@@ -66,7 +86,7 @@ async function fetchAnswer(url, read, known) {
     }
   } catch {
     known.hasFailed = true;
-    known.freshUntil = Date.now() / 1000 + 1; // until the next try
+    known.freshUntil = Date.now() / 1000 + 2; // the next try is a second before
     if (!known.value && file)
       await take(await readFile(file, "utf8"), (await stat(file)).mtimeMs / 1000).catch(() => {});
     if (!known.value || Date.now() / 1000 >= known.usableUntil) throw unavailable();
@@ -76,11 +96,11 @@ async function fetchAnswer(url, read, known) {
 async function readMetadata(body, at) {
   const value = JSON.parse(body);
   if (value.issuer !== ISSUER) throw new Error("These metadata are of another issuer.");
-  return { value, freshUntil: at + 300, usableUntil: at + 86_400 };
+  return { value, made: at, freshUntil: at + 300, usableUntil: at + 86_400 };
 }
 
 async function readKeys(body, at) {
-  return { value: createLocalJWKSet(JSON.parse(body)), freshUntil: at + 60, usableUntil: at + 3600, at };
+  return { value: createLocalJWKSet(JSON.parse(body)), made: at, freshUntil: at + 60, usableUntil: at + 3600 };
 }
 
 // An unknown key is looked up, at most every 5 seconds.
@@ -159,7 +179,9 @@ const readList = (uri) => async (body, at, known) => {
   // A node that has lost its database answers with its last list: never go back to an older one.
   if (iat < known.iat) throw unavailable();
   const bytes = inflateSync(Buffer.from(list.lst, "base64url"), { maxOutputLength: MAX_LIST_BYTES });
-  return { value: { bits: list.bits, bytes }, iat, freshUntil: at + (ttl ?? 5), usableUntil: exp + 10 };
+  const made = iat === known.iat ? known.made : at; // it is no newer than before
+  const value = { bits: list.bits, bytes };
+  return { value, iat, made, freshUntil: at + (ttl ?? 5), usableUntil: exp + 10 };
 };
 
 const NEEDED = { GET: "documents:view", POST: "documents:submit" };
@@ -170,6 +192,7 @@ createServer(async (request, response) => {
       .writeHead(status, { "Content-Type": "application/json", ...headers })
       .end(JSON.stringify(body));
   try {
+    if (request.url === "/health") return answer(200, {}, status());
     const token = await verify(request.headersDistinct.authorization);
     require(token, "InvoicingAPI", NEEDED[request.method]);
     const body = { taxpayer: token.sub };
