@@ -22,7 +22,7 @@ from tokens.refusals.table import Check
 
 _DESCRIPTION = (
     "Access tokens for the e-invoicing APIs. An ERP system logs in with its client ID and secret,"
-    " and uses the token for all calls until shortly before it expires. Guide: {auth_url}/ and"
+    " and uses the token for all calls until X-Renew-At. Guide: {auth_url}/ and"
     " {auth_url}/errors/"
 )
 _PUBLIC_CLIENT = CREDENTIALS[SandboxName.ONE_LOGIN_A_MINUTE]
