@@ -19,7 +19,7 @@ def line_of(result: Result[Any]) -> str:
         f"{len(seen.answers):6} answers, honest {_statuses(seen, is_honest=True)},"
         f" others {_statuses(seen, is_honest=False)},"
         f" slowest {seen.slowest:.1f} s, recovery {seen.recovery_seconds:.1f} s,"
-        f" {len(seen.issued_in_vain)} in vain ({len(seen.told_unavailable)} told 503 by a node),"
+        f" {len(seen.never_received)} stored as issued and never received,"
         f" {result.seconds:.0f} s"
     )
     problems = "".join(f"\n    FAILED: {text}" for text in result.broken)

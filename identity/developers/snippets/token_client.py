@@ -5,6 +5,7 @@ import random
 import sys
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import requests
 
@@ -60,7 +61,7 @@ class TokenClient:
                 return Stored(old.token, now + pause, old.ends_at, failures)
             time.sleep(pause)
 
-    def _log_in(self, on_behalf_of: str) -> "tuple[int, dict, float]":
+    def _log_in(self, on_behalf_of: str) -> "tuple[int, dict[str, Any], float]":
         """Status (0: no answer), answer, and how many seconds to wait at least."""
         try:
             answer = requests.post(

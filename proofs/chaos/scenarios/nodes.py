@@ -113,7 +113,7 @@ SCENARIOS = (
         "a whole node is stopped for 4 s (SIGSTOP, SIGCONT)",
         _hang_node,
         # The proxy waits 5 s for an answer; what the node had accepted it stores when it goes on.
-        Promise(recovers_within=5, answers_within=6, issued_in_vain=16),
+        Promise(recovers_within=5, answers_within=6, never_received=16),
     ),
     Scenario(
         "rolling-restart",
