@@ -95,9 +95,9 @@ if [ "${ONLY:-}" != staff ]; then
 fi
 replace 'https://id\.example\.org/' "https://$PUBLIC_HOST/"
 replace 'listen 443 ssl;' "listen ${HTTPS_PORT:-8443} ssl;"
+replace 'server 127\.0\.0\.1:8001 max_fails=0;' ''  # first: the node that is put in may be this one
 # shellcheck disable=SC2086 - a list
 replace 'server 127\.0\.0\.1:8000 max_fails=0;' "$(servers ' max_fails=0' $LOGIN_NODES)"
-replace 'server 127\.0\.0\.1:8001 max_fails=0;' ''
 # shellcheck disable=SC2086 - a list
 replace 'server 127\.0\.0\.1:8002;' "zone staff_nodes 64k; $(servers '' $STAFF_NODES)"
 

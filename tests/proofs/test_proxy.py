@@ -169,6 +169,8 @@ def test_the_nginx_of_a_machine_gets_its_file_by_settings_alone(proxy: Proxy) ->
     assert (done.returncode, done.stdout) == (0, "reload nginx\n"), done.stderr
     made = site.read_text()
     assert all(f"allow 10.{number}.0.0/16;" in made for number in (1, 2))
+    nodes = re.findall(r"server (\S+?:\d+)", re.sub(r"#.*", "", made))
+    assert nodes == [f"127.0.0.1:{port}" for port in (8000, 8001, 8002)]
     assert "listen 443 ssl;" in made
     assert "/var/log/nginx/login.log" in made
     (proxy.folder / "proxy.env").write_text(f"{given}STAFF_NETWORKS=nowhere\n")
