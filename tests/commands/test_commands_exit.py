@@ -112,15 +112,19 @@ def line_of_django(result: tuple[int, str, str], expected: int = REFUSED) -> str
 def refusing_urls(postgres: Postgres) -> Iterator[dict[str, str]]:
     """Databases that cannot be used, by what is wrong."""
     url = postgres.create_database()
+    postgres.execute("CREATE DATABASE ascii TEMPLATE template0 ENCODING SQL_ASCII LOCALE 'C'")
     yield {
+        "another encoding": postgres.url("ascii"),
         "a missing database": f"{url}_missing",
         "an unreachable server": OUT_OF_REACH,
         "an unknown option": f"{url}?colour=hunter2",
     }
-    postgres.drop_database(url)
+    for one in (url, postgres.url("ascii")):
+        postgres.drop_database(one)
 
 
 FAULTS = {
+    "another encoding": "has the encoding SQL_ASCII, not UTF8",
     "a missing database": 'cannot be reached: .*database "database_[0-9]+_missing" does not exist',
     "an unreachable server": "cannot be reached: .*[Cc]onnection refused",
     "an unknown option": 'refuses this: invalid connection option "colour"',
@@ -131,6 +135,7 @@ FAULTS = {
 @pytest.mark.parametrize(
     ("fault", "command"),
     [
+        ("another encoding", ("migrate",)),
         ("a missing database", ("migrate",)),
         ("a missing database", ("register_taxpayer", TIN, "--name", "Acme")),
         ("an unknown option", ("migrate", "--check")),
@@ -144,12 +149,15 @@ def test_a_database_that_cannot_be_used_is_one_line(
     refusing_urls: dict[str, str], tmp_path: Path, fault: str, command: tuple[str, ...]
 ) -> None:
     environment = service_environment(tmp_path, 0, DATABASE_URL=refusing_urls[fault])
-    expected = REFUSED if fault == "an unknown option" else TRY_AGAIN_LATER
+    expected = REFUSED if fault in ("an unknown option", "another encoding") else TRY_AGAIN_LATER
     line = line_of_django(manage(environment, *command), expected)
-    assert re.match(f"The database {FAULTS[fault]}", line.removeprefix(AS_JSON))
+    assert re.match(
+        f"The database {FAULTS[fault]}", line.removeprefix(AS_JSON).removeprefix(OF_DJANGO)
+    )
     assert "hunter2" not in line
 
 
+OF_DJANGO = "CommandError: "
 AS_JSON = '{"error": "try_again_later", "message": "'
 
 

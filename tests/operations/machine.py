@@ -89,8 +89,8 @@ class Machine:
     def install(self) -> None:
         """The steps of the installation, up to the secrets."""
         program, settings, secrets, *_ = blocks_of("Install")
-        releases = self.release("1")
-        self.run(f"cd {releases}\n{program.replace('VERSION', '1')}{settings}")
+        releases = self.release("1.0.0")
+        self.run(f"cd {releases}\n{program.replace('VERSION', '1.0.0')}{settings}")
         self.edit_settings()
         self.run(secrets)
 

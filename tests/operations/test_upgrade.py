@@ -137,7 +137,10 @@ def test_an_upgrade_loses_no_login_and_no_setting_and_can_go_back(production: Pr
             assert set(production.versions().values()) == {"identity-2"}
             machine.run(BACK)
         assert (set(load.answers), seen > 20) == ({200}, True)
-    assert (machine.version, set(production.versions().values())) == ("identity-1", {"identity-1"})
+    assert (machine.version, set(production.versions().values())) == (
+        "identity-1.0.0",
+        {"identity-1.0.0"},
+    )
     asked = ("make", "show", "list-units")
     restarts = [call for call in machine.calls() if not call.startswith(asked)]
     units = [f"identity-login@{port}.service" for port in sorted(nodes)]
@@ -147,12 +150,22 @@ def test_an_upgrade_loses_no_login_and_no_setting_and_can_go_back(production: Pr
     assert (machine.folder / "opt/identity-2/deploy").stat().st_mode & 0o777 == 0o755
 
 
-def test_without_a_version_before_there_is_no_way_back(tmp_path: Path, postgres: Postgres) -> None:
+@pytest.mark.parametrize(
+    ("commands", "fault"),
+    [
+        (BACK, "There is no version before this one.\n"),
+        (UPGRADE.replace("VERSION", "1.2.0"), "A version knows the tables of the next one only"),
+        (UPGRADE.replace("VERSION", "1.1.0"), "Cannot read file:///"),
+    ],
+)
+def test_no_way_back_to_nothing_nor_over_a_version(
+    tmp_path: Path, postgres: Postgres, commands: str, fault: str
+) -> None:
     machine = Machine(tmp_path / "machine", postgres, "")
     machine.install()
-    done = machine.tried(BACK)
-    assert done.stderr.startswith("There is no version before this one.\n")
-    assert (done.returncode, machine.version) == (1, "identity-1")
+    done = machine.tried(commands)
+    assert done.stderr.startswith(fault)
+    assert (done.returncode, machine.version) == (1, "identity-1.0.0")
 
 
 def test_it_stops_at_the_first_node_that_is_not_ready(production: Production) -> None:
@@ -163,9 +176,9 @@ def test_it_stops_at_the_first_node_that_is_not_ready(production: Production) ->
     assert done.returncode == 1
     assert f"{first} is not ready: No answer on port" in done.stderr
     assert "identity/deploy/upgrade --back" in done.stderr
-    assert {version for _, version in others} == {"identity-1"}
+    assert {version for _, version in others} == {"identity-1.0.0"}
     machine.run(BACK)
-    assert set(production.versions().values()) == {"identity-1"}
+    assert set(production.versions().values()) == {"identity-1.0.0"}
 
 
 def test_a_version_that_a_check_refuses_changes_nothing(production: Production) -> None:

@@ -12,6 +12,7 @@ from identity.api.framework.fields import Text
 from identity.api.framework.kinds import RecordKind
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
+from identity.api.management import operator_records
 from identity.api.registry import (
     credential_records,
     intermediaries,
@@ -24,7 +25,10 @@ from identity.api.registry import (
 from taxpayers.management.find_records import find_system_user
 
 _MODULES = (taxpayers, intermediaries, permissions, permission_codes, system_users, logins)
-KINDS: dict[str, RecordKind] = {m.KIND.singular.replace(" ", "_"): m.KIND for m in _MODULES}
+KINDS: dict[str, RecordKind] = {
+    kind.singular.replace(" ", "_"): kind
+    for kind in (*(module.KIND for module in _MODULES), *operator_records.KINDS)
+}
 
 
 class _OfSystemUser(Filters):
@@ -37,6 +41,7 @@ def _credentials(given: dict[str, Any], _owner: Any) -> "QuerySet[Any]":
 
 LISTINGS: dict[str, Listing] = {
     **{m.LISTING.name: m.LISTING for m in _MODULES},
+    **{listing.name: listing for listing in operator_records.LISTINGS},
     "credentials": replace(credential_records.LISTING, filters=_OfSystemUser, rows=_credentials),
 }
 

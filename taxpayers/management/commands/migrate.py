@@ -20,6 +20,11 @@ class Command(migrate.Command):
     def handle(self, *args: Any, **options: Any) -> None:
         """Safe to repeat, also after an interruption."""
         connection = connections[options["database"]]
+        if connection.vendor == "postgresql":
+            with connection.cursor() as cursor:
+                cursor.execute("SHOW server_encoding")
+                if (encoding := cursor.fetchone()[0]) != "UTF8":
+                    raise CommandError(f"The database has the encoding {encoding}, not UTF8.")
         if options["plan"] or options["check_unapplied"]:
             super().handle(*args, **options)
             return

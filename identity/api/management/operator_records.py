@@ -1,0 +1,84 @@
+"""What only operators list and show: staff accounts, protected APIs, signing keys, every change."""
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.utils import timezone
+from rest_framework import serializers
+
+from identity.api.framework.fields import Moment, Text
+from identity.api.framework.kinds import RecordKind
+from identity.api.framework.records import Listing
+from identity.api.registry.history import ChangeRecord, HistoryFilters
+from taxpayers.duties import Duty
+from taxpayers.models import Change
+from tokens.models import ProtectedApi, SigningKey
+
+
+class _Account(serializers.Serializer[User]):
+    username = serializers.CharField()
+    name = serializers.CharField(source="get_full_name")
+    roles = serializers.ListField(source="groups.all", child=serializers.CharField())
+    is_superuser = serializers.BooleanField()
+    is_active = serializers.BooleanField()
+    last_login = Moment(allow_null=True)
+
+
+class _ProtectedApi(serializers.Serializer[ProtectedApi]):
+    client_id = serializers.CharField()
+    name = serializers.CharField()
+    audience = serializers.CharField()
+    is_active = serializers.BooleanField()
+    secrets = serializers.SerializerMethodField()
+
+    def get_secrets(self, row: ProtectedApi) -> list[str]:
+        """The hint of each that is valid."""
+        return [one.hint for one in row.credentials.all() if one.is_live(timezone.now())]
+
+
+class _SigningKey(serializers.Serializer[SigningKey]):
+    kid = serializers.CharField()
+    alg = serializers.CharField()
+    published_at = Moment(source="created_at")
+    signs_from = Moment()
+    compromised_at = Moment(allow_null=True)
+
+
+class _Change(ChangeRecord):
+    record = serializers.CharField(source="label")
+    kind = serializers.CharField(source="object_type")
+    id = serializers.IntegerField()
+
+
+class _ChangeFilters(HistoryFilters):
+    action = Text(required=False)
+    by = Text(required=False)
+
+
+def _changes(given: dict[str, Any], _owner: None) -> "QuerySet[Change]":
+    names = {"since": "at__gte"}
+    return Change.objects.filter(**{names.get(name, name): given[name] for name in given})
+
+
+LISTINGS = (
+    Listing("accounts", "", _Account, ("username",), lambda *_: User.objects.all()),
+    Listing("protected_apis", "", _ProtectedApi, ("client_id",), lambda *_: ProtectedApi.objects),
+    Listing("signing_keys", "", _SigningKey, ("-generation",), lambda *_: SigningKey.objects),
+    Listing("changes", "", _Change, ("-at", "-id"), _changes, _ChangeFilters),
+)
+NAMED_BY = ("username", "client_id", "kid")  # a change has no name
+
+
+def _kind(listing: Listing, field: str) -> RecordKind:
+    singular = listing.name.removesuffix("s").replace("_", " ")
+    return RecordKind(
+        *(listing.name, singular, field, f"Its {field}."),
+        find=lambda text: listing.rows({}, None).filter(**{field: text}).first(),
+        address=lambda row: str(getattr(row, field)),
+        record=listing.record,
+        duty=Duty.AUDIT,
+    )
+
+
+KINDS = tuple(map(_kind, LISTINGS, NAMED_BY))
