@@ -21,6 +21,7 @@ class CheckState(StrEnum):
     FAILED = _("failed")
     NOT_REACHED = _("not reached")
     NOT_ASKED = _("not asked")  # only asked of a login on behalf of another taxpayer
+    NOT_CHECKED = _("not checked")  # by a simulation, which has no request
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +71,13 @@ def results_of(
     is_on_behalf: bool,
     kind: CredentialKind = CredentialKind.SECRET,
     checks: Set[Check] = frozenset(Check),
+    unchecked: Set[Check] = frozenset(),
     translate: Callable[[str], str] = str,
 ) -> tuple[CheckResult, ...]:
     """How each of `checks` ended for a login with this kind that ended so (None: with a token).
 
-    The advice is what the client was told, in English unless `translate` is another language.
+    `unchecked`: those of them that nothing is known of. The advice is what the client was told, in
+    English unless `translate` is another language.
     """
     failed = REFUSALS[refused.reason].check if refused else None
     # Where the service itself failed, it is unknown which checks were passed.
@@ -87,6 +90,8 @@ def results_of(
             advice = describe(refused, translate)
             results.append(CheckResult(check, CheckState.FAILED, kind, advice))
             state = CheckState.NOT_REACHED
+        elif check in unchecked:
+            results.append(CheckResult(check, CheckState.NOT_CHECKED, kind))
         elif state is CheckState.PASSED and check in ON_BEHALF_CHECKS and not is_on_behalf:
             results.append(CheckResult(check, CheckState.NOT_ASKED, kind))
         else:

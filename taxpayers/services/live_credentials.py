@@ -20,14 +20,21 @@ def why_no_room(owner: SystemUser, at: datetime) -> str:
         f" {describe_last_use(s)})"
         for s in live
     )
-    # Propose one that was never used, otherwise the one that was used longest ago.
-    idle = min(live, key=lambda s: (s.last_used_at is not None, s.last_used_at, s.pk))
-    return _(
-        "{client_id} has two live {kinds}: {listed}."
-        " First revoke the one that is no longer in use, probably {idle}."
-    ).format(
-        client_id=owner.client_id, kinds=_(owner.credential_kind.plural), listed=listed, idle=idle
-    )
+    if live[-1].last_used_at is None:
+        one = live[-1]
+        text = _(
+            "{client_id} has two live {kinds}: {listed}."
+            " The new one, {one}, is not used yet: the ERP system must change to it. If it was"
+            " lost, revoke it."
+        )
+    else:
+        one = min(live, key=lambda s: (s.last_used_at is not None, s.last_used_at, s.pk))
+        text = _(
+            "{client_id} has two live {kinds}: {listed}."
+            " First revoke the one that is no longer in use, probably {one}."
+        )
+    kinds = _(owner.credential_kind.plural)
+    return text.format(client_id=owner.client_id, kinds=kinds, listed=listed, one=one)
 
 
 def why_none_valid(owner: SystemUser, at: datetime) -> str:

@@ -254,7 +254,7 @@ BLOCK_SYSTEM_USER = ByReason(
     marked(
         "From now on, every login of this system user is refused. Tokens that were already issued:"
         " APIs that check them with this service refuse them within 10 seconds, others accept them"
-        " for up to one hour. It can be unblocked at any time."
+        " for up to one hour. Only a security officer can unblock it."
     ),
     is_danger=True,
     reason=Reason.ALWAYS,
@@ -265,7 +265,9 @@ BLOCK_SYSTEM_USER = ByReason(
 UNBLOCK_SYSTEM_USER = ByReason(
     actions.UNBLOCK_SYSTEM_USER,
     marked("Unblock the system user"),
-    marked("It can log in again at once, with what is valid."),
+    marked(
+        "It can log in again at once, with what is valid. Tokens from before the block stay ended."
+    ),
     reason=Reason.ALWAYS,
     service=unblock_system_user,
     row="system_user",

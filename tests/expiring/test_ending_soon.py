@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from identity.demo.sample_logins import set_last_used
 from identity.sandbox.registry import make_sandbox
 from identity.staff.expiring import listing, page
 from identity.staff.expiring.kinds import KIND_NAMES
@@ -230,8 +231,29 @@ def test_a_secret_is_replaced_not_extended(records: dict[str, Any], officer: Cli
     assert 'name="confirmed"' not in shown.content.decode()
     user = records["secret"].system_user
     CredentialFactory.create(system_user=user, slot=2, expires_at=in_days(300))
-    assert "another secret is valid until" in text_of(client.get(URL))
     assert "another secret" not in text_of(client.get(URL, {"kind": "permission"}))
+
+
+def test_to_do_is_what_the_new_secret_and_the_block_allow(
+    records: dict[str, Any], officer: Client
+) -> None:
+    user = records["secret"].system_user
+    new = CredentialFactory.create(system_user=user, slot=2, expires_at=in_days(300))
+
+    def page() -> str:
+        response = officer.get(URL, {"kind": "secret"})
+        ((_row, task),) = response.context["rows"]
+        assert (task.may_select, task.link) == (False, None)
+        return text_of(response)
+
+    assert "another secret is valid until" in page()
+    assert "The new one is not used yet: call the owner" in page()
+    set_last_used(new, timezone.now())
+    assert "Nothing: the new one is in use" in page()
+    new.delete()
+    blocked = {"blocked_at": timezone.now(), "blocked_by": "x", "blocked_reason": "x"}
+    SystemUser.objects.filter(pk=user.pk).update(**blocked)
+    assert "Nothing: it is blocked" in page()
 
 
 def test_the_secret_of_a_protected_api_is_replaced_from_the_list(
@@ -244,7 +266,7 @@ def test_the_secret_of_a_protected_api_is_replaced_from_the_list(
     ((row, task),) = page.context["rows"]
     api = api_secret.protected_api
     assert f"Secret of a protected API {api} {api_secret}" in text_of(page)
-    assert (row.owner, row.last_use, row.note) == (api, "No use recorded", None)
+    assert (row.owner, row.last_use, row.successor) == (api, "No use recorded", None)
     assert (task.may_select, task.link.url) == (False, task_url(api, "rotate_secret"))
     assert client.get(task.link.url).status_code == 200
     assert row.value in values_of(client.get(URL))

@@ -146,7 +146,7 @@ def test_what_if_knows_the_limits(officer: Client, intermediary: Erp) -> None:
     assert "Limited to acting for others" in own
     assert VIEW in acting
     assert SUBMIT not in acting
-    assert "Did it come from a network" not in acting, "nobody knows from where"
+    assert "Did it come from a network from where the secret may be used? not checked" in acting
 
 
 def test_the_page_of_a_refused_login_offers_the_task_that_fixes_it(

@@ -160,7 +160,8 @@ def test_a_third_live_secret_is_refused_with_what_to_do(owner: SystemUser) -> No
     assert f"{owner.client_id} has two live secrets: " in message
     assert f"{used} (until 2027-02-20 20:00+08:00, last used 2026-02-28 20:00+08:00)" in message
     assert f"{unused} (until 2027-02-28 20:00+08:00, never used)" in message
-    assert message.endswith(f"First revoke the one that is no longer in use, probably {unused}.")
+    text = f"The new one, {unused}, is not used yet: the ERP system must change to it."
+    assert f"{text} If it was lost, revoke it." in message
     assert owner.credentials.count() == 2
     for days, proposed in ((2, unused), (0.5, used)):  # the one unused for longer
         set_last_used(unused, AT - days * DAY)

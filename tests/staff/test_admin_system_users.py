@@ -85,8 +85,15 @@ def test_who_unblocks_sees_why_it_is_blocked_and_what_works_again(
 def test_the_page_to_block_shows_the_logins_that_it_would_have_refused(
     officer: Client, erp: Erp
 ) -> None:
-    url = task_url(erp.system_user, "block_system_user")
-    assert "in the last 7 days None." in text_of(officer.get(url))
+    user = erp.system_user
+    url = task_url(user, "block_system_user")
+    role = IntermediaryFactory.create(taxpayer=user.taxpayer)
+    for revoked_at in (None, None, timezone.now()):
+        GrantedPermissionFactory.create(intermediary=role, revoked_at=revoked_at)
+    asked = text_of(officer.get(url))
+    assert "in the last 7 days None." in asked
+    assert f"{user.taxpayer} Client ID {user.client_id} Acts for 2 taxpayers" in asked
+    assert "Only a security officer can unblock it." in asked
     references = [erp.login()["correlationId"] for _ in range(7)]
     erp.login(client_secret="wrong")
     response = officer.get(url)

@@ -21,7 +21,6 @@ from identity.staff.overview.clients import (
     LOOKBACK,
     STARTED_WITHIN,
     failing_clients,
-    throttled_clients,
 )
 from identity.staff.overview.page import expiring
 from identity.staff.overview.traffic import Traffic, traffic
@@ -194,29 +193,14 @@ def counted(user: SystemUser, seconds: list[int], reason: str = "") -> None:
         stored_login(NOW - timedelta(seconds=age), reason, user, secret_id=1)
 
 
-def test_a_client_that_used_up_its_minute_is_throttled_and_no_other() -> None:
-    counted(SystemUserFactory.create(logins_per_minute=3), [300, 200, 100, 30])
-    counted(SystemUserFactory.create(logins_per_minute=0), [5, 4, 3, 2, 1])
-    counted(SystemUserFactory.create(logins_per_minute=2), [5, 4, 3], RegistryReason.SECRET_EXPIRED)
-    counted(SystemUserFactory.create(logins_per_minute=2), [700, 699, 698])
-    user = SystemUserFactory.create(logins_per_minute=3)
-    counted(user, [300, 290, 280, 100])
-    counted(user, [270], RegistryReason.NO_PERMISSION)  # a refusal after the secret matched counts
-    (found,) = throttled_clients(NOW)
-    assert (found.system_user, found.logins) == (user, 5)
-    assert found.reached_at == NOW - timedelta(seconds=270)
-
-
-def test_clients_of_the_sandbox_are_neither_throttled_nor_failing() -> None:
+def test_clients_of_the_sandbox_are_not_failing() -> None:
     client_id = CREDENTIALS[SandboxName.ONE_LOGIN_A_MINUTE].client_id
     user = SystemUserFactory.create(client_id=client_id, logins_per_minute=2)
     counted(user, [300])
     counted(user, [299, 298], RegistryReason.NO_PERMISSION)
-    assert throttled_clients(NOW) == []
     assert failing_clients(NOW).clients == []
     SystemUser.objects.filter(client_id=client_id).update(client_id="ci_test_other")
     LoginEvent.objects.filter(client_id=client_id).update(client_id="ci_test_other")
-    assert [client.system_user for client in throttled_clients(NOW)] == [user]
     assert [client.system_user for client in failing_clients(NOW).clients] == [user]
 
 
@@ -256,14 +240,9 @@ def test_the_page_takes_a_bounded_number_of_queries(officer: Client) -> None:
         stored_login(at - 3 * HOUR, "", user)
         for minutes in (61, 62):
             stored_login(at - minutes * MINUTE, RegistryReason.NO_PERMISSION, user)
-        for seconds in (60, 61, 62):
-            stored_login(
-                at - timedelta(seconds=seconds), RegistryReason.NO_PERMISSION, user, secret_id=1
-            )
     with CaptureQueriesContext(connection) as queries:
         response = officer.get(reverse("admin:index"))
     assert response.context["failing_clients"]
-    assert response.context["throttled_clients"]
     assert len(queries) <= MAX_QUERIES, [query["sql"] for query in queries]
 
 
@@ -301,7 +280,6 @@ class TestSampleDay:
         figures = [(figure, url) for _title, figure, url in page["figures"]]
         figures += [(count, url) for _reason, count, url in page["reasons"]]
         figures += [(failing.refusals, url) for failing, _why, url in page["failing_clients"]]
-        figures += [(throttled.logins, url) for throttled, url in page["throttled_clients"]]
         assert len(figures) >= 10
         for figure, url in figures:
             assert client.get(url).context["cl"].queryset.count() == figure, url

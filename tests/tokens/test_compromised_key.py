@@ -341,23 +341,23 @@ def test_a_security_officer_stops_a_key_from_its_page(erp: Erp) -> None:
     old = body_of(erp.login())["access_token"]
     row = SigningKey.objects.get()
     officer = staff_client("security officer", "ravi")
-    url = task_url(SigningKey, "rotate_signing_key")
-    page = officer.get(page_url(row))
-    assert "Stop: the key is compromised" in text_of(page)
-    (button,) = page.context["buttons"]
-    assert button.url == f"{url}?compromised={row.kid}"
-    form = officer.get(button.url).context["form"]
-    assert (form["compromised"].value(), form["alg"].value()) == (row.kid, "ES256")
+    url = task_url(row, "stop_compromised_key")
+    (button,) = officer.get(page_url(row)).context["buttons"]
+    assert (button.url, button.title) == (url, "Stop: the key is compromised")
+    asked = text_of(officer.get(url))
+    assert "1 client has a token of this key." in asked
+    assert "Reason (optional)" not in asked
+    assert "ten minutes" not in asked
 
-    sent = {"alg": "ES256", "compromised": row.kid}
-    assert "Give the reason" in errors_of(officer.post(url, {**sent, "reason": " "}))
+    sent = {"alg": "ES256", "hint": row.kid[-6:], "reason": "laptop stolen"}
+    assert "required" in errors_of(officer.post(url, {**sent, "reason": " "}))
+    assert "not its last characters" in errors_of(officer.post(url, {**sent, "hint": "another"}))
     assert SigningKey.objects.count() == 1
-    response = officer.post(url, {**sent, "reason": "laptop stolen"})
+    response = officer.post(url, sent)
     new = SigningKey.objects.latest("generation")
-    assert response["Location"] == page_url(new)
-    assert f"The key {new.kid} is published and signs at once" in text_of(
-        officer.get(page_url(new))
-    )
+    assert response["Location"] == page_url(row)
+    said = f"The key {row.kid} is stopped: no token that it signed is accepted. {new.kid} signs now"
+    assert said in text_of(officer.get(page_url(row)))
     clear_key_ring_cache()
     assert not is_accepted(old)
     row.refresh_from_db()
@@ -372,14 +372,14 @@ def test_a_security_officer_stops_a_key_from_its_page(erp: Erp) -> None:
     assert (change.by, change.address, change.reason) == ("ravi", "203.0.113.50", "laptop stolen")
 
 
-def test_a_key_that_is_not_published_is_no_choice(erp: Erp) -> None:
+def test_a_key_that_is_not_published_cannot_be_stopped(erp: Erp) -> None:
     erp.login()
-    kid = SigningKey.objects.get().kid
-    output_of("rotate_signing_key", f"--compromised={kid}")
+    row = SigningKey.objects.get()
+    output_of("rotate_signing_key", f"--compromised={row.kid}")
     officer = staff_client("security officer", "ravi")
-    url = task_url(SigningKey, "rotate_signing_key")
-    sent = {"alg": "ES256", "compromised": kid, "reason": "again"}
-    assert "Select a valid choice" in errors_of(officer.post(url, sent))
+    sent = {"alg": "ES256", "hint": row.kid[-6:], "reason": "again"}
+    assert officer.post(task_url(row, "stop_compromised_key"), sent).status_code == 302
+    assert "Nothing more needs to be done" in text_of(officer.get(page_url(row)))
     assert SigningKey.objects.count() == 2
 
 

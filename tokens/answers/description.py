@@ -171,14 +171,19 @@ _ANY_PARAMETER = _("named in error_description")
 _ANY_DETAIL = _("error_description names the fault")
 
 
-def describe(refused: Refused, translate: Callable[[str], str] = str) -> str:
+def describe(
+    refused: Refused, translate: Callable[[str], str] = str, *, is_spoken: bool = False
+) -> str:
     """What happened and who can fix it, in the characters that RFC 6749 allows.
 
-    A client gets it in English. Staff pages give `gettext`, to show it in their reader's language.
+    A client gets it in English. Staff pages give `gettext`, to show it in their reader's language;
+    `is_spoken`: as the authority says it to a caller.
     """
     refusal = REFUSALS[refused.reason]
     text = refusal.text
-    if refusal.of_assertion and refused.parameter == ASSERTION:
+    if is_spoken and refusal.spoken:
+        text = refusal.spoken
+    elif refusal.of_assertion and refused.parameter == ASSERTION:
         text = refusal.of_assertion
     elif refusal.of_certificate and refused.parameter == CERTIFICATE:
         text = refusal.of_certificate

@@ -77,8 +77,8 @@ def stop_compromised_key(*, kid: str, alg: str, reason: str, by: Author, at: dat
     """
     context = context_of(STOP_COMPROMISED_KEY, reason, by, at)
     compromised = lock_for_update(_published_row(kid, at))
-    if compromised.compromised_at is not None:
-        raise _not_published(compromised)  # another session was first
+    if refusal := why_not_stopped(compromised, at):
+        raise ServiceError(refusal)  # another session was first
     newest = SigningKey.objects.latest("generation")
     row = _new_row(newest.generation + 1, alg, at, signs_from=at)
     key = _insert(row, context, replaced=compromised)
@@ -92,6 +92,20 @@ def stop_compromised_key(*, kid: str, alg: str, reason: str, by: Author, at: dat
 def signs_at_once(key: Key, at: datetime) -> bool:
     """Whether a new key signs already: another one is stopped, or no other can be decrypted."""
     return read_key_ring(at).signer(at).kid == key.kid
+
+
+def why_not_stopped(row: SigningKey, at: datetime) -> str:
+    """Why no token of this key is accepted any more; empty while one may be."""
+    if row.compromised_at is not None:
+        return _(
+            "The key {kid} was stopped as compromised {moment}. Nothing more needs to be done."
+        ).format(kid=row.kid, moment=format_moment(row.compromised_at))
+    if row.kid in {key.kid for key in _public_ring(_rows()).published(at)}:
+        return ""
+    return _(
+        "The key {kid} is no longer published, and no token that it signed is accepted."
+        " Nothing more needs to be done."
+    ).format(kid=row.kid)
 
 
 ROTATE_SIGNING_KEY = Operation(
@@ -108,9 +122,10 @@ STOP_COMPROMISED_KEY = Operation(
     actions.ROTATE_SIGNING_KEY,
     marked("Stop: the key is compromised"),
     marked(
-        "Only if others may have a key: it is stopped at once and for good, and the new"
-        " key signs at once. Every token that it signed is refused: its clients log in again."
+        "Only if others may have the key. It is stopped at once and for good, and a new key signs"
+        " at once. Every token that it signed is refused: its clients log in again."
     ),
+    refusal=why_not_stopped,
     is_danger=True,
     own_name="stop_compromised_key",
 )
@@ -126,22 +141,9 @@ def _published_row(kid: str, at: datetime) -> SigningKey:
                 kid=kid, published=", ".join(published) or _("none")
             )
         )
-    if row.kid not in published:
-        raise _not_published(row)
+    if refusal := why_not_stopped(row, at):
+        raise ServiceError(refusal)
     return row
-
-
-def _not_published(row: SigningKey) -> ServiceError:
-    if row.compromised_at is not None:
-        text = _(
-            "The key {kid} was stopped as compromised {moment}. Nothing more needs to be done."
-        )
-        return ServiceError(text.format(kid=row.kid, moment=format_moment(row.compromised_at)))
-    text = _(
-        "The key {kid} is no longer published, and no token that it signed is accepted."
-        " Nothing more needs to be done."
-    )
-    return ServiceError(text.format(kid=row.kid))
 
 
 def _insert(row: SigningKey, context: ChangeContext, *, replaced: SigningKey) -> Key:

@@ -30,6 +30,37 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="ThrottledCaller",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("hour", models.DateTimeField()),
+                ("cause", models.CharField(max_length=16)),
+                ("client_id", models.CharField(blank=True, max_length=64)),
+                ("source", models.CharField(blank=True, max_length=43)),
+                ("at", models.DateTimeField()),
+                ("reference", models.UUIDField()),
+            ],
+            options={
+                "db_table": "throttled_callers",
+                "default_permissions": (),
+                "indexes": [
+                    models.Index(fields=["client_id", "-hour"], name="throttled_by_client"),
+                    models.Index(fields=["source", "-hour"], name="throttled_by_source"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("hour", "cause", "client_id", "source"),
+                        name="throttled_once_an_hour",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
             name="FailureBucket",
             fields=[
                 ("id", models.PositiveIntegerField(primary_key=True, serialize=False)),

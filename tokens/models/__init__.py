@@ -11,3 +11,4 @@ from tokens.models.logins import (
     UsedProof,
 )
 from tokens.models.protected_apis import ProtectedApi, ProtectedApiSecret
+from tokens.models.throttled import ThrottledCaller

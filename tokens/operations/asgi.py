@@ -18,6 +18,7 @@ from tokens.request.form import MAX_BODY_BYTES
 from tokens.request.on_behalf_of import spells_on_behalf_of
 from tokens.request.proxies import SECRET_IN_META
 from tokens.store.async_store import AsyncStore, Observe
+from tokens.store.denied_callers import keep_stored
 from tokens.store.lanes import CALL_SECONDS
 
 Message = MutableMapping[str, Any]
@@ -70,6 +71,7 @@ class TokenEndpoint:
 
     async def open(self) -> None:
         """Reads the signing keys; if the database is out of reach, logins are a 503 for now."""
+        keep_stored(self._node.denied_callers)
         has_tried = keep_key_ring_fresh()
         await asyncio.to_thread(has_tried.wait, _START_SECONDS)
 

@@ -53,10 +53,13 @@ def throttled(login: Login, decision: Decision, throttle: Throttle) -> RateLimit
     may_succeed = (
         isinstance(outcome, Refused) and outcome.reason == RegistryReason.SOURCE_NETWORK_NOT_ALLOWED
     )
+    cause = _cause(throttle)
     if login.terms.pauses and not may_succeed:
         key = _limit_key(login) if throttle.limit else _failure_key(login)
         login.node.denials.remember(key, throttle)
-    return RateLimited(throttle, _cause(throttle))
+        source = "" if throttle.limit else counted_address(login.arrival.source_address)
+        _note(login.node, cause, login.arrival, login.asked.client_id, source)
+    return RateLimited(throttle, cause)
 
 
 def check_rejections(node: Node, arrival: Arrival) -> None:
@@ -79,7 +82,13 @@ def record_rejection(
     throttle = yield request
     if throttle is not None:
         node.denials.remember(_rejection_key(arrival), throttle)
+        source = counted_address(arrival.source_address)
+        _note(node, ThrottleCause.REJECTIONS, arrival, "", source)
         raise RateLimited(throttle, ThrottleCause.REJECTIONS)
+
+
+def _note(node: Node, cause: ThrottleCause, arrival: Arrival, client_id: str, source: str) -> None:
+    node.denied_callers.note(cause, client_id, source, arrival.at, arrival.id)
 
 
 def _cause(throttle: Throttle) -> ThrottleCause:

@@ -14,6 +14,7 @@ from taxpayers.facts.local import LocalFacts, NoLocalFacts, SharedFacts
 from taxpayers.facts.values import FactsQuery, Reading
 from tokens.operations.clock import DatabaseClock, LocalClock
 from tokens.rate_limits.call_limit import CallLimit
+from tokens.rate_limits.denied_callers import DeniedCallers
 from tokens.rate_limits.throttle import DenialCache
 from tokens.status_lists.assignment import ReservedIndexes
 from tokens.store.api_secret_use import UsesOfThisMinute
@@ -26,6 +27,7 @@ class Node:
     local_facts: LocalFacts
     clock: DatabaseClock = field(default_factory=DatabaseClock)
     denials: DenialCache = field(default_factory=DenialCache)
+    denied_callers: DeniedCallers = field(default_factory=DeniedCallers)
     reserved_indexes: ReservedIndexes = field(default_factory=ReservedIndexes)
     revocations: CallLimit = field(default_factory=lambda: CallLimit(4096))
     api_secret_uses: UsesOfThisMinute = field(default_factory=UsesOfThisMinute)

@@ -15,6 +15,7 @@ from tokens.operations.paths import OPERATIONS
 from tokens.operations.steps import End, StepsTo, run
 from tokens.request.arrival import receive
 from tokens.request.form import MAX_BODY_BYTES
+from tokens.store.denied_callers import store
 from tokens.store.django_store import DjangoStore
 
 
@@ -29,6 +30,7 @@ class OperationView(View):
         arrival, raw = receive(request.META, body, node.clock.now(), fault)
         ended = run_now(self.operation.begin(node, arrival, raw))
         self.operation.report(arrival, ended, time.perf_counter() - started)
+        store(node.denied_callers)
         answer = ended.answer
         return HttpResponse(
             answer.body, status=answer.status, reason=answer.reason, headers=answer.headers

@@ -132,7 +132,8 @@ class Refusal:
     `text` is public and may hold {since}, {parameter}, {fault} and {detail}, but never what a
     client sent; `without_date` and `without_detail` replace it where a refusal has none, and
     `of_assertion` where the client sent a client_assertion, not a secret, and `of_certificate`
-    where it came with a certificate.
+    where it came with a certificate. `spoken` is what the authority says to a caller, where `text`
+    speaks of the authority as of another one.
     `staff_text` and `fixed_by` are for staff, and on the public page of the reason; `staff_texts`
     replace it where the kind of credential is known. A reason that `counts_as_failure` slows its
     caller down instead of using up the client's limit; one that is not `recorded` leaves no login
@@ -150,6 +151,7 @@ class Refusal:
     without_detail: str = ""
     of_assertion: str = ""
     of_certificate: str = ""
+    spoken: str = ""
     staff_texts: Mapping[str | None, str] = field(default_factory=dict)
     counts_as_failure: bool = False
     recorded: bool = True
@@ -327,6 +329,10 @@ REFUSALS: Mapping[str, Refusal] = {
             " login came from cannot be known. The operator of the ERP system must report the"
             " reference to the tax authority."
         ),
+        spoken=_(
+            "Your login came from an address that is not among the networks that we agreed for it."
+            " Log in from one of them, or tell us the address to add."
+        ),
         counts_as_failure=True,
     ),
     ProtocolReason.RATE_LIMITED: Refusal(
@@ -396,6 +402,10 @@ REFUSALS: Mapping[str, Refusal] = {
         _AUTHORITY,
         Check.BLOCK,
         has_date=True,
+        spoken=_(
+            "We blocked your system user on {since}. I look up why, and tell you what we need to"
+            " unblock it."
+        ),
     ),
     RegistryReason.SYSTEM_USER_EXPIRED: Refusal(
         400,
@@ -405,6 +415,7 @@ REFUSALS: Mapping[str, Refusal] = {
         _AUTHORITY,
         Check.SYSTEM_USER_EXPIRY,
         has_date=True,
+        spoken=_("Your system user expired on {since}. We can extend it if you still use it."),
     ),
     RegistryReason.TAXPAYER_INACTIVE: Refusal(
         400,
@@ -413,6 +424,7 @@ REFUSALS: Mapping[str, Refusal] = {
         _("Taxpayer not active"),
         _AUTHORITY,
         Check.TAXPAYER,
+        spoken=_("The taxpayer is not active in our registry. I look up why, and tell you."),
     ),
     RegistryReason.NOT_AN_INTERMEDIARY: Refusal(
         400,
@@ -424,6 +436,10 @@ REFUSALS: Mapping[str, Refusal] = {
         _("Not an intermediary"),
         _AUTHORITY,
         Check.INTERMEDIARY,
+        spoken=_(
+            "Your company is not registered as an intermediary, so it cannot use onbehalfof. We can"
+            " register it; for your own documents leave the header out."
+        ),
     ),
     RegistryReason.INTERMEDIARY_INACTIVE: Refusal(
         400,
@@ -437,6 +453,10 @@ REFUSALS: Mapping[str, Refusal] = {
         Check.INTERMEDIARY_ACTIVE,
         has_date=True,
         without_date=_("The registration as an intermediary is not active. Ask the tax authority."),
+        spoken=_(
+            "Your registration as an intermediary is not active. I look up why, and tell you what"
+            " we need to activate it."
+        ),
     ),
     RegistryReason.OWN_TAXPAYER_NOT_ALLOWED: Refusal(
         400,
@@ -461,6 +481,11 @@ REFUSALS: Mapping[str, Refusal] = {
         _("Taxpayer not allowed for this system user"),
         _ADMINISTRATOR,
         Check.LIMIT,
+        spoken=_(
+            "This system user may act for certain taxpayers only, and this one is not among them."
+            " Check the number, use another system user, or let your administrator ask us to change"
+            " the limit."
+        ),
     ),
     RegistryReason.NO_PERMISSION: Refusal(
         400,
@@ -520,6 +545,11 @@ REFUSALS: Mapping[str, Refusal] = {
         _("Permissions not allowed for this system user"),
         _ADMINISTRATOR,
         Check.PERMISSIONS_LIMIT,
+        spoken=_(
+            "This system user may use certain permissions only, and the taxpayer has granted none"
+            " of them. Use another system user, or let your administrator ask us to change the"
+            " limit."
+        ),
     ),
     RegistryReason.INVALID_SCOPE: Refusal(
         400,

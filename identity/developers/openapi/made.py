@@ -79,7 +79,9 @@ MADE: Mapping[str, Callable[[str], Any]] = {
     "protected_api_errors": partial(own_errors, PROTECTED_API),
     "erp_system_errors": partial(own_errors, ERP_SYSTEM),
     "explanation": _explanation,
-    "check_states": lambda _auth_url: [str(state) for state in CheckState],
+    "check_states": lambda _auth_url: [
+        str(state) for state in CheckState if state is not CheckState.NOT_CHECKED
+    ],
     "metadata": _metadata,
     "status_list": lambda auth_url: f"{auth_url}/status/0",
     "ready": partial(_health, passed=True),

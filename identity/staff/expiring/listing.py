@@ -15,7 +15,7 @@ from identity.staff.expiring.last_use import last_uses
 from identity.staff.framework.filters import EXPIRY_DAYS
 from identity.staff.framework.lists import Text
 from taxpayers.facts.validity import is_over
-from taxpayers.models import Taxpayer
+from taxpayers.models import SystemUser, Taxpayer
 from tokens.models import ProtectedApi
 
 ENDED = "ended"
@@ -88,12 +88,23 @@ class ExpiringRow:
     end: datetime
     left: str
     last_use: str
-    note: datetime | None  # of a secret: until when another one of its owner is valid
+    successor: Any = None  # of a secret: another one of its owner that is valid for longer
 
     @property
     def value(self) -> str:
         """Names the row in a form."""
         return f"{self.kind.name}:{self.record.pk}"
+
+    @property
+    def to_do(self) -> Text:
+        """What is to be done instead of extending or replacing it; empty: one of these."""
+        if isinstance(self.page, SystemUser) and self.page.blocked_at is not None:
+            return _("Nothing: it is blocked")
+        if self.successor is None:
+            return ""
+        if self.successor.last_used_at is None:
+            return _("The new one is not used yet: call the owner")
+        return _("Nothing: the new one is in use")
 
 
 def keys_of(kinds: Iterable[EndingKind], period: Period) -> tuple[list[Key], bool]:
@@ -129,16 +140,16 @@ def rows_of(keys: Sequence[Key], at: datetime) -> list[ExpiringRow]:
             end=end,
             left=days_left(end, at),
             last_use=used[record],
-            note=_later_end(kind, record, at),
+            successor=_successor(kind, record, at),
         )
         for end, kind, record in present
     ]
 
 
-def _later_end(kind: EndingKind, record: Any, at: datetime) -> datetime | None:
-    """Until when another live secret of the same owner is valid, if it ends later."""
+def _successor(kind: EndingKind, record: Any, at: datetime) -> Any:
+    """The live secret of the same owner that ends last, if it ends later than this one."""
     if kind.is_extended:
         return None
     others = kind.page(record).credentials.all()  # type: ignore[attr-defined]  # what has secrets
-    ends = [other.expires_at for other in others if other.is_live(at)]
-    return max((end for end in ends if end > record.expires_at), default=None)
+    later = [one for one in others if one.is_live(at) and one.expires_at > record.expires_at]
+    return max(later, key=lambda one: one.expires_at, default=None)

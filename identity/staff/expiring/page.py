@@ -87,7 +87,7 @@ def ending_soon(request: HttpRequest) -> HttpResponse:
     rows = rows_of(list(page.object_list), at)
     context |= {
         "page": page,
-        "rows": [(row, task_of(request, row.kind, row.page)) for row in rows],
+        "rows": [(row, task_of(request, row)) for row in rows],
         "print_url": filters.url(print="1"),
         "page_url": filters.url(p=""),
     }

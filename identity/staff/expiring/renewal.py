@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy
 from identity.staff.display import moment_text
 from identity.staff.expiring.extend_forms import BulkExtendForm
 from identity.staff.expiring.kinds import KIND_NAMES, EndingKind
+from identity.staff.expiring.listing import ExpiringRow
 from identity.staff.framework.bulk_tasks import MAX_RECORDS, BulkPage
 from identity.staff.framework.lists import key_in
 from identity.staff.framework.records import RecordAdmin
@@ -61,14 +62,14 @@ class _Refused(Task):
         return Preview(refusal=self._refusal, instead=self._link)
 
 
-def task_of(request: HttpRequest, kind: EndingKind, page: Model) -> RowTask:
+def task_of(request: HttpRequest, row: ExpiringRow) -> RowTask:
     """What this person can do with a row of the list."""
-    task = _task(kind, page)
-    if not task.is_allowed(request):
+    task = _task(row.kind, row.page)
+    if row.to_do or not task.is_allowed(request):
         return RowTask(may_select=False, link=None)
-    if kind.is_extended:
+    if row.kind.is_extended:
         return RowTask(may_select=True, link=None)
-    return RowTask(may_select=False, link=task.button_for(page))
+    return RowTask(may_select=False, link=task.button_for(row.page))
 
 
 def chosen_of(request: HttpRequest, values: Sequence[str]) -> list[tuple[Task, Any]]:

@@ -84,7 +84,11 @@ class ResultFilter(ChoiceFilter):
         return {
             "issued": (ISSUED, Q(reason="")),
             "refused": (gettext_lazy("Refused, any reason"), ~Q(reason="")),
-            **{str(reason): (staff_text_of(reason).what, Q(reason=reason)) for reason in REFUSALS},
+            **{
+                str(reason): (staff_text_of(reason).what, Q(reason=reason))
+                for reason, refusal in REFUSALS.items()
+                if refusal.recorded
+            },
         }
 
 

@@ -31,6 +31,7 @@ from identity.staff.logins.nothing_found import named_context, not_found_context
 from identity.staff.logins.reasons import badge_of_login, checks_of, kind_of_login, staff_text_of
 from identity.staff.logins.refused.answer import answer_to, records_of
 from identity.staff.logins.refused.involved import involved_in
+from identity.staff.logins.throttled import throttled_for
 from identity.staff.logins.time_filter import TimeFilter
 from identity.staff.logins.what_if import WhatIfForm, what_if
 from taxpayers.models import Credential, SystemUser
@@ -117,10 +118,13 @@ class LoginEventAdmin(ExportingAdmin):
     ) -> Any:
         response = super().changelist_view(request, extra_context)
         context = getattr(response, "context_data", None)
-        if context is not None and "cl" in context and not context["cl"].result_count:
-            term = context["cl"].query
-            if not is_too_general(request):
-                context |= not_found_context(term, timezone.now()) or named_context(term)
+        if context is None or "cl" not in context or is_too_general(request):
+            return response
+        term = context["cl"].query
+        if throttled := throttled_for(term):
+            context |= {"list_notice": "staff/logins/throttled_notice.html", "throttled": throttled}
+        elif not context["cl"].result_count:
+            context |= not_found_context(term, timezone.now()) or named_context(term)
         return response
 
     def record_context(self, request: HttpRequest, record: LoginEvent, at: datetime) -> Context:

@@ -67,6 +67,7 @@ ICONS = {
     CheckState.FAILED: "cancel",
     CheckState.NOT_REACHED: "radio_button_unchecked",
     CheckState.NOT_ASKED: "remove",
+    CheckState.NOT_CHECKED: "help",
 }
 
 

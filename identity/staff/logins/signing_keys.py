@@ -1,9 +1,7 @@
 """Signing keys: the list, the page of one, and the task that rotates the key (contract 2)."""
 
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, ClassVar, Unpack
-from urllib.parse import urlencode
 
 from django import forms
 from django.conf import settings
@@ -12,14 +10,14 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.widgets import UnfoldAdminSelectWidget
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from identity.staff.display import moment
 from identity.staff.framework.badges import Badge
-from identity.staff.framework.forms import ReasonField, TaskForm
+from identity.staff.framework.forms import CODE, ReasonField, TaskForm
 from identity.staff.framework.lists import Context, column, state_column
 from identity.staff.framework.records import RecordAdmin
-from identity.staff.framework.tasks import Button, Call, Data, Task
+from identity.staff.framework.tasks import Call, Data, Task
 from identity.staff.history.changes import recent_changes
 from taxpayers.moments import format_moment
 from tokens.keys.ring import ALGORITHMS, Key, KeyRing
@@ -31,21 +29,16 @@ from tokens.keys.store import (
     signs_at_once,
     stop_compromised_key,
 )
-from tokens.models import SigningKey
+from tokens.lifetime import TOKEN_LIFETIME
+from tokens.login_events.partitions import first_id
+from tokens.models import LoginEvent, SigningKey
 
+_MAX_LOGINS = 10_000  # that are read to count the clients of a key
 SIGNING = gettext_lazy("Signing")
 NOT_YET_SIGNING = gettext_lazy("Published, not yet signing")
 NO_LONGER_SIGNING = gettext_lazy("Published, no longer signing")
 NOT_PUBLISHED = gettext_lazy("No longer published")
 COMPROMISED = gettext_lazy("Stopped: compromised")
-
-
-def published_keys() -> Iterable[tuple[str, Any]]:
-    """The keys that can be stopped, the newest first, and before them the choice of none."""
-    at = timezone.now()
-    yield "", gettext_lazy("None: rotate as usual")
-    for key in reversed(read_key_ring(at).published(at)):
-        yield key.kid, f"{key.kid} ({key.alg})"
 
 
 class RotateForm(TaskForm):
@@ -54,20 +47,30 @@ class RotateForm(TaskForm):
         choices=[(name, name) for name in ALGORITHMS],
         widget=UnfoldAdminSelectWidget,
     )
-    compromised = forms.ChoiceField(
-        label=gettext_lazy("Compromised key"),
-        choices=published_keys,
-        required=False,
-        help_text=gettext_lazy(STOP_COMPROMISED_KEY.effect),
-        widget=UnfoldAdminSelectWidget,
-    )
     reason = ReasonField(required=False)
 
-    def clean(self) -> dict[str, Any]:
-        data = super().clean() or {}
-        if data.get("compromised") and not data.get("reason"):
-            self.add_error("reason", _("Give the reason why this key is compromised."))
-        return data
+
+class StopForm(RotateForm):
+    """Asks for the end of the key's name: another key may be the compromised one."""
+
+    hint = forms.CharField(
+        label=gettext_lazy("Last six characters of the key ID"),
+        widget=UnfoldAdminTextInputWidget(attrs=CODE),
+    )
+    reason = ReasonField()
+    field_order = ("hint", "reason", "alg")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["alg"].label = gettext_lazy("Algorithm of the new key")
+
+    def clean_hint(self) -> str:
+        hint: str = self.cleaned_data["hint"].strip().lstrip("…")
+        if hint != self.record.kid[-6:]:
+            raise forms.ValidationError(
+                _("These are not its last characters. Check that it is the right one.")
+            )
+        return hint
 
 
 class RotateSigningKey(Task):
@@ -83,10 +86,7 @@ class RotateSigningKey(Task):
         return {"alg": settings.SIGNING_ALGORITHM} | super().initial(request, record, at)
 
     def perform(self, record: None, data: Data, **call: Unpack[Call]) -> Key:
-        alg, kid, reason = data["alg"], data["compromised"], data["reason"]
-        if kid:
-            return stop_compromised_key(kid=kid, alg=alg, reason=reason, **call)
-        return rotate(alg=alg, reason=reason, **call)
+        return rotate(alg=data["alg"], reason=data["reason"], **call)
 
     def success_message(self, result: Key) -> str:
         if signs_at_once(result, timezone.now()):
@@ -97,6 +97,37 @@ class RotateSigningKey(Task):
 
     def next_record(self, result: Key) -> SigningKey:
         return SigningKey.objects.get(kid=result.kid)
+
+
+class StopCompromisedKey(Task):
+    operation = STOP_COMPROMISED_KEY
+    app_label = "tokens"
+    icon = "block"
+    form = StopForm
+    template = "staff/logins/stop_key.html"
+
+    def initial(self, request: HttpRequest, record: SigningKey, at: datetime) -> dict[str, Any]:
+        return {"alg": record.alg}
+
+    def form_context(
+        self, request: HttpRequest, record: SigningKey, form: TaskForm, at: datetime
+    ) -> Context:
+        """How many clients got a token with it that has not expired."""
+        issued = LoginEvent.objects.filter(pk__gte=first_id(at - TOKEN_LIFETIME), reason="")
+        newest = issued.order_by("-pk").values_list("kid", "client_id")[:_MAX_LOGINS]
+        return {
+            "clients": len({client for kid, client in newest if kid == record.kid}),
+            "has_more": len(newest) == _MAX_LOGINS,
+        }
+
+    def perform(self, record: SigningKey, data: Data, **call: Unpack[Call]) -> SigningKey:
+        stop_compromised_key(kid=record.kid, alg=data["alg"], reason=data["reason"], **call)
+        return record
+
+    def success_message(self, result: SigningKey) -> str:
+        signs = read_key_ring(timezone.now()).signer(timezone.now()).kid
+        text = _("The key {kid} is stopped: no token that it signed is accepted. {new} signs now.")
+        return text.format(kid=result.kid, new=signs)
 
 
 def badge_of_signing_key(row: SigningKey, ring: KeyRing, at: datetime) -> Badge:
@@ -127,16 +158,7 @@ class SigningKeyAdmin(RecordAdmin):
     )
     ordering = ("-generation",)
     record_template = "staff/logins/signing_key.html"
-    tasks: ClassVar = (RotateSigningKey,)
-
-    def buttons(self, request: HttpRequest, record: SigningKey, at: datetime) -> list[Button]:
-        buttons, task = super().buttons(request, record, at), RotateSigningKey(self)
-        published = {key.kid for key in read_key_ring(at).published(at)}
-        if record.kid not in published or not task.is_allowed(request):
-            return buttons
-        title = gettext_lazy(STOP_COMPROMISED_KEY.title)
-        url = f"{task.url()}?{urlencode({'compromised': record.kid})}"
-        return [*buttons, Button(title, url, "block", "danger")]
+    tasks: ClassVar = (RotateSigningKey, StopCompromisedKey)
 
     def record_context(self, request: HttpRequest, record: SigningKey, at: datetime) -> Context:
         return {

@@ -112,19 +112,18 @@ def what_if(asked: dict[str, Any]) -> WhatIf | None:
                 refused,
                 is_on_behalf=on_behalf_of is not None,
                 kind=secret.kind,
-                checks=_REGISTRY_CHECKS,
+                checks=_CHECKS,
+                unchecked=_NEEDS_A_REQUEST,
                 translate=_,
             )
         ],
     )
 
 
-# It is unknown from where the login would come.
-_REGISTRY_CHECKS = frozenset(
-    check
-    for check in Check
-    for reason in RegistryReason
-    if REFUSALS[reason].check is check and check is not Check.SOURCE_NETWORK
+# Without a request it is unknown how often it comes, from where, and what it proves.
+_NEEDS_A_REQUEST = frozenset({Check.SOURCE_NETWORK, Check.RATE_LIMIT, Check.TOKEN_BINDING})
+_CHECKS = _NEEDS_A_REQUEST.union(
+    check for reason in RegistryReason if (check := REFUSALS[reason].check)
 )
 
 

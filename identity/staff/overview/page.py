@@ -20,14 +20,9 @@ from identity.staff.framework.bars import draw_bars
 from identity.staff.framework.filters import EXPIRY_DAYS
 from identity.staff.framework.lists import Text
 from identity.staff.logins.reasons import staff_text_of
+from identity.staff.logins.throttled import throttled_lately
 from identity.staff.models import StaffAccount
-from identity.staff.overview.clients import (
-    THROTTLED_WITHIN,
-    FailingClient,
-    ThrottledClient,
-    failing_clients,
-    throttled_clients,
-)
+from identity.staff.overview.clients import FailingClient, failing_clients
 from identity.staff.overview.traffic import HourOfLogins, traffic, week_of
 from tokens.login_events.hourly_counts import count_settled
 from tokens.models import SigningKey
@@ -117,9 +112,7 @@ def _logins(at: datetime) -> dict[str, Any]:
         "failing_clients": [
             (client, _why_it_fails(client), _refusals_url(client)) for client in failing.clients
         ],
-        "throttled_clients": [
-            (client, _throttled_url(client, at)) for client in throttled_clients(at)
-        ],
+        "throttled": throttled_lately(at),
     }
 
 
@@ -141,10 +134,6 @@ def _hour_url(begins: datetime) -> str:
 
 def _refusals_url(client: FailingClient) -> str:
     return _since_url(client.failing_since, q=client.system_user.client_id, reason="refused")
-
-
-def _throttled_url(client: ThrottledClient, at: datetime) -> str:
-    return _since_url(at - THROTTLED_WITHIN, q=client.system_user.client_id)
 
 
 def _expiry_rows(request: HttpRequest, at: datetime) -> Iterator[tuple[Text, list[Any]]]:

@@ -42,7 +42,7 @@ class ShownPermission:
 
 @dataclass(frozen=True, slots=True)
 class ListedPermissions:
-    """The newest permissions of a taxpayer or an intermediary, and whether there are more."""
+    """Permissions of a taxpayer or an intermediary, and whether there are more."""
 
     rows: list[ShownPermission]
     has_more: bool
@@ -51,11 +51,20 @@ class ListedPermissions:
 def listed_permissions(
     request: HttpRequest, granted: "Manager[GrantedPermission]", at: datetime
 ) -> ListedPermissions:
-    """The permissions on the page of a taxpayer or an intermediary, in three queries."""
+    """The permissions on the page of a taxpayer or an intermediary: valid ones first."""
     rows = granted.select_related("taxpayer", "intermediary__taxpayer").prefetch_related("codes")
-    newest = list(rows.order_by("-pk")[: MAX_LISTED + 1])
-    shown = shown_permissions(request, newest[:MAX_LISTED], at)
-    return ListedPermissions(shown, has_more=len(newest) > MAX_LISTED)
+    newest, valid = rows.order_by("-pk"), in_force(at)
+    listed = list(newest.filter(valid)[: MAX_LISTED + 1])
+    if (room := MAX_LISTED + 1 - len(listed)) > 0:
+        listed += newest.exclude(pk__in=[row.pk for row in listed])[:room]
+    shown = shown_permissions(request, listed[:MAX_LISTED], at)
+    return ListedPermissions(shown, has_more=len(listed) > MAX_LISTED)
+
+
+def in_force(at: datetime) -> Q:
+    """The permissions that are valid now."""
+    not_over = Q(valid_until__isnull=True) | Q(valid_until__gte=at)
+    return not_over & Q(revoked_at=None, valid_from__lte=at)
 
 
 def shown_permissions(
@@ -74,11 +83,10 @@ class PermissionStateFilter(ChoiceFilter):
     parameter_name = "state"
 
     def conditions(self, at: datetime) -> Choices:
-        not_over = Q(valid_until__isnull=True) | Q(valid_until__gte=at)
         not_revoked = Q(revoked_at=None)
         expiring = expires_within("valid_until", at)
         return {
-            "in_force": (gettext_lazy("Valid"), not_over & not_revoked & Q(valid_from__lte=at)),
+            "in_force": (gettext_lazy("Valid"), in_force(at)),
             **{days: (title, ends & not_revoked) for days, (title, ends) in expiring.items()},
             "ended": (gettext_lazy("Expired"), not_revoked & Q(valid_until__lt=at)),
             "revoked": (gettext_lazy("Revoked"), Q(revoked_at__isnull=False)),

@@ -17,13 +17,14 @@ from identity.staff.framework.badges import (
 )
 from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.tasks import OperationTask, Preview
+from identity.staff.registry.granted_permissions import in_force
 from identity.staff.system_users.revoke_secrets import last_login_text
 from identity.staff.system_users.secret_tasks import (
     RevokeSecret,
     possible_buttons,
     successor_buttons,
 )
-from taxpayers.models import Credential, SystemUser
+from taxpayers.models import Credential, GrantedPermission, SystemUser
 from taxpayers.services.system_users import BLOCK_SYSTEM_USER, UNBLOCK_SYSTEM_USER
 
 
@@ -33,6 +34,14 @@ class BlockSystemUser(OperationTask):
     icon = "block"
     template = "staff/system_users/block_system_user.html"
     done = gettext_lazy("{name} is blocked.")
+
+    def form_context(
+        self, request: HttpRequest, record: SystemUser, form: TaskForm, at: datetime
+    ) -> dict[str, Any]:
+        """For how many taxpayers it acts, if its taxpayer is an intermediary."""
+        valid = GrantedPermission.objects.filter(in_force(at))
+        represented = valid.filter(intermediary__taxpayer=record.taxpayer_id)
+        return {"represented": represented.values("taxpayer").distinct().count()}
 
     def preview(self, record: SystemUser, data: dict[str, Any], at: datetime) -> Preview:
         return Preview(

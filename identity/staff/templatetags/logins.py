@@ -21,6 +21,7 @@ from identity.staff.logins.secret_use import (
     sentence_of,
     use_of_secrets,
 )
+from identity.staff.logins.throttled import throttled_for
 from taxpayers.models import GrantedPermission, RateLimitCounter, SystemUser, Taxpayer
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent
@@ -93,6 +94,7 @@ def rate(context: Context, system_user: SystemUser) -> dict[str, Any]:
     return {
         "limit": limit,
         "used": used,
+        "throttled": throttled_for(system_user.client_id)[:1] if may_see_logins(context) else (),
         "percent": min(100, round(100 * used / limit)) if limit else 0,
         "last_hour": last_hour.order_by()[:_MAX_COUNTED].count()
         if may_see_logins(context)

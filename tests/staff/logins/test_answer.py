@@ -18,6 +18,7 @@ from tests.support.staff import page_url, staff_client, text_of
 from tokens.answers.description import describe
 from tokens.explanation import refusal_of
 from tokens.models import LoginEvent
+from tokens.refusals.table import REFUSALS
 
 pytestmark = pytest.mark.django_db
 
@@ -39,17 +40,25 @@ def test_the_sentence_for_the_caller_is_on_the_page_in_every_language(
     texts = response.context["answer"].callers
     assert [text.language for text in texts] == [code for code, _name in settings.LANGUAGES]
     english, malay = texts
-    assert english.text == told
+    said = "I look up why, and tell you what we need to unblock it."  # not: ask the tax authority
+    assert said in english.text
+    assert response.context["answer"].received == told
     recorded = refusal_of(event)
     assert recorded is not None
     with translation.override("ms"):
-        assert malay.text == describe(recorded, translation.gettext)
+        assert malay.text == describe(recorded, translation.gettext, is_spoken=True)
         caller_texts(lambda: "")
         assert translation.get_language() == "ms"  # the reader's, as before
     content = response.content.decode()
-    assert f'<blockquote id="caller-en" lang="en">{told}</blockquote>' in content
+    assert f'<blockquote id="caller-en" lang="en">{english.text}</blockquote>' in content
+    assert f'The ERP system received: <q lang="en">{told}</q>' in content
     assert all(f'data-copy="caller-{language}"' in content for language in ("en", "ms"))
     assert "staff/copy" in content
+
+
+def test_no_sentence_for_a_caller_speaks_of_the_authority_as_of_another() -> None:
+    for reason, refusal in REFUSALS.items():
+        assert "tax authority" not in (refusal.spoken or refusal.text), reason
 
 
 # --- A wrong secret -----------------------------------------------------------------------------
@@ -112,6 +121,6 @@ def test_a_token_for_another_taxpayer_does_not_count_as_fixed() -> None:
     erp = new_erp()
     erp.login()
     latest = latest_logins(erp.client_id)
-    assert latest.last_token_since(event) is None
+    assert latest.token_since(event) is None
     event.subject = event.actor = ""  # nobody knows for whom it was
-    assert latest.last_token_since(event) is not None
+    assert latest.token_since(event) is not None

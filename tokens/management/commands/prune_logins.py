@@ -19,6 +19,7 @@ from tokens.access_tokens.revoked_tokens import prune_revoked_tokens
 from tokens.login_events.partitions import is_partitioned
 from tokens.login_events.retention import Pruned, oldest, prepare, prune
 from tokens.models import LoginEvent
+from tokens.store.denied_callers import prune_throttled
 from tokens.store.used_once import prune_used_assertions
 
 _MIN_DAYS = 30
@@ -39,9 +40,9 @@ def age(text: str) -> timedelta:
 
 class Command(ServiceCommand):
     help = (
-        "Delete old login events, and revoked tokens, used client assertions and used DPoP proofs"
-        " that have expired, and create the tables of the next months. Safe to repeat, and while"
-        " logins go on: run it every night."
+        "Delete old login events, throttled callers after 30 days, and revoked tokens, used client"
+        " assertions and used DPoP proofs that have expired, and create the tables of the next"
+        " months. Safe to repeat, and while logins go on: run it every night."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -62,6 +63,7 @@ class Command(ServiceCommand):
         prepare(at)
         prune_revoked_tokens(at)
         prune_used_assertions(at)
+        prune_throttled(at)
         if options["older_than"] is None:
             return Output({"deleted": 0}, "No login is deleted: LOGIN_RETENTION is not set.")
         before = at - options["older_than"]

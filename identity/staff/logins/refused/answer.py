@@ -32,17 +32,20 @@ from identity.staff.logins.refused.present import Present, changes_since, presen
 from taxpayers.models import Change
 from tokens.answers.description import describe
 from tokens.explanation import refusal_of
+from tokens.refusals.table import REFUSALS
 
 
 @dataclass(frozen=True, slots=True)
 class RefusalSummary:
     """What the page of a refused login says before the request and its checks.
 
+    `callers`: what to say to the caller; `received`: what its ERP system got, if not the same.
     `now`: why it would be refused now; None if it would not, or if unknown. `is_same`: for the
     same reason as then.
     """
 
     callers: list[CallerText]
+    received: str
     present: Present
     now: StaffText | None
     is_same: bool
@@ -60,7 +63,8 @@ def answer_to(request: HttpRequest, involved: Involved, at: datetime) -> Refusal
     present = present_of(involved, latest, at)
     reason = present.refused.reason if present.refused else event.reason
     return RefusalSummary(
-        callers=caller_texts(lambda: describe(refused, gettext)),
+        callers=caller_texts(lambda: describe(refused, gettext, is_spoken=True)),
+        received=describe(refused) if REFUSALS[refused.reason].spoken else "",
         present=present,
         now=staff_text_of(reason, kind_of_login(event, involved.secret))
         if present.refused

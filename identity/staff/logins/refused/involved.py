@@ -74,6 +74,7 @@ class LatestLogin(NamedTuple):
     subject: str
     actor: str
     source_address: str | None
+    user_agent: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +89,11 @@ class LatestLogins:
         """When it got its latest token; None if none of these logins got one."""
         return next((row.at for row in self.rows if not row.reason), None)
 
-    def last_token_since(self, event: LoginEvent) -> datetime | None:
-        """When it got its latest token after the login, for the same taxpayer where it is known."""
+    def token_since(self, event: LoginEvent) -> LatestLogin | None:
+        """Its latest login with a token after this one, for the same taxpayer where it is known."""
         return next(
             (
-                row.at
+                row
                 for row in self.rows
                 if not row.reason
                 and row.pk > event.pk

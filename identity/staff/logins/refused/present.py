@@ -8,7 +8,7 @@ from django.db.models import Q
 from django.http import HttpRequest
 
 from identity.staff.history.changes import action_of
-from identity.staff.logins.refused.involved import Involved, LatestLogins, subject_of
+from identity.staff.logins.refused.involved import Involved, LatestLogin, LatestLogins, subject_of
 from identity.staff.logins.what_if import decide_at
 from taxpayers.facts.query import load_facts
 from taxpayers.facts.source_networks import LoginSource
@@ -21,7 +21,7 @@ from taxpayers.rules import Refused, RegistryReason
 
 MAX_CHANGES = 3
 # The same secret stays refused, and the scope that was asked for is not stored: for these, as for a
-# fault of the request, only a later login shows that they are fixed.
+# fault of the request, it is unknown how the same login would end.
 _DECIDABLE = set(RegistryReason) - {
     RegistryReason.SECRET_EXPIRED,
     RegistryReason.SECRET_REVOKED,
@@ -35,32 +35,30 @@ class Present:
     """How the login would end now.
 
     `is_decided`: the registry decided, and `refused` is None if the login would get a token.
-    `last_token_at`: the latest token since, of the same client for the same taxpayer.
+    `token`: the latest since, of the same client for the same taxpayer, perhaps to another system.
     """
 
     is_decided: bool
     refused: Refused | None
-    last_token_at: datetime | None
+    token: LatestLogin | None
 
     @property
     def is_cured(self) -> bool:
-        """Whether the login would get a token now; where that is unknown, whether one did since."""
-        if self.is_decided:
-            return self.refused is None
-        return self.last_token_at is not None
+        """Whether the same login would get a token now; False where that is unknown."""
+        return self.is_decided and self.refused is None
 
 
 def present_of(involved: Involved, latest: LatestLogins, at: datetime) -> Present:
     """How the refused login would end at the moment `at`."""
-    last_token_at = latest.last_token_since(involved.event)
+    token = latest.token_since(involved.event)
     query = _facts_query(involved)
     facts = load_facts(query).facts if query is not None else None
     if facts is None:
-        return Present(False, None, last_token_at)
+        return Present(False, None, token)
     event = involved.event
     proved = UNBOUND if event.reason in _PROVED_NOTHING else None
     _authorization, refused = decide_at(facts, at, LoginSource(event.source_address), proved)
-    return Present(True, refused, last_token_at)
+    return Present(True, refused, token)
 
 
 def changes_since(request: HttpRequest, involved: Involved) -> list[tuple[Any, Change]]:

@@ -1,0 +1,89 @@
+"""Callers that a limit denied: by client, by address and on *Today* (contract 1, Limits).
+
+Their logins have no record, so each caller has one row for each hour, for 30 days.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.utils.translation import gettext_lazy as _
+
+from taxpayers.models import SystemUser
+from tokens.answers.description import TOO_MANY
+from tokens.login_events.missing import made_at
+from tokens.models import ThrottledCaller
+from tokens.rate_limits.buckets import counted_address
+from tokens.rate_limits.throttle import ThrottleCause
+from tokens.refusals.table import REFUSALS, ProtocolReason
+
+LATELY = timedelta(hours=24)
+MAX_SHOWN = 5
+_MAX_ROWS = 1_000
+
+_WHAT: Mapping[str, Any] = {
+    ThrottleCause.LOGINS: _("More logins per minute than its limit"),
+    ThrottleCause.FAILURES: _("Too many failed logins"),
+    ThrottleCause.REJECTIONS: _("Too many requests that cannot be read"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Throttled:
+    """`hours`: in how many hours of those asked for; `row` is the latest."""
+
+    row: ThrottledCaller
+    system_user: SystemUser | None
+    hours: int = 1
+
+    @property
+    def what(self) -> Any:
+        return _WHAT[self.row.cause]
+
+    @property
+    def advice(self) -> str:
+        """What its ERP system was told, in English."""
+        own = REFUSALS[ProtocolReason.RATE_LIMITED].text
+        return TOO_MANY.get(ThrottleCause(self.row.cause), own)
+
+    @property
+    def search(self) -> str:
+        """What finds its logins."""
+        return self.row.client_id or self.row.source
+
+
+def throttled_lately(at: datetime) -> list[Throttled]:
+    """Of the last 24 hours, the latest first."""
+    return _shown(ThrottledCaller.objects.filter(hour__gte=at - LATELY).order_by("-hour", "-at"))
+
+
+def throttled_for(term: str) -> list[Throttled]:
+    """Those with this client ID or address."""
+    rows = ThrottledCaller.objects.filter(client_id=term)
+    with suppress(ValueError):  # no address
+        rows |= ThrottledCaller.objects.filter(source=counted_address(term))
+    return _shown(rows.order_by("-hour", "-at")) if term else []
+
+
+def throttled_with(reference: UUID) -> list[Throttled]:
+    """The one with this reference; otherwise all of its hour, one of which it may be."""
+    if (made := made_at(reference)) is None:
+        return []
+    hour = made.replace(minute=0, second=0, microsecond=0)
+    found = _shown(ThrottledCaller.objects.filter(hour=hour).order_by("-at"))
+    return [one for one in found if one.row.reference == reference] or found
+
+
+def _shown(rows: "QuerySet[ThrottledCaller]") -> list[Throttled]:
+    """At most MAX_SHOWN, each once."""
+    callers: dict[tuple[str, str, str], list[ThrottledCaller]] = {}
+    for row in rows[:_MAX_ROWS]:
+        callers.setdefault((row.cause, row.client_id, row.source), []).append(row)
+    shown = list(callers.values())[:MAX_SHOWN]
+    users = SystemUser.objects.filter(client_id__in=[found[0].client_id for found in shown])
+    named = {user.client_id: user for user in users.select_related("taxpayer")}
+    return [Throttled(found[0], named.get(found[0].client_id), len(found)) for found in shown]

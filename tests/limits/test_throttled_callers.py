@@ -1,0 +1,86 @@
+"""Whom a limit denied is known for 30 days: on Today, by client, by address and by reference."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from tests.support.command_line import output_of
+from tests.support.erp import Erp, new_erp
+from tests.support.staff import list_url, page_url, text_of
+from tokens.models import LoginEvent, ThrottledCaller
+from tokens.rate_limits.denied_callers import DeniedCallers
+from tokens.rate_limits.throttle import ThrottleCause
+
+pytestmark = pytest.mark.django_db
+NOW = datetime(2026, 11, 23, 8, 30, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+LOGINS, FAILURES = ThrottleCause.LOGINS, ThrottleCause.FAILURES
+
+
+def noted(callers: DeniedCallers, *sent: tuple[ThrottleCause, str, str, datetime]) -> list[str]:
+    for cause, client_id, source, at in sent:
+        callers.note(cause, client_id, source, at, uuid4())
+    return [one.client_id or one.source for one in callers.take()]
+
+
+def test_a_caller_is_noted_once_an_hour_and_an_address_fills_no_table() -> None:
+    callers = DeniedCallers()
+    once = (LOGINS, "a", "", NOW)
+    assert noted(callers, once, once, (FAILURES, "a", "192.0.2.1", NOW)) == ["a", "a"]
+    assert noted(callers, once) == []
+    assert noted(callers, (LOGINS, "a", "", NOW + HOUR)) == ["a"]
+    many = [(FAILURES, f"c{n}", "192.0.2.9", NOW + HOUR) for n in range(50)]
+    assert len(noted(callers, *many)) == 10
+    assert len(noted(callers, *((FAILURES, "", f"192.0.{n}.1", NOW) for n in range(2_000)))) == 1000
+
+
+def test_who_is_over_its_limit_is_on_every_page_that_is_asked_for_it(viewer: Client) -> None:
+    erp = new_erp(logins_per_minute=1)
+    assert erp.login().status_code == 200
+    denied = [erp.login() for _ in range(3)]
+    assert [answer.status_code for answer in denied] == [429] * 3
+    row = ThrottledCaller.objects.get()
+    reference = denied[0]["correlationId"]
+    assert (row.client_id, row.source, str(row.reference)) == (erp.client_id, "", reference)
+    what, user = "More logins per minute than its limit", erp.system_user
+    logins = list_url(LoginEvent)
+    assert f"Throttled callers {user.name} {user.taxpayer}" in text_of(viewer.get("/admin/"))
+    assert f"Throttled {what}" in text_of(viewer.get(page_url(user)))
+    assert what in text_of(viewer.get(logins, {"q": erp.client_id}))
+    found = text_of(viewer.get(logins, {"q": reference}))
+    assert f"A limit refused this login: {what}." in found
+    assert "Tell the caller English Too many logins. Wait as long as Retry-After says." in found
+    another = text_of(viewer.get(logins, {"q": denied[2]["correlationId"]}))
+    assert f"Refused by a limit in this hour: {user.name}" in another
+
+
+def test_who_fails_too_often_is_found_by_its_address(viewer: Client, erp: Erp) -> None:
+    for _ in range(12):
+        denied = erp.login(client_secret=new_erp().client_secret)
+    assert denied.status_code == 429
+    row = ThrottledCaller.objects.get()
+    assert (row.cause, row.client_id, row.source) == ("failures", erp.client_id, "127.0.0.1")
+    for term in ("127.0.0.1", erp.client_id):
+        assert "Too many failed logins" in text_of(viewer.get(list_url(LoginEvent), {"q": term}))
+    assert "Too many failed logins. Wait as long" in text_of(
+        viewer.get(list_url(LoginEvent), {"q": str(row.reference)})
+    )
+
+
+def test_a_filter_offers_only_reasons_that_a_login_can_have(viewer: Client) -> None:
+    page = viewer.get(list_url(LoginEvent)).content.decode()
+    assert "reason=system_user_blocked" in page
+    for never in ("rate_limited", "use_dpop_nonce", "temporarily_unavailable"):
+        assert f"reason={never}" not in page
+
+
+def test_after_30_days_they_are_deleted() -> None:
+    at = timezone.now()
+    for age in (29, 31):
+        hour = at - timedelta(days=age)
+        ThrottledCaller.objects.create(hour=hour, at=hour, cause="logins", reference=uuid4())
+    output_of("prune_logins")
+    assert ThrottledCaller.objects.count() == 1

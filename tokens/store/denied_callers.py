@@ -1,0 +1,47 @@
+"""Stores which callers a limit denied: after their logins, a second later (contract 1, Limits)."""
+
+import logging
+import threading
+import time
+from datetime import datetime, timedelta
+
+from django.db import DatabaseError, connection
+
+from taxpayers.shut_down import answered_within
+from tokens.models import ThrottledCaller
+from tokens.rate_limits.denied_callers import DeniedCallers
+
+logger = logging.getLogger("tokens.throttled")
+STORED_FOR = timedelta(days=30)
+_EVERY_SECONDS = 1.0
+_ANSWER_SECONDS = 1.5
+
+
+def keep_stored(callers: DeniedCallers) -> None:
+    """From now on a thread stores them."""
+    threading.Thread(target=_store_again, args=(callers,), daemon=True).start()
+
+
+def store(callers: DeniedCallers) -> None:
+    """Stores those that wait; another process may have stored the same."""
+    if not (denied := callers.take()):
+        return
+    rows = [ThrottledCaller(**one._asdict()) for one in denied]
+    try:
+        with answered_within(_ANSWER_SECONDS):
+            ThrottledCaller.objects.bulk_create(rows, ignore_conflicts=True)
+    except DatabaseError:  # the metrics have counted them
+        logger.warning("throttled callers not stored", exc_info=True)
+
+
+def prune_throttled(at: datetime) -> None:
+    """Deletes those that are older than 30 days."""
+    ThrottledCaller.objects.filter(hour__lt=at - STORED_FOR).delete()
+
+
+def _store_again(callers: DeniedCallers) -> None:
+    while True:
+        time.sleep(_EVERY_SECONDS)
+        if callers.are_waiting:
+            store(callers)
+            connection.close()  # hours may pass before the next one
