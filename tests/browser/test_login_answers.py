@@ -49,7 +49,7 @@ def test_a_refused_login_is_explained_in_1_click_and_its_cure_opens_in_2(
     assert lowest(page, ".verdict") < FOLD
     assert lowest(page, "#caller-ms") < FOLD
     english = page.locator("#caller-en").inner_text()
-    assert english.startswith("This system user was blocked on ")
+    assert english.startswith("We blocked your system user on ")
     page.get_by_role("button", name="Copy English").press("Enter")
     says(page, "Copied.")
     says(page, "Reason: Secret sent by e-mail")
