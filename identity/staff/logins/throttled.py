@@ -15,9 +15,9 @@ from django.utils.translation import gettext_lazy as _
 
 from taxpayers.models import SystemUser
 from tokens.answers.description import TOO_MANY
-from tokens.login_events.missing import made_at
+from tokens.login_events.reference import made_at
 from tokens.models import ThrottledCaller
-from tokens.rate_limits.buckets import counted_address
+from tokens.rate_limits.backoff import counted_address
 from tokens.rate_limits.throttle import ThrottleCause
 from tokens.refusals.table import REFUSALS, ProtocolReason
 
