@@ -12,6 +12,7 @@ from uuid import uuid4
 
 import pytest
 from django.db import DatabaseError, InterfaceError, OperationalError
+from oauthlib.common import Request
 
 from taxpayers.credentials import hash_secret, new_client_id, new_client_secret
 from taxpayers.facts.values import Facts, FactsQuery, Reading
@@ -218,6 +219,14 @@ def test_an_error_in_a_decision_is_recorded_and_counted(
     (recorded,) = [call for call in made if isinstance(call, CountedLogin)]
     assert recorded.event.reason == ended.outcome == "server_error"
     assert ended.answer.status == 500
+
+
+def test_a_login_changes_nothing_in_what_oauthlibs_requests_share() -> None:
+    before = repr(toolkit._BLANK)
+    _node, _arrival, steps = Case("", LIVE, (), "", "", 0).begin()
+    assert drive(steps, [STORED])[1].outcome == "issued"
+    assert repr(toolkit._BLANK) == before
+    assert toolkit._BLANK.keys() == vars(Request("", "POST", [], encoding=None)).keys()
 
 
 @pytest.mark.parametrize("known", [LIVE, None])
