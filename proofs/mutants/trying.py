@@ -6,7 +6,6 @@ first. Other mutants, and those of functions that are called at an import or by 
 session, meet all tests.
 """
 
-import ast
 import contextlib
 import gc
 import importlib
@@ -16,18 +15,17 @@ import resource
 import signal
 import sqlite3
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import _lru_cache_wrapper
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.machinery import SourceFileLoader
 from importlib.metadata import entry_points
-from importlib.util import spec_from_file_location
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType, FrameType
 from typing import Any
 
 import pytest
@@ -54,9 +52,6 @@ _MAX_BYTES = 4 << 30  # that are written to: an endless loop may fill a list
 _TIME_IS_OVER = 99
 _MIGRATED = "migrated"  # the test database as the first run leaves it to the others
 _AT_START = ""  # before the first test, or in a fixture of the session
-
-# `module:qualified name` of the functions that were called since the last look.
-called: set[str] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +107,8 @@ def learn(where: Where, modules: Sequence[str], arguments: Sequence[str]) -> Kno
     found.unlink(missing_ok=True)
 
     def run() -> int:
-        for module in modules:
-            _import_instead(where, module, _recording(module, _read(where, module)))
-        return _run_pytest(where, arguments, _Recorder(found), is_migrated=False)
+        files = {str(where.root / module): module for module in modules}
+        return _run_pytest(where, arguments, _Recorder(found, files), is_migrated=False)
 
     if os.waitpid(start_fork(run, where.output), 0)[1] or not found.exists():
         return None
@@ -131,7 +125,7 @@ def start_mutant(
 
     def run() -> int:
         _limit(10 + 4 * round(seconds))
-        _import_instead(where, mutant.module, mutant.source)
+        _import_instead(where.root / mutant.module, mutant.source)
         chosen = [*arguments, "-x", "--tb=no", *files]
         return _run_pytest(where, chosen, _Chosen(tests), is_migrated=is_migrated)
 
@@ -236,21 +230,25 @@ class _Chosen:
 
 
 class _Recorder:
-    """Writes for each test how long it takes, and which functions it calls."""
+    """Writes for each test how long it takes, and which functions of these files it calls."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, files: dict[str, str]) -> None:
+        self._path, self._files = path, files
         self._known = Known(calls={_AT_START: []})
+        self._called: set[str] = set()  # since the last look: `module:qualified name`
         self._caches: list[Any] = []
+        threading.setprofile(self._note)
+        sys.setprofile(self._note)
+
+    def _note(self, frame: FrameType, event: str, argument: Any) -> None:
+        if event == "call" and (module := self._files.get(frame.f_code.co_filename)):
+            self._called.add(f"{module}:{frame.f_code.co_qualname}")
 
     def pytest_collection_finish(self) -> None:
         self._take(_AT_START)
-        self._caches = [
-            one
-            for one in gc.get_objects()
-            if isinstance(one, _lru_cache_wrapper)
-            and "_mutants_called" in getattr(one.__wrapped__, "__globals__", ())
-        ]
+        cached = [one for one in gc.get_objects() if isinstance(one, _lru_cache_wrapper)]
+        codes = ((one, getattr(one.__wrapped__, "__code__", None)) for one in cached)
+        self._caches = [one for one, code in codes if code and code.co_filename in self._files]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[Any]:
@@ -267,12 +265,12 @@ class _Recorder:
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Iterator[Any]:
         if fixturedef.scope != "session":
             return (yield)
-        before = set(called)
+        before = set(self._called)
         try:
             return (yield)
         finally:
             self._take(_AT_START)
-            called.update(before)
+            self._called |= before
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         if exitstatus == 0 and self._known.seconds:
@@ -280,94 +278,36 @@ class _Recorder:
             self._path.write_text(json.dumps(found))
 
     def _take(self, test: str) -> None:
-        self._known.calls[test] = sorted({*self._known.calls.get(test, ()), *called})
-        called.clear()
+        self._known.calls[test] = sorted({*self._known.calls.get(test, ()), *self._called})
+        self._called.clear()
 
 
 # --- Modules --------------------------------------------------------------------------------------
 
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-def _functions(tree: ast.Module) -> list[tuple[str, Function]]:
-    """Each with its qualified name, those inside others after them."""
-    found: list[tuple[str, Function]] = []
-    around: list[tuple[ast.AST, str]] = [(tree, "")]
-    while around:
-        node, name = around.pop()
-        for child in ast.iter_child_nodes(node):
-            inner = name
-            if isinstance(child, ast.ClassDef):
-                inner = f"{name}{child.name}."
-            elif isinstance(child, Function):
-                found.append((f"{name}{child.name}", child))
-                inner = f"{name}{child.name}.<locals>."
-            around.append((child, inner))
+def function_at(source: str, line: int) -> str:
+    """The qualified name of the function whose body has this line; empty if there is none."""
+    found, waiting = "", [compile(source, "", "exec")]
+    while waiting:
+        code = waiting.pop()
+        lines = {at for *_, at in code.co_lines() if at} - {code.co_firstlineno}
+        if lines and min(lines) <= line <= max(lines) and code.co_name != "<module>":
+            found = max(found, code.co_qualname, key=len)
+        waiting += [one for one in code.co_consts if isinstance(one, CodeType)]
     return found
 
 
-def function_at(source: str, line: int) -> str:
-    """The qualified name of the function whose body has this line; empty if there is none."""
-    of_line = [
-        name
-        for name, function in _functions(ast.parse(source))
-        if function.body[0].lineno <= line <= (function.end_lineno or line)
-    ]
-    return max(of_line, key=len, default="")
+def _import_instead(path: Path, source: str) -> None:
+    """From now on this process imports that source from that file."""
+    assert not any(getattr(one, "__file__", "") == str(path) for one in sys.modules.values())
+    get_code = SourceFileLoader.get_code
 
+    def get_mutant(loader: SourceFileLoader, fullname: str) -> CodeType | None:
+        if loader.path != str(path):
+            return get_code(loader, fullname)
+        return compile(source, loader.path, "exec", dont_inherit=True)
 
-def _recording(module: str, source: str) -> ast.Module:
-    """The module, whose functions begin by adding their names to `called`."""
-    tree = ast.parse(source)
-    for name, function in _functions(tree):
-        _begin_with(f"_mutants_called.add({f'{module}:{name}'!r})", function)
-    _begin_with("from proofs.mutants.trying import called as _mutants_called", tree)
-    return ast.fix_missing_locations(tree)
-
-
-def _begin_with(statement: str, node: ast.Module | Function) -> None:
-    place = 0 if ast.get_docstring(node) is None else 1
-    is_future = isinstance(node, ast.Module) and any(
-        isinstance(one, ast.ImportFrom) and one.module == "__future__" for one in node.body
-    )
-    node.body[place + is_future : place + is_future] = ast.parse(statement).body
-
-
-def _read(where: Where, module: str) -> str:
-    return (where.root / module).read_text(encoding="utf-8")
-
-
-def _import_instead(where: Where, module: str, source: str | ast.Module) -> None:
-    """From now on this process imports that source under the name of the module."""
-    name = module.removesuffix(".py").rpartition("/src/")[2].replace("/", ".")
-    assert name not in sys.modules, "it would not be imported any more"
-    sys.meta_path.insert(0, _Finder(name, str(where.root / module), source))
-
-
-@dataclass(frozen=True)
-class _Finder(MetaPathFinder):
-    name: str
-    path: str
-    source: str | ast.Module
-
-    def find_spec(
-        self, fullname: str, path: Any = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if fullname != self.name:
-            return None
-        loader = _Loader(fullname, self.path)
-        loader.source = self.source
-        return spec_from_file_location(fullname, self.path, loader=loader)
-
-
-class _Loader(SourceFileLoader):
-    source: str | ast.Module
-
-    def get_code(self, fullname: str) -> CodeType:
-        code = compile(self.source, self.path, "exec", dont_inherit=True)
-        assert isinstance(code, CodeType)
-        return code
+    SourceFileLoader.get_code = get_mutant  # type: ignore[method-assign,assignment]
 
 
 # --- Databases ------------------------------------------------------------------------------------

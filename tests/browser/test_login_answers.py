@@ -1,7 +1,6 @@
 """A caller asks why a login failed; an officer looks for what goes wrong: click by click."""
 
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
 
 import pytest
@@ -62,19 +61,3 @@ def test_a_refused_login_is_explained_in_1_click_and_its_cure_opens_in_2(
     says(phone, "(security officer)")
     press(page, "Unblock the system user")  # 2
     page.wait_for_url("**/unblock_system_user/**")
-
-
-def test_a_bar_opens_its_hour_in_1_click_and_the_view_is_saved_in_2(office: Office) -> None:
-    page = office.page("auditor")
-    page.goto("/admin/")
-    page.locator("svg.bars a").nth(12).click()  # 1: the bar
-    page.wait_for_url("**/loginevent/**")
-    asked = parse_qs(urlsplit(page.url).query)
-    assert asked.keys() == {"from", "to"}
-    assert page.locator(".chip-text").count() == 1
-    page.get_by_text("Save this view").click()  # 1
-    page.get_by_label("Name of the view").fill("Refused this month")
-    page.get_by_role("button", name="Save", exact=True).click()  # 2
-    says(page, "The view Refused this month is saved.")
-    assert violations(page) == []
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

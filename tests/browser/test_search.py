@@ -31,28 +31,6 @@ def test_a_taxpayer_is_found_from_any_page_with_0_clicks(office: Office) -> None
     says(page, "Selangor Semiconductor Sdn Bhd")
 
 
-@pytest.mark.long
-def test_escape_closes_the_results_and_the_slash_leads_to_a_search(office: Office) -> None:
-    page = office.page("viewer")
-    page.goto("/admin/")
-    page.keyboard.press("/")
-    assert page.evaluate("document.activeElement.id") == "search-field"
-    page.keyboard.type("teh tarik")
-    page.locator(RESULTS).first.wait_for()
-    assert violations(page) == []
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("Escape")
-    assert not page.locator("#search-results").is_visible()
-    assert page.evaluate("document.activeElement.id") == "search-field"
-    assert page.locator("#search-field").input_value() == "teh tarik"
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/admin/search/?q=teh+tarik")
-    says(page, "Results for “teh tarik”")
-    page.goto("/admin/taxpayers/taxpayer/")
-    page.keyboard.press("/")
-    assert page.evaluate("document.activeElement.id") == "searchbar"
-
-
 def test_a_secret_in_the_search_field_gets_a_warning_and_into_no_address(office: Office) -> None:
     page, secret = office.page("viewer"), new_client_secret("test")
     addresses: list[str] = []
@@ -130,26 +108,6 @@ def test_filters_are_opened_and_chosen_by_keyboard(office: Office) -> None:
     tab_to(page, "Blocked")
     page.keyboard.press("Enter")
     page.wait_for_url("**state=blocked**")
-
-
-@pytest.mark.long
-def test_the_user_menu_is_opened_and_used_by_keyboard(office: Office) -> None:
-    page = office.page("viewer")
-    page.goto("/admin/")
-    tab_to(page, "Your account")
-    page.keyboard.press("Enter")
-    menu = page.locator("#user-menu")
-    assert menu.is_visible()
-    tab_to(page, "Dark")
-    page.keyboard.press("Enter")
-    assert violations(page) == []
-    assert page.evaluate("document.documentElement.classList.contains('dark')")
-    assert page.locator("[data-theme=dark]").get_attribute("aria-pressed") == "true"
-    tab_to(page, "System")
-    page.keyboard.press("Enter")
-    assert not page.evaluate("document.documentElement.classList.contains('dark')")
-    page.keyboard.press("Escape")
-    assert not menu.is_visible()
 
 
 def test_a_taxpayer_is_suggested_by_words_in_any_order_and_chosen_by_keyboard(

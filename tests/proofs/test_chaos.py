@@ -11,7 +11,7 @@ from proofs.chaos.scenarios import ALL
 from proofs.chaos.scenarios.scenario import Scenario, Stage
 
 pytestmark = pytest.mark.processes
-IN_THE_GATE = ("kill-worker", "rolling-restart", "crash-database", "hang-database")
+IN_THE_GATE = ("kill-worker", "crash-database", "hang-database")
 
 
 @pytest.fixture(scope="module")

@@ -57,13 +57,6 @@ def test_a_long_session_ends_even_if_it_is_active(officer: User) -> None:
     assert "maximum length" in html_of(answer)
 
 
-def test_a_session_begins_at_the_sign_in(client: Client, officer: User) -> None:
-    give_password(client, officer.username)
-    give_code(client, totp_code())
-    assert is_signed_in(client)
-    assert abs(client.session["signed_in_at"] - time.time()) < 60
-
-
 def test_sign_out_needs_a_post_request(officer: User) -> None:
     client = signed_in(officer)
     client.get(reverse("account_logout"))

@@ -165,14 +165,6 @@ def test_a_bulk_task_comes_back_with_what_was_selected(officer: User) -> None:
     assert RESTORED not in text_of(client.get(url))
 
 
-def test_a_bulk_task_with_a_key_that_is_none_is_a_bad_request(officer: User) -> None:
-    client = signed_in(officer)
-    sent = {"action": "bulk_block_system_user", "_selected_action": "9" * 40}
-    sent_too_late(client, list_url(SystemUser), **sent)
-    sign_in(client, officer)
-    assert client.get(list_url(SystemUser)).status_code == 400
-
-
 # --- A CSRF token of an earlier session -----------------------------------------------------------
 
 

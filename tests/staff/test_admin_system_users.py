@@ -25,17 +25,6 @@ from tests.support.staff import ADDRESS, errors_of, opened, page_url, task_url, 
 pytestmark = pytest.mark.django_db
 
 
-def test_three_buttons_are_shown_and_the_others_below_more(officer: Client, erp: Erp) -> None:
-    response = officer.get(page_url(erp.system_user))
-    before, _, more = response.content.decode().partition('<details class="more">')
-    buttons = response.context["buttons"]
-    assert len(buttons) > 4
-    assert all(f'href="{button.url}"' in before for button in buttons[:3])
-    assert all(f'href="{button.url}"' in more.partition("</details>")[0] for button in buttons[3:])
-    of_few = officer.get(page_url(erp.system_user.taxpayer)).content.decode()
-    assert '<details class="more">' not in of_few
-
-
 def test_limits_are_asked_for_where_the_taxpayer_is_an_intermediary(officer: Client) -> None:
     url, limits = task_url(SystemUser, "issue_credentials"), {"permissions", "taxpayers"}
     role = IntermediaryFactory.create()
@@ -226,19 +215,6 @@ def test_a_change_between_reading_and_locking_is_not_undone() -> None:
     SystemUser.objects.update(expires_at=timezone.now() + timedelta(days=1))
     with pytest.raises(ServiceError, match="this record was changed"), transaction.atomic():
         ExtendSystemUser.form.values_for_service(as_loaded, data)
-
-
-def test_the_page_shows_recent_logins_and_their_rate(officer: Client) -> None:
-    erp = new_erp(logins_per_minute=4)
-    erp.login()
-    erp.login(client_secret=new_erp().client_secret)
-    erp.login(scope="unknown")
-    erp.login()
-    page = text_of(officer.get(page_url(erp.system_user)))
-    for shown in ("Token issued", "Wrong client ID or secret", "Scope not allowed"):
-        assert shown in page
-    assert "Logins in the current minute 3 of 4" in page
-    assert "Logins in the last hour 4" in page
 
 
 def test_the_page_takes_a_bounded_number_of_queries(

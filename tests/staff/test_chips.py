@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils import timezone
 
 from identity.staff.models import StaffAccount
-from taxpayers.models import GrantedPermission, Intermediary, SystemUser, Taxpayer
+from taxpayers.models import GrantedPermission, SystemUser, Taxpayer
 from tests.support.factories import GrantedPermissionFactory, SystemUserFactory, stored_login
 from tests.support.staff import list_url, text_of
 from tokens.models import LoginEvent
@@ -18,36 +18,13 @@ pytestmark = pytest.mark.django_db
 
 FILTERED: list[tuple[type[Model], str, str]] = [
     (LoginEvent, "reason=refused", "Result: Refused, any reason"),
-    (LoginEvent, "period=1h", "Time range: Last hour"),
-    (
-        LoginEvent,
-        "day=2026-03-01",
-        "Time range: 1 Mar 2026, 00:00 to 2 Mar 2026, 00:00",
-    ),
-    (LoginEvent, "from=2026-03-01T10:00", "Time range: from 1 Mar 2026, 10:00"),
-    (LoginEvent, "to=2026-03-01T10:00", "Time range: before 1 Mar 2026, 10:00"),
-    (
-        LoginEvent,
-        "from=2026-03-01T10:00&to=2026-03-01T11:00",
-        "Time range: 1 Mar 2026, 10:00 to 1 Mar 2026, 11:00",
-    ),
-    (
-        LoginEvent,
-        "from=2026-03-02T10:00&to=2026-03-01T10:00",
-        "Time range: 2 Mar 2026, 10:00 to 1 Mar 2026, 10:00, which is not later",
-    ),
-    (
-        LoginEvent,
-        "month=2020-01",
-        "Time range: 1 Jan 2020, 00:00 to 1 Feb 2020, 00:00",
-    ),
-    (LoginEvent, "fixed_by=the-tax-authority", "Who can fix it: The tax authority"),
-    (LoginEvent, "q=C1", "Search: C1"),
     (LoginEvent, "reason=unheard_of", "Result: unheard_of"),
+    (LoginEvent, "period=1h", "Time range: Last hour"),
+    (LoginEvent, "to=2026-03-01T10:00", "Time range: before 1 Mar 2026, 10:00"),
+    (LoginEvent, "month=2020-01", "Time range: 1 Jan 2020, 00:00 to 1 Feb 2020, 00:00"),
+    (LoginEvent, "q=C1", "Search: C1"),
     (Taxpayer, "is_active__exact=0", "Active: No"),
-    (Intermediary, "is_active__exact=1", "Active: Yes"),
     (SystemUser, "state=blocked", "State: Blocked"),
-    (GrantedPermission, "state=30", "State: Expires within 30 days"),
 ]
 
 

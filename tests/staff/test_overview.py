@@ -27,7 +27,6 @@ from identity.staff.overview.traffic import Traffic, traffic
 from taxpayers.models import SystemUser
 from taxpayers.rules import RegistryReason
 from taxpayers.sandbox.clients import CREDENTIALS, SandboxName
-from tests.support.accounts import new_staff, signed_in, with_totp
 from tests.support.erp import Erp
 from tests.support.factories import (
     CredentialFactory,
@@ -37,7 +36,7 @@ from tests.support.factories import (
     SystemUserFactory,
     stored_login,
 )
-from tests.support.staff import staff_client, text_of
+from tests.support.staff import staff_client
 from tokens.login_events.hourly_counts import SETTLED_AFTER, count_settled
 from tokens.models import CountingMark, LoginCount, LoginEvent
 
@@ -283,13 +282,3 @@ class TestSampleDay:
         assert len(figures) >= 10
         for figure, url in figures:
             assert client.get(url).context["cl"].queryset.count() == figure, url
-
-    def test_the_first_page_shows_only_what_the_role_may_see_in_lists(self) -> None:
-        viewer = text_of(staff_client("viewer", "viewer").get(reverse("admin:index")))
-        assert "Why logins are refused" in viewer
-        assert "days old" not in viewer
-        assert "days old" in text_of(staff_client("auditor", "auditor").get(reverse("admin:index")))
-        user = new_staff("viewer", "newcomer")
-        user.groups.clear()
-        client = signed_in(with_totp(user))
-        assert "no role yet" in text_of(client.get(reverse("admin:index")))

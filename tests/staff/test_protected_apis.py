@@ -104,30 +104,6 @@ def test_one_of_its_secrets_is_revoked_and_the_last_one_with_a_warning(
     assert "It has no valid secret. Issue a new one." in text_of(officer.get(page_url(api)))
 
 
-def test_who_revokes_a_secret_sees_when_each_was_last_used(
-    officer: Client, api: ProtectedApi
-) -> None:
-    rotate(officer, api)
-    old, new = ProtectedApiSecret.objects.order_by("pk")
-    at = timezone.localtime().replace(year=2026, month=3, day=5, hour=14, minute=7)
-    ProtectedApiSecret.objects.filter(pk=old.pk).update(last_used_at=at)
-    page = text_of(officer.get(page_url(api)))
-    assert "Last used" in page
-    assert "5 Mar 2026, 14:07" in page
-    assert page.count("No use recorded") == 1
-    for secret, hours in ((old, 25), (new, 23)):
-        used = timezone.now() - timedelta(hours=hours)
-        ProtectedApiSecret.objects.filter(pk=secret.pk).update(last_used_at=used)
-    page = text_of(officer.get(task_url(api, "revoke_secret")))
-    assert f"The secret {new} is in use." in page  # within a day
-    assert f"The secret {old} is in use." not in page
-    ProtectedApiSecret.objects.filter(pk=old.pk).update(last_used_at=at)
-    ProtectedApiSecret.objects.filter(pk=new.pk).update(last_used_at=None)
-    choices = text_of(officer.get(task_url(api, "revoke_secret")))
-    assert re.search(rf"{old}, issued [^…]+, last used 2026-03-05 14:07\+08:00", choices)
-    assert re.search(rf"{new}, issued [^…]+, no use recorded", choices)
-
-
 def test_apis_are_found_by_name_and_client_id_with_few_queries(
     officer: Client, api: ProtectedApi, django_assert_max_num_queries: Any
 ) -> None:

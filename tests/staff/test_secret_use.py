@@ -1,6 +1,6 @@
 """What uses which secret, and whether the old one may go (contract 3)."""
 
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -8,9 +8,8 @@ from django.test import Client
 from django.utils import timezone
 
 from identity.staff.framework.badges import is_safe_to_revoke
-from identity.staff.framework.bars import BAR_WIDTH, HEIGHT
 from identity.staff.logins import secret_use
-from identity.staff.logins.secret_use import DAYS, day_bars, sentence_of, use_of_secrets
+from identity.staff.logins.secret_use import DAYS, use_of_secrets
 from identity.staff.system_users.secret_forms import advice_on, is_in_use
 from taxpayers.models import Credential, SystemUser
 from tests.support.factories import CredentialFactory, SystemUserFactory, stored_login
@@ -112,23 +111,6 @@ def test_the_page_shows_what_uses_each_secret_and_who_still_sends_an_ended_one(
     assert html.count('role="img"') == 2
     assert "<style" not in html[html.index('class="staff"') :]
     assert page.count("Logins of each day, as a table") == 1
-
-
-# --- The chart ----------------------------------------------------------------------------------
-
-
-def test_bars_are_as_high_as_their_numbers_and_the_sentence_says_the_same() -> None:
-    days = [date(2026, 3, day) for day in (1, 2, 3, 4)]
-    numbers = {days[0]: 1000, days[2]: 1, days[3]: 500}
-    chart = day_bars(days, numbers, highest=1000)
-    parts = [part for bar in chart.bars for part in bar.parts]
-    assert [height for _y, height in parts] == [HEIGHT, 0, 3, HEIGHT // 2]
-    assert all(y + height == HEIGHT for y, height in parts)
-    assert chart.bars[-1].x + BAR_WIDTH == chart.width
-    assert sentence_of(days, numbers) == (
-        "1501 logins with a token, on 3 of the last 4 days. Most on 1 Mar: 1000."
-    )
-    assert sentence_of(days, {}) == "No login with a token in the last 4 days."
 
 
 # --- May the old one go? ------------------------------------------------------------------------

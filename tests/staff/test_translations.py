@@ -3,18 +3,15 @@
 import json
 import re
 from datetime import UTC, datetime
-from io import BytesIO
 from typing import Any
 
 import pytest
 from django.conf import settings
 from django.test import Client
 from django.urls import reverse
-from django.utils import timezone, translation
+from django.utils import timezone
 
 from identity.staff.display import moment
-from taxpayers.files.taxpayer_rows import read_taxpayers
-from taxpayers.identifiers import Notation
 from taxpayers.models import Change
 from tests.support import catalogues
 from tests.support.erp import Erp
@@ -94,17 +91,6 @@ def test_the_language_switch_is_on_every_page_and_overrides_the_browser(officer:
     chosen = {"language": "en", "next": reverse("admin:index")}
     assert officer.post(reverse("set_language"), chosen)["Location"] == reverse("admin:index")
     assert heading_of(officer.get(reverse("admin:index"))) == "Today"
-
-
-def test_errors_of_an_import_are_in_malay() -> None:
-    table = b"tin,rob,name\nC1234567890,,\n!,,Acme\nC1234567890,!,Acme\n"
-    with translation.override("ms"):
-        reading = read_taxpayers(BytesIO(table), Notation())
-    assert [row.fault for row in reading.bad_rows] == [
-        "Berikan nama: tiada atau kosong",
-        "TIN mestilah 5 hingga 20 huruf dan angka",
-        "Nombor ROB mestilah 5 hingga 20 huruf, angka dan tanda sempang",
-    ]
 
 
 # --- Moments ------------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """What staff tell a caller, in both languages, and what they may know of a wrong secret."""
 
 import json
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -88,14 +87,6 @@ def test_of_an_unknown_id_staff_see_that_nobody_has_it(viewer: Client) -> None:
     page = text_of(viewer.get(page_url(event)))
     assert f"No system user has the client ID {unknown}." in page
     assert "Last token None is stored" in page
-
-
-def test_old_refusals_are_not_counted_as_lately() -> None:
-    erp = new_erp()
-    event, _told = refused(erp.login(client_secret=new_erp().client_secret))
-    latest = latest_logins(erp.client_id)
-    assert len(latest.refused_since(event.at)) == 1
-    assert latest.refused_since(event.at + timedelta(microseconds=1)) == []
 
 
 def test_a_limited_number_of_logins_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,14 +81,6 @@ def test_logins_are_filtered_by_who_can_fix_them(viewer: Client) -> None:
     assert moments(viewer, fixed_by="nobody-at-all") == []
 
 
-def test_the_form_of_a_range_keeps_the_other_filters(viewer: Client) -> None:
-    page = page_of(viewer, reason="refused", q="C1", **{"from": "2026-03-02T00:00"})
-    form = page.content.decode().partition('id="filter-from"')[0].rpartition("<form")[2]
-    assert '<input type="hidden" name="reason" value="refused">' in form
-    assert '<input type="hidden" name="q" value="C1">' in form
-    assert 'name="from" value="2026-03-02T00:00"' in page.content.decode()
-
-
 AGENT, OTHER = "C9000000001", "C9000000002"
 
 
