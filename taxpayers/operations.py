@@ -4,7 +4,7 @@ It stands beside its service. The pages, the tasks of the management API and the
 titles and their explanations from it, and where a reason is all that is needed, what they do.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, auto
@@ -71,6 +71,16 @@ class ByReason(Operation):
     """
 
     unneeded: Callable[[Any], str]
+
+    @property
+    def verb(self) -> str:
+        """The first word of its name, which is that of its address."""
+        return self.name.partition("_")[0]
+
+
+def by_reason_in(module: Mapping[str, Any]) -> tuple[ByReason, ...]:
+    """Every operation of a module that needs only a reason, in its order."""
+    return tuple(value for value in module.values() if isinstance(value, ByReason))
 
 
 def unneeded_if_active(row: Any) -> str:

@@ -35,4 +35,21 @@ ACTIONS = {
     action.name: action
     for action in (*registry.ACTIONS, *protocol.ACTIONS, *ACCOUNT_ACTIONS, *webhooks.ACTIONS)
 }
+# Each permission to act, as `<app>.<codename>`, and what it allows.
+ACTION_OF = {
+    f"{app}.{action.name}": action
+    for app, actions in (
+        ("taxpayers", registry.ACTIONS),
+        ("tokens", protocol.ACTIONS),
+        ("staff", ACCOUNT_ACTIONS),
+    )
+    for action in actions
+    if action.duty is not None
+}
+_PERMISSION_OF = {action: permission for permission, action in ACTION_OF.items()}
 TEXTS = {name: gettext_lazy(action.past) for name, action in ACTIONS.items()}
+
+
+def permission_to(action: Action) -> str:
+    """The permission that staff need for it; what is for operators has none, and is refused."""
+    return _PERMISSION_OF.get(action, "")

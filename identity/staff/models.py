@@ -56,17 +56,6 @@ class StaffAccount(User):
         verbose_name = _("staff account")
         verbose_name_plural = _("staff accounts")
         default_permissions: ClassVar = VIEW_ONLY
-        permissions: ClassVar = [
-            ("create_account", _("Can create staff accounts")),
-            ("rename_account", _("Can rename staff accounts")),
-            ("change_role", _("Can change the role of staff accounts")),
-            ("set_first_password", _("Can set a new first password for staff accounts")),
-            ("reset_second_factor", _("Can reset the second step of staff accounts")),
-            ("activate_account", _("Can activate staff accounts")),
-            ("deactivate_account", _("Can deactivate staff accounts")),
-            ("confirm_account", _("Can confirm what another one asked for a staff account")),
-            ("decline_account", _("Can decline what was asked for a staff account")),
-        ]
 
     def __str__(self) -> str:
         return f"{self.name} ({self.username})" if self.name else self.username

@@ -47,7 +47,8 @@ class OperationCommand(ServiceCommand):
     fields: ClassVar[Collection[str]] = ()
     takes_reason: ClassVar[bool] = True
     note = "Safe to repeat."
-    done: ClassVar[str] = ""  # what `text` fills in: {row} and {effect}
+    # What `text` fills in: {row} and {effect}; empty: what the history says, and the row.
+    done: ClassVar[str] = ""
 
     # How it is named, found (which may raise as `act`), and shown to machines.
     add_record: Callable[..., None]
@@ -56,7 +57,8 @@ class OperationCommand(ServiceCommand):
 
     def text(self, row: Any) -> str:
         """The answer for people."""
-        return self.done.format(row=row, effect=self.operation.effect)
+        done = self.done or f"{self.operation.action.past}: {{row}}."
+        return done.format(row=row, effect=self.operation.effect)
 
     def answer(self, done: Any, options: Options) -> Output:
         """The answer, from what the service returned."""

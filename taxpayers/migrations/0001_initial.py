@@ -202,16 +202,6 @@ class Migration(migrations.Migration):
                 "verbose_name": "system user",
                 "verbose_name_plural": "system users",
                 "db_table": "system_users",
-                "permissions": [
-                    ("register_system_user", "Can register system users without a secret"),
-                    ("issue_credentials", "Can create system users and issue their credentials"),
-                    ("change_login_method", "Can change how system users log in"),
-                    ("change_system_user", "Can change the name, scopes and limit of system users"),
-                    ("limit_system_user", "Can limit what system users may do for others"),
-                    ("extend_system_user", "Can change when system users expire"),
-                    ("block_system_user", "Can block system users"),
-                    ("unblock_system_user", "Can unblock system users"),
-                ],
                 "abstract": False,
                 "default_permissions": ("view",),
             },
@@ -359,7 +349,6 @@ class Migration(migrations.Migration):
                 "verbose_name": "permission code",
                 "verbose_name_plural": "permission codes",
                 "db_table": "permission_codes",
-                "permissions": [("set_permission_code", "Can add and describe permission codes")],
                 "default_permissions": ("view",),
                 "constraints": [
                     models.CheckConstraint(
@@ -474,14 +463,6 @@ class Migration(migrations.Migration):
                 "verbose_name": "taxpayer",
                 "verbose_name_plural": "taxpayers",
                 "db_table": "taxpayers",
-                "permissions": [
-                    ("register_taxpayer", "Can register taxpayers"),
-                    ("rename_taxpayer", "Can rename taxpayers"),
-                    ("activate_taxpayer", "Can activate taxpayers"),
-                    ("deactivate_taxpayer", "Can deactivate taxpayers"),
-                    ("import_registry", "Can import taxpayers from a file"),
-                    ("export_registry", "Can export the registry to a file"),
-                ],
                 "default_permissions": ("view",),
                 "indexes": [
                     models.Index(
@@ -545,10 +526,6 @@ class Migration(migrations.Migration):
                 "verbose_name": "intermediary",
                 "verbose_name_plural": "intermediaries",
                 "db_table": "intermediaries",
-                "permissions": [
-                    ("register_intermediary", "Can register intermediaries"),
-                    ("change_intermediary", "Can change intermediaries"),
-                ],
                 "default_permissions": ("view",),
             },
         ),
@@ -614,11 +591,6 @@ class Migration(migrations.Migration):
                 "verbose_name": "granted permission",
                 "verbose_name_plural": "granted permissions",
                 "db_table": "granted_permissions",
-                "permissions": [
-                    ("grant_permission", "Can enter permissions that taxpayers grant"),
-                    ("extend_permission", "Can change when permissions end"),
-                    ("revoke_permission", "Can revoke permissions"),
-                ],
                 "default_permissions": ("view",),
             },
         ),
@@ -685,17 +657,6 @@ class Migration(migrations.Migration):
                 "verbose_name": "client secret",
                 "verbose_name_plural": "client secrets",
                 "db_table": "credentials",
-                "permissions": [
-                    ("rotate_secret", "Can issue a further client secret"),
-                    ("register_client_key", "Can register a key that a system user logs in with"),
-                    (
-                        "register_client_certificate",
-                        "Can register a certificate that a system user logs in with",
-                    ),
-                    ("change_secret", "Can change from where client secrets may be used"),
-                    ("retire_secret", "Can let a client secret end earlier"),
-                    ("revoke_secret", "Can revoke client secrets"),
-                ],
                 "default_permissions": ("view",),
                 "indexes": [
                     models.Index(

@@ -55,17 +55,6 @@ class Credential(models.Model):
         verbose_name = _("client secret")
         verbose_name_plural = _("client secrets")
         default_permissions: ClassVar = VIEW_ONLY
-        permissions: ClassVar = [
-            ("rotate_secret", _("Can issue a further client secret")),
-            ("register_client_key", _("Can register a key that a system user logs in with")),
-            (
-                "register_client_certificate",
-                _("Can register a certificate that a system user logs in with"),
-            ),
-            ("change_secret", _("Can change from where client secrets may be used")),
-            ("retire_secret", _("Can let a client secret end earlier")),
-            ("revoke_secret", _("Can revoke client secrets")),
-        ]
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["system_user", "lookup"], name="secret_stored_once"),
             models.UniqueConstraint(

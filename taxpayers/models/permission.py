@@ -22,9 +22,6 @@ class PermissionCode(models.Model):
         verbose_name = _("permission code")
         verbose_name_plural = _("permission codes")
         default_permissions: ClassVar = VIEW_ONLY
-        permissions: ClassVar = [
-            ("set_permission_code", _("Can add and describe permission codes")),
-        ]
         constraints: ClassVar = [
             models.CheckConstraint(
                 condition=Q(code__regex=r"^[a-z0-9_]+(:[a-z0-9_]+)*$"), name="permission_code_form"
@@ -57,11 +54,6 @@ class GrantedPermission(models.Model):
         verbose_name = _("granted permission")
         verbose_name_plural = _("granted permissions")
         default_permissions: ClassVar = VIEW_ONLY
-        permissions: ClassVar = [
-            ("grant_permission", _("Can enter permissions that taxpayers grant")),
-            ("extend_permission", _("Can change when permissions end")),
-            ("revoke_permission", _("Can revoke permissions")),
-        ]
         constraints: ClassVar = [
             models.CheckConstraint(
                 condition=Q(valid_until__isnull=True) | Q(valid_from__lt=F("valid_until")),

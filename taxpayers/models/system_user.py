@@ -95,16 +95,6 @@ class SystemUser(AbstractApplication):
         verbose_name = _("system user")
         verbose_name_plural = _("system users")
         default_permissions: ClassVar = VIEW_ONLY
-        permissions: ClassVar = [
-            ("register_system_user", _("Can register system users without a secret")),
-            ("issue_credentials", _("Can create system users and issue their credentials")),
-            ("change_login_method", _("Can change how system users log in")),
-            ("change_system_user", _("Can change the name, scopes and limit of system users")),
-            ("limit_system_user", _("Can limit what system users may do for others")),
-            ("extend_system_user", _("Can change when system users expire")),
-            ("block_system_user", _("Can block system users")),
-            ("unblock_system_user", _("Can unblock system users")),
-        ]
         constraints: ClassVar = [
             models.CheckConstraint(
                 condition=Q(blocked_at__isnull=True, blocked_by="", blocked_reason="")

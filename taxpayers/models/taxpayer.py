@@ -26,14 +26,6 @@ class Taxpayer(models.Model):
         verbose_name = _("taxpayer")
         verbose_name_plural = _("taxpayers")
         default_permissions: ClassVar = VIEW_ONLY
-        permissions: ClassVar = [
-            ("register_taxpayer", _("Can register taxpayers")),
-            ("rename_taxpayer", _("Can rename taxpayers")),
-            ("activate_taxpayer", _("Can activate taxpayers")),
-            ("deactivate_taxpayer", _("Can deactivate taxpayers")),
-            ("import_registry", _("Can import taxpayers from a file")),
-            ("export_registry", _("Can export the registry to a file")),
-        ]
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["tin", "rob"], name="taxpayer_named_once"),
             models.CheckConstraint(condition=~Q(tin=""), name="taxpayer_has_tin"),
@@ -68,10 +60,6 @@ class Intermediary(models.Model):
         verbose_name = _("intermediary")
         verbose_name_plural = _("intermediaries")
         default_permissions: ClassVar = VIEW_ONLY
-        permissions: ClassVar = [
-            ("register_intermediary", _("Can register intermediaries")),
-            ("change_intermediary", _("Can change intermediaries")),
-        ]
         indexes: ClassVar = [
             models.Index(
                 fields=["active_until"],

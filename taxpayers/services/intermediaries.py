@@ -117,15 +117,6 @@ CHANGE_INTERMEDIARY = Operation(
     service=switch_intermediary,
     row="intermediary",
 )
-ACTIVATE_INTERMEDIARY = ByReason(
-    actions.CHANGE_INTERMEDIARY,
-    "Activate the intermediary",
-    "It may act for other taxpayers again, with the permissions that it has.",
-    own_name="activate_intermediary",
-    service=partial(switch_intermediary, is_active=True),
-    row="intermediary",
-    unneeded=unneeded_if_active,
-)
 DEACTIVATE_INTERMEDIARY = ByReason(
     actions.CHANGE_INTERMEDIARY,
     "Deactivate the intermediary",
@@ -136,4 +127,13 @@ DEACTIVATE_INTERMEDIARY = ByReason(
     service=partial(switch_intermediary, is_active=False),
     row="intermediary",
     unneeded=unneeded_if_inactive,
+)
+ACTIVATE_INTERMEDIARY = ByReason(
+    actions.CHANGE_INTERMEDIARY,
+    "Activate the intermediary",
+    "It may act for other taxpayers again, with the permissions that it has.",
+    own_name="activate_intermediary",
+    service=partial(switch_intermediary, is_active=True),
+    row="intermediary",
+    unneeded=unneeded_if_active,
 )

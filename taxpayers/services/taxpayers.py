@@ -97,14 +97,6 @@ RENAME_TAXPAYER = Operation(
     service=rename_taxpayer,
     row="taxpayer",
 )
-ACTIVATE_TAXPAYER = ByReason(
-    actions.ACTIVATE_TAXPAYER,
-    marked("Activate the taxpayer"),
-    marked("Its system users and its intermediaries can log in for it again."),
-    service=partial(set_taxpayer_active, is_active=True),
-    row="taxpayer",
-    unneeded=unneeded_if_active,
-)
 DEACTIVATE_TAXPAYER = ByReason(
     actions.DEACTIVATE_TAXPAYER,
     marked("Deactivate the taxpayer"),
@@ -118,4 +110,12 @@ DEACTIVATE_TAXPAYER = ByReason(
     service=partial(set_taxpayer_active, is_active=False),
     row="taxpayer",
     unneeded=unneeded_if_inactive,
+)
+ACTIVATE_TAXPAYER = ByReason(
+    actions.ACTIVATE_TAXPAYER,
+    marked("Activate the taxpayer"),
+    marked("Its system users and its intermediaries can log in for it again."),
+    service=partial(set_taxpayer_active, is_active=True),
+    row="taxpayer",
+    unneeded=unneeded_if_active,
 )

@@ -100,11 +100,6 @@ class Migration(migrations.Migration):
                 "verbose_name": "protected API",
                 "verbose_name_plural": "protected APIs",
                 "db_table": "protected_apis",
-                "permissions": [
-                    ("register_protected_api", "Can register protected APIs"),
-                    ("activate_protected_api", "Can activate protected APIs"),
-                    ("deactivate_protected_api", "Can deactivate protected APIs"),
-                ],
                 "default_permissions": ("view",),
             },
         ),
@@ -131,7 +126,6 @@ class Migration(migrations.Migration):
                 "verbose_name_plural": "signing keys",
                 "db_table": "signing_keys",
                 "ordering": ["-generation"],
-                "permissions": [("rotate_signing_key", "Can rotate the signing key")],
                 "default_permissions": ("view",),
             },
         ),
@@ -249,7 +243,6 @@ class Migration(migrations.Migration):
                 "verbose_name_plural": "logins",
                 "db_table": "login_events",
                 "ordering": ["-id"],
-                "permissions": [("export_logins", "Can export logins to a file")],
                 "default_permissions": ("view",),
                 "indexes": [
                     models.Index(fields=["client_id", "-id"], name="login_by_client"),

@@ -47,9 +47,6 @@ class LoginEvent(models.Model):
         verbose_name = _("login")
         verbose_name_plural = _("logins")
         default_permissions: ClassVar = VIEW_ONLY
-        permissions: ClassVar = [
-            ("export_logins", _("Can export logins to a file")),
-        ]
         ordering: ClassVar = ["-id"]
         # Every index ends with the key, so that a list of anything comes newest first from it.
         indexes: ClassVar = [
@@ -109,9 +106,6 @@ class SigningKey(models.Model):
         verbose_name = _("signing key")
         verbose_name_plural = _("signing keys")
         default_permissions: ClassVar = VIEW_ONLY
-        permissions: ClassVar = [
-            ("rotate_signing_key", _("Can rotate the signing key")),
-        ]
         ordering: ClassVar = ["-generation"]
 
     def __str__(self) -> str:

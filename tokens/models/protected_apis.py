@@ -25,11 +25,6 @@ class ProtectedApi(models.Model):
         verbose_name = _("protected API")
         verbose_name_plural = _("protected APIs")
         default_permissions = ("view",)
-        permissions: ClassVar = [
-            ("register_protected_api", _("Can register protected APIs")),
-            ("activate_protected_api", _("Can activate protected APIs")),
-            ("deactivate_protected_api", _("Can deactivate protected APIs")),
-        ]
 
     def __str__(self) -> str:
         return self.name

@@ -9,16 +9,16 @@ from identity.api.framework.fields import Body, End, Moment, Taxpayer, Text
 from identity.api.framework.kinds import ApiTask, Asker, RecordKind, Values
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
-from identity.api.registry.taxpayers import ReasonBody, find_taxpayer
+from identity.api.registry.taxpayers import find_taxpayer, tasks_by_reason
 from taxpayers.duties import Duty
 from taxpayers.models import Intermediary
-from taxpayers.services import named, register_intermediary, set_intermediary_active
-from taxpayers.services.intermediaries import (
-    ACTIVATE_INTERMEDIARY,
-    CHANGE_INTERMEDIARY,
-    DEACTIVATE_INTERMEDIARY,
-    REGISTER_INTERMEDIARY,
+from taxpayers.services import (
+    intermediaries,
+    named,
+    register_intermediary,
+    set_intermediary_active,
 )
+from taxpayers.services.intermediaries import CHANGE_INTERMEDIARY, REGISTER_INTERMEDIARY
 
 
 class IntermediaryRecord(serializers.Serializer[Intermediary]):
@@ -108,7 +108,4 @@ CHANGE = ApiTask(
     _set_end,
     "This changes until when it is active.",
 )
-TASKS = (
-    ApiTask("deactivate", DEACTIVATE_INTERMEDIARY, ReasonBody),
-    ApiTask("activate", ACTIVATE_INTERMEDIARY, ReasonBody),
-)
+TASKS = tasks_by_reason(vars(intermediaries))

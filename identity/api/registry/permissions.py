@@ -11,14 +11,14 @@ from identity.api.framework.fields import Body, End, Moment, Start, Taxpayer, Te
 from identity.api.framework.kinds import ApiTask, Asker, RecordKind, Values
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
-from identity.api.registry.taxpayers import ReasonBody
+from identity.api.registry.taxpayers import tasks_by_reason
 from taxpayers.duties import Duty
 from taxpayers.facts.validity import is_over
 from taxpayers.models import GrantedPermission, Intermediary
 from taxpayers.models import Taxpayer as TaxpayerRow
-from taxpayers.services import grant_permission, named
+from taxpayers.services import grant_permission, granted_permissions, named
 from taxpayers.services.ends import END_PERMISSION_EARLIER, EXTEND_PERMISSION
-from taxpayers.services.granted_permissions import GRANT_PERMISSION, REVOKE_PERMISSION
+from taxpayers.services.granted_permissions import GRANT_PERMISSION
 
 _NUMBER = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 _STATES = ("in_force", "not_yet_valid", "expired", "revoked")
@@ -155,5 +155,5 @@ TASKS = (
         note="One that has ended is granted anew from now on: the answer is the new permission.",
     ),
     ApiTask("end-earlier", END_PERMISSION_EARLIER, EndEarlierBody),
-    ApiTask("revoke", REVOKE_PERMISSION, ReasonBody),
+    *tasks_by_reason(vars(granted_permissions)),
 )

@@ -2,11 +2,11 @@
 
 from identity.api.framework.fields import Body, Choice, Taxpayers, Text, Texts
 from identity.api.framework.kinds import ApiTask
-from identity.api.registry.taxpayers import ReasonBody
+from identity.api.registry.taxpayers import tasks_by_reason
 from taxpayers.facts.token_binding import TokenBinding
+from taxpayers.services import system_users
 from taxpayers.services.limits.acting import LIMIT_SYSTEM_USER
 from taxpayers.services.login_method.binding import BIND_TOKENS
-from taxpayers.services.system_users import BLOCK_SYSTEM_USER, UNBLOCK_SYSTEM_USER
 
 _BINDINGS = {"none": TokenBinding.BEARER, "dpop": TokenBinding.DPOP, "tls": TokenBinding.TLS}
 
@@ -27,8 +27,7 @@ class BindingBody(Body):
 
 
 TASKS = (
-    ApiTask("block", BLOCK_SYSTEM_USER, ReasonBody),
-    ApiTask("unblock", UNBLOCK_SYSTEM_USER, ReasonBody),
+    *tasks_by_reason(vars(system_users)),
     ApiTask("limits", LIMIT_SYSTEM_USER, LimitsBody),
     ApiTask("bind-tokens", BIND_TOKENS, BindingBody),
 )

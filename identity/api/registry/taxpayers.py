@@ -1,5 +1,6 @@
 """`/taxpayers`: who is represented."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.db.models import QuerySet
@@ -12,12 +13,9 @@ from identity.api.framework.records import Listing
 from taxpayers import models
 from taxpayers.duties import Duty
 from taxpayers.identifiers import MalformedIdentifier
-from taxpayers.services.taxpayers import (
-    ACTIVATE_TAXPAYER,
-    DEACTIVATE_TAXPAYER,
-    REGISTER_TAXPAYER,
-    RENAME_TAXPAYER,
-)
+from taxpayers.operations import by_reason_in
+from taxpayers.services import taxpayers
+from taxpayers.services.taxpayers import REGISTER_TAXPAYER, RENAME_TAXPAYER
 from taxpayers.validation import taxpayer_notation
 
 
@@ -50,6 +48,11 @@ class ReasonBody(Body):
     """Why a change is made; it stands in the history."""
 
     reason = Text()
+
+
+def tasks_by_reason(services: Mapping[str, Any]) -> tuple[ApiTask, ...]:
+    """One for each operation of these services that needs only a reason."""
+    return tuple(ApiTask(record.verb, record, ReasonBody) for record in by_reason_in(services))
 
 
 class TaxpayerFilters(Filters):
@@ -101,7 +104,4 @@ CREATE = ApiTask(
     note="Safe to repeat: one that is registered under this name is answered with 200.",
 )
 CHANGE = ApiTask("", RENAME_TAXPAYER, RenameBody)
-TASKS = (
-    ApiTask("deactivate", DEACTIVATE_TAXPAYER, ReasonBody),
-    ApiTask("activate", ACTIVATE_TAXPAYER, ReasonBody),
-)
+TASKS = tasks_by_reason(vars(taxpayers))

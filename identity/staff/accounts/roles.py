@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from identity.staff.actions import ACCOUNT_ACTIONS
+from identity.staff.actions import ACTION_OF
 from taxpayers import actions as registry
 from taxpayers import duties
 from taxpayers.duties import Duty
-from tokens import actions as protocol
 
 Codenames = frozenset[str]
 
@@ -26,13 +25,9 @@ def _of(app: str, *codenames: str) -> Codenames:
     return frozenset(f"{app}.{codename}" for codename in codenames)
 
 
-_ACTIONS = {"taxpayers": registry.ACTIONS, "tokens": protocol.ACTIONS, "staff": ACCOUNT_ACTIONS}
-# Each permission to act, and what it is for.
+# Each permission to act, and its duty.
 DUTY_OF: Mapping[str, Duty] = {
-    f"{app}.{action.name}": action.duty
-    for app, actions in _ACTIONS.items()
-    for action in actions
-    if action.duty is not None
+    name: action.duty for name, action in ACTION_OF.items() if action.duty is not None
 }
 
 

@@ -28,6 +28,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from identity.staff.actions import permission_to
 from identity.staff.framework.lists import is_too_general
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.search import in_batches
@@ -51,7 +52,6 @@ class Export:
 
     action: Action
     columns: tuple[Column, ...]
-    app_label: str = "taxpayers"
 
     def rows(self, records: Iterable[Any]) -> Iterator[list[str]]:
         yield [name for name, _value in self.columns]
@@ -65,7 +65,7 @@ class ExportingAdmin(RecordAdmin):
     export: ClassVar[Export]
 
     def may_export(self, request: HttpRequest) -> bool:
-        may = request.user.has_perm(f"{self.export.app_label}.{self.export.action.name}")
+        may = request.user.has_perm(permission_to(self.export.action))
         return may and self.has_view_permission(request)
 
     def list_buttons(self, request: HttpRequest) -> list[Button]:

@@ -3,6 +3,7 @@
 Every button of the staff pages leads to such a page; nothing else in the admin writes.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, TypedDict, Unpack
@@ -17,10 +18,11 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 
+from identity.staff.actions import permission_to
 from identity.staff.framework.forms import ReasonForm, TaskForm
 from identity.staff.framework.lists import RecordPages, Text
 from identity.staff.sessions.unsaved_entries import UnsavedEntries, take_entries
-from taxpayers.operations import ByReason, Operation
+from taxpayers.operations import ByReason, Operation, by_reason_in
 from taxpayers.services import Author, ServiceError
 from taxpayers.services.management_clients import why_only_operators
 
@@ -85,7 +87,6 @@ class Task:
     template: ClassVar[str] = "staff/framework/task.html"
     is_for_record: ClassVar[bool] = True
     has_button: ClassVar[bool] = True  # False: the page of the record has its own links to it
-    app_label: ClassVar[str] = "taxpayers"
     # Whether it could help to log in as the system user: not for those of the management API.
     gives_access: ClassVar[bool] = False
 
@@ -133,7 +134,8 @@ class Task:
         return self.operation.run(record, **given, **call)
 
     def success_message(self, result: Any) -> Text:
-        return str(self.done).format(name=result)
+        done = self.done or f"{gettext(self.operation.action.past)}: {{name}}"
+        return str(done).format(name=result)
 
     def next_record(self, result: Any) -> Model:
         """The record whose page is shown after success."""
@@ -158,7 +160,7 @@ class Task:
 
     @property
     def permission(self) -> str:
-        return f"{self.app_label}.{self.operation.action.name}"
+        return permission_to(self.operation.action)
 
     def is_allowed(self, request: HttpRequest) -> bool:
         return request.user.has_perm(self.permission)
@@ -219,6 +221,18 @@ class OperationTask(Task):
 
     def unavailable_reason(self, record: Any, at: datetime) -> Text:
         return gettext(self.operation.unneeded(record))
+
+
+def tasks_by_reason(
+    services: Mapping[str, Any], *by_hand: type[OperationTask]
+) -> tuple[type[OperationTask], ...]:
+    """One for each operation of these services that needs only a reason."""
+    found = {task.operation.name: task for task in by_hand}
+    return tuple(
+        found.get(record.name)
+        or type(record.name, (OperationTask,), {"operation": record, "__doc__": record.effect})
+        for record in by_reason_in(services)
+    )
 
 
 def author(request: HttpRequest) -> Author:

@@ -61,7 +61,6 @@ LOGINS = Export(
         # Its last characters, as `with_hints` reads them.
         ("secret", lambda row: f"…{row.secret_hint}" if row.secret_hint else ""),
     ),
-    app_label="tokens",
 )
 
 

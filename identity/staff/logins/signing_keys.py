@@ -75,7 +75,6 @@ class StopForm(RotateForm):
 
 class RotateSigningKey(Task):
     operation = ROTATE_SIGNING_KEY
-    app_label = "tokens"
     button_label = gettext_lazy("Rotate")
     icon = "autorenew"
     variant = "primary"

@@ -29,17 +29,6 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "staff account",
                 "verbose_name_plural": "staff accounts",
-                "permissions": [
-                    ("create_account", "Can create staff accounts"),
-                    ("rename_account", "Can rename staff accounts"),
-                    ("change_role", "Can change the role of staff accounts"),
-                    ("set_first_password", "Can set a new first password for staff accounts"),
-                    ("reset_second_factor", "Can reset the second step of staff accounts"),
-                    ("activate_account", "Can activate staff accounts"),
-                    ("deactivate_account", "Can deactivate staff accounts"),
-                    ("confirm_account", "Can confirm what another one asked for a staff account"),
-                    ("decline_account", "Can decline what was asked for a staff account"),
-                ],
                 "proxy": True,
                 "default_permissions": ("view",),
                 "indexes": [],

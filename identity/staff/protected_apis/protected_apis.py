@@ -25,6 +25,7 @@ from identity.staff.framework.badges import (
 )
 from identity.staff.framework.lists import Context, column, state_column
 from identity.staff.framework.records import RecordAdmin
+from identity.staff.framework.tasks import tasks_by_reason
 from identity.staff.history.changes import recent_changes
 from identity.staff.protected_apis.tasks import (
     ActivateProtectedApi,
@@ -34,6 +35,7 @@ from identity.staff.protected_apis.tasks import (
     RotateApiSecret,
 )
 from tokens.models import ProtectedApi, ProtectedApiSecret
+from tokens.protected_apis import registration
 
 
 def badge_of_api(row: ProtectedApi, at: datetime) -> Badge:
@@ -75,8 +77,7 @@ class ProtectedApiAdmin(RecordAdmin):
         RegisterProtectedApi,
         RotateApiSecret,
         RevokeApiSecret,
-        DeactivateProtectedApi,
-        ActivateProtectedApi,
+        *tasks_by_reason(vars(registration), DeactivateProtectedApi, ActivateProtectedApi),
     )
 
     def search_conditions(self, term: str) -> Iterable[Q]:

@@ -138,7 +138,6 @@ class _ApiSecretTask(SecretOnceTask):
 class RegisterProtectedApi(_ApiSecretTask):
     # Submitted twice, the second is refused: each API has another name.
     operation = REGISTER_PROTECTED_API
-    app_label = "tokens"
     icon = "api"
     variant = "primary"
     form = RegisterApiForm
@@ -170,7 +169,6 @@ class RevokeApiSecret(Task):
 
 class DeactivateProtectedApi(OperationTask):
     operation = DEACTIVATE_PROTECTED_API
-    app_label = "tokens"
     button_label = gettext_lazy("Deactivate")
     icon = "block"
     done = gettext_lazy("{name} is no longer active.")
@@ -178,7 +176,6 @@ class DeactivateProtectedApi(OperationTask):
 
 class ActivateProtectedApi(OperationTask):
     operation = ACTIVATE_PROTECTED_API
-    app_label = "tokens"
     button_label = gettext_lazy("Activate")
     icon = "check_circle"
     variant = "primary"

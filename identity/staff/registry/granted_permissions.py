@@ -18,6 +18,7 @@ from identity.staff.framework.export import Export, ExportingAdmin, field
 from identity.staff.framework.filters import ChoiceFilter, Choices, expires_within
 from identity.staff.framework.lists import column, state_column
 from identity.staff.framework.search import taxpayer_conditions
+from identity.staff.framework.tasks import tasks_by_reason
 from identity.staff.history.changes import recent_changes
 from identity.staff.history.related import revocations_of
 from identity.staff.history.time_bars import TimeBar, time_bars
@@ -25,6 +26,7 @@ from identity.staff.imports.kinds import ImportPermissions
 from identity.staff.registry.permission_tasks import GrantPermission, RevokePermission
 from taxpayers import actions
 from taxpayers.models import Change, GrantedPermission
+from taxpayers.services import granted_permissions
 from taxpayers.services.granted_permissions import codes_of
 
 MAX_LISTED = 20
@@ -148,7 +150,7 @@ class GrantedPermissionAdmin(ExportingAdmin):
         ImportPermissions,
         ExtendPermission,
         EndPermissionEarlier,
-        RevokePermission,
+        *tasks_by_reason(vars(granted_permissions), RevokePermission),
     )
 
     def list_title(self) -> Any:

@@ -19,7 +19,7 @@ from identity.staff.framework.badges import (
 from identity.staff.framework.export import Export, taxpayer_columns
 from identity.staff.framework.lists import Context, column, state_column
 from identity.staff.framework.search import taxpayer_conditions
-from identity.staff.framework.tasks import Button
+from identity.staff.framework.tasks import Button, tasks_by_reason
 from identity.staff.history.changes import recent_changes
 from identity.staff.imports.kinds import ImportTaxpayers
 from identity.staff.registry.granted_permissions import listed_permissions
@@ -34,6 +34,7 @@ from identity.staff.registry.taxpayer_tasks import (
 )
 from taxpayers import actions
 from taxpayers.models import GrantedPermission, Intermediary, SystemUser, Taxpayer
+from taxpayers.services import taxpayers
 from taxpayers.standing.loaded_rows import with_credentials
 
 MAX_SYSTEM_USERS = 20
@@ -68,8 +69,7 @@ class TaxpayerAdmin(AutocompleteAdmin):
         RegisterTaxpayer,
         ImportTaxpayers,
         RenameTaxpayer,
-        ActivateTaxpayer,
-        DeactivateTaxpayer,
+        *tasks_by_reason(vars(taxpayers), ActivateTaxpayer, DeactivateTaxpayer),
     )
 
     def search_conditions(self, term: str) -> Iterable[Q]:

@@ -23,6 +23,7 @@ from identity.staff.framework.bulk_tasks import BulkTask
 from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.lists import Context, column, state_column
 from identity.staff.framework.search import taxpayer_conditions
+from identity.staff.framework.tasks import tasks_by_reason
 from identity.staff.history.changes import recent_changes
 from identity.staff.imports.kinds import ImportSystemUsers
 from identity.staff.registry.issue_credentials import IssueCredentials
@@ -50,6 +51,7 @@ from identity.staff.system_users.system_user_tasks import (
     LimitSystemUser,
 )
 from taxpayers.models import SystemUser
+from taxpayers.services import system_users
 from taxpayers.services.management_clients import why_only_operators
 from taxpayers.standing.loaded_rows import credentials_of, with_credentials
 
@@ -126,8 +128,7 @@ class SystemUserAdmin(ExportingAdmin):
     tasks: ClassVar = (
         IssueCredentials,
         ImportSystemUsers,
-        BlockSystemUser,
-        UnblockSystemUser,
+        *tasks_by_reason(vars(system_users), BlockSystemUser, UnblockSystemUser),
         RotateSecret,
         RegisterClientKey,
         RegisterClientCertificate,

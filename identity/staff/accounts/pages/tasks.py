@@ -77,7 +77,6 @@ class RoleField(forms.ChoiceField):
 class AccountTask(Task):
     """A task for the account of another person: staff do not change their own."""
 
-    app_label = "staff"
     template = "staff/accounts/task.html"
     may_wait = False  # for a second person
 
