@@ -45,19 +45,20 @@ class NewEvent:
         return f"{self.subject.kind} {self.subject.id}"[:LONGEST_RECORD]
 
 
-def publish_changes(at: datetime) -> int:
+def publish_changes(at: datetime) -> list[Change]:
     """Give the next changes their place, and each endpoint what it wants of them.
 
-    Returns how many there were; 0: nothing is left.
+    Returns them; none: nothing is left. A process of the service logs them (`log_sealed`); a
+    command does not, whose output is for its operator.
     """
     if is_numbered():
-        return 0
+        return []
     with transaction.atomic():
         changes = number_changes()
         endpoints = active_endpoints()
         if endpoints:
             store_events(_events_of(changes), endpoints, at)
-    return len(changes)
+    return changes
 
 
 def publish_all_changes(at: datetime) -> None:

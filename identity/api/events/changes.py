@@ -17,6 +17,7 @@ from identity.webhooks.publishing import publish_changes
 from identity.webhooks.subjects import Subject, subjects_of
 from taxpayers.duties import Duty
 from taxpayers.models import Change
+from taxpayers.services.feed.chain import log_sealed
 from taxpayers.services.feed.numbering import is_numbered
 from tokens.resource_server.pagination import MOST, USUAL_LIMIT
 
@@ -69,7 +70,9 @@ class ChangesView(ManagementView):
         """The changes behind this place."""
         given = read_query(request, FeedFilters)
         for _batch in range(_MOST_PUBLISHED):
-            if not publish_changes(self.caller.at):
+            published = publish_changes(self.caller.at)
+            log_sealed(published)
+            if not published:
                 break
         limit, after = given.get("limit", USUAL_LIMIT), given.get("after", "")
         behind = Change.objects.filter(position__gt=_position(after)).order_by("position")

@@ -29,6 +29,8 @@ from identity.webhooks.sending import http_client
 from identity.webhooks.sending.attempts import Outcome
 from identity.webhooks.sending.marking import BY, mark
 from identity.webhooks.signatures import signed_headers
+from taxpayers.models import Change
+from taxpayers.services.feed.chain import log_sealed
 
 LEASE = timedelta(seconds=90)  # longer than an attempt may take
 MOST_AT_ONCE = 16
@@ -60,9 +62,10 @@ class Deliverer:
 
         False: nothing is due, and nothing under way.
         """
-        published = 0
+        published: list[Change] = []
         with _one_of_many("changes not published"):
             published = publish_changes(timezone.now())
+            log_sealed(published)
         for lease in lease_due(timezone.now(), MOST_AT_ONCE - len(self._under_way)):
             self._under_way[self._threads.submit(lease.send)] = lease.delivery
         return self._mark(seconds) or bool(published)

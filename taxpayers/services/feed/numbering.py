@@ -5,12 +5,10 @@ may have missed a smaller one. A place is given afterwards, to what is committed
 place has seen, or can see, all before it. The changes of one record have the order of their ids.
 """
 
-from functools import partial
-
 from django.db import connection, transaction
 
 from taxpayers.models import Change
-from taxpayers.services.feed.chain import log_sealed, seal
+from taxpayers.services.feed.chain import seal
 
 BATCH = 1_000
 # Held until the transaction that gives places is committed: so they become visible in their order.
@@ -43,5 +41,4 @@ def number_changes() -> list[Change]:
         given = [(change.position, change.chain_hash, change.pk) for change in changes]
         with connection.cursor() as cursor:
             cursor.executemany(_PLACE, given)
-        transaction.on_commit(partial(log_sealed, changes))
     return changes
