@@ -3,7 +3,6 @@
 import itertools
 import os
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +11,7 @@ from django.core.management import call_command
 from pytest_django.fixtures import Settings
 
 from identity.staff import checks as staff_checks
-from tests.servers.service import clean_environment, manage, service_environment
-from tests.support.databases import MigratedSqlite
+from tests.servers.service import clean_environment, manage
 from tokens.checks import check_deployment, check_settings
 
 SCOPE = {"description": "d", "audience": "a"}
@@ -154,21 +152,6 @@ def test_every_number_that_is_none_is_named_with_its_range() -> None:
         assert f"(tokens.E013) {line}" in report
 
 
-@pytest.mark.processes
-@pytest.mark.parametrize("end", [0, 1], ids=["smallest", "greatest"])
-def test_every_number_in_its_range_is_right(end: int) -> None:
-    manage(shell(**{name: str(ends[end]) for name, ends in NUMBERS.items()}), "check")
-
-
-@pytest.mark.processes
-def test_a_command_for_operators_works_whatever_the_server_would_say(
-    tmp_path: Path, migrated_sqlite: MigratedSqlite
-) -> None:
-    environment = service_environment(tmp_path, 0, WEB_PROCESSES="abc")
-    migrated_sqlite.write_to(tmp_path / "identity.sqlite3")
-    manage(environment, "register_taxpayer", "C1234567890", "--name", "Acme")
-
-
 def test_plain_http_is_right_here_and_a_warning_in_production(settings: Settings) -> None:
     settings.ALLOWED_HOSTS = ["identity.example.org"]
     settings.AUTH_URL = "http://identity.example.org"
@@ -241,8 +224,11 @@ page = Client().get("/no-such-page", secure=True, headers={"host": "staff.id.exa
 hsts = page.headers.get("Strict-Transport-Security")
 print([s.SECOND_FACTOR_REQUIRED, s.ALLOWED_HOSTS, page.status_code, hsts])
 """
-HOSTS, YEAR = PRODUCTION["ALLOWED_HOSTS"].split(","), "max-age=31536000"
+
+
 OF_STAFF: dict[str, str | None] = {"SERVE": "staff"}
+
+HOSTS, YEAR = PRODUCTION["ALLOWED_HOSTS"].split(","), "max-age=31536000"
 
 
 def assert_shown(changes: dict[str, str | None], *shown: object) -> None:
@@ -337,14 +323,6 @@ def test_active_superusers_are_named_in_live(settings: Settings) -> None:
     assert (warning.id, "(2): admin, boss." in warning.msg) == ("staff.W007", True)
     User.objects.update(is_superuser=False)
     assert staff_checks.check_accounts() == []
-
-
-def test_the_list_of_browsers_asks_for_a_year_and_every_subdomain(separate: Settings) -> None:
-    separate.SECURE_HSTS_PRELOAD = separate.SECURE_HSTS_INCLUDE_SUBDOMAINS = True
-    separate.SECURE_HSTS_SECONDS = 31_536_000
-    assert staff_warnings() == []
-    separate.SECURE_HSTS_SECONDS -= 1
-    assert staff_warnings() == ["W005"]
 
 
 @pytest.mark.parametrize(

@@ -104,25 +104,6 @@ def test_what_a_document_names_exists(document: Path) -> None:
     assert missing(document.read_text(encoding="utf-8"), document.parent) == []
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ("see `tokens/refusals/tables.py`", "tokens/refusals/tables.py"),
-        ("```sh\npytest tests/nowhere/test_x.py -k y\n```", "tests/nowhere/test_x.py"),
-        ("`tokens/ledger/`", "tokens/ledger/"),
-        ("[there](docs/nowhere.md#part)", "docs/nowhere.md"),
-        ("`test_nobody_wrote_this`", "test_nobody_wrote_this"),
-        ("`make everything`", "everything"),
-        ("`PORT=1 .venv/bin/python manage.py explain_logout`", "explain_logout"),
-        ("| command | does |\n| --- | --- |\n| `explain_logout ID` | x |\n", "explain_logout"),
-        ("`REDIS_URL=x`", "REDIS_URL"),
-        ("```sh\nSERVES=login make run\n```", "SERVES"),
-    ],
-)
-def test_what_does_not_exist_is_found(text: str, name: str) -> None:
-    assert missing(text) == [name]
-
-
 # --- Promises -------------------------------------------------------------------------------------
 
 # A test in its file: tests/endpoint/test_login.py::test_the_token_says_whom_it_represents
@@ -156,29 +137,3 @@ def test_every_promise_of_the_threat_model_names_its_test() -> None:
     assert len(list(rows_of_promises(text))) >= 40
     assert text.count("| promise | test |") == text.count("| --- | --- |")
     assert list(unproved_promises(text)) == []
-
-
-@pytest.mark.parametrize(
-    "cell",
-    [
-        "",
-        "see the tests",
-        "`test_what_does_not_exist_is_found`",
-        "`tests/test_docs.py`",
-        "`tests/test_docs.py::test_nobody_wrote_this`",
-        "`tests/test_nowhere.py::test_what_does_not_exist_is_found`",
-        "`tests/test_checks.py::test_what_does_not_exist_is_found`",
-        "`tests/test_docs.py::test_what_does_not_exist_is_found`, `test_nobody_wrote_this`",
-        "`tests/test_docs.py::test_what_does_not_exist`",
-    ],
-)
-def test_a_promise_without_its_test_is_found(cell: str) -> None:
-    table = f"| promise | test |\n| --- | --- |\n| It holds. | {cell} |\n"
-    assert set(unproved_promises(table)) == {"It holds."}
-
-
-def test_a_promise_with_its_tests_is_none_of_them() -> None:
-    name = "`tests/test_docs.py::test_what_does_not_exist_is_found`"
-    assert not list(
-        unproved_promises(f"| promise | test |\n| --- | --- |\n| a | {name}, {name} |\n")
-    )

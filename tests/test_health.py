@@ -148,23 +148,6 @@ def test_a_migration_that_was_not_applied_is_named() -> None:
 
 
 @pytest.mark.django_db
-def test_migrations_are_read_until_they_are_applied_and_then_no_more() -> None:
-    def reads_migrations() -> bool:
-        seen: list[str] = []
-
-        def record(execute: Any, sql: str, *arguments: Any) -> Any:
-            seen.append(sql)
-            return execute(sql, *arguments)
-
-        with connection.execute_wrapper(record):
-            assert get("/health/ready").status_code == 200
-        return any("django_migrations" in sql for sql in seen)
-
-    assert reads_migrations()
-    assert not reads_migrations()
-
-
-@pytest.mark.django_db
 @pytest.mark.postgresql  # SQLite has no partitions
 def test_a_month_without_a_partition_is_named() -> None:
     with connection.cursor() as cursor:
@@ -237,15 +220,6 @@ def test_a_connection_that_broke_is_replaced(monkeypatch: pytest.MonkeyPatch) ->
 
     asyncio.run(work())
     assert closed == [True, True]
-
-
-@pytest.mark.parametrize("path", ["/health", "/health/live", "/health/ready", "/metrics"])
-@pytest.mark.parametrize("method", ["POST", "DELETE", "OPTIONS"])
-def test_any_other_method_is_answered_in_json(path: str, method: str) -> None:
-    response = get(path, method)
-    assert response.status_code == 405
-    assert headers_of(response) == {**JSON, "Allow": "GET, HEAD"}
-    assert body_of(response)["error"] == "invalid_request"
 
 
 # --- For everybody --------------------------------------------------------------------------------

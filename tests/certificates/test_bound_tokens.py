@@ -31,7 +31,7 @@ from tests.client_auth.key_erp import new_key_erp, new_pair
 from tests.dpop.dpop_erp import DpopErp
 from tests.introspection.api import Api, token_of
 from tests.servers.certificates import IssuedCertificate
-from tests.support.erp import Erp, assert_refused, claims_of, description_of, new_erp, reason_of
+from tests.support.erp import Erp, claims_of, new_erp, reason_of
 from tokens.dpop.proof import hash_of_token
 
 pytestmark = pytest.mark.django_db
@@ -89,22 +89,6 @@ def test_whoever_must_have_bound_tokens_needs_a_certificate(new: Any) -> None:
     assert claims_of(response)["cnf"] == {"x5t#S256": thumbprint(OTHER)}
     assert json.loads(response.content)["token_type"] == "Bearer"
     assert reason_of(client.login()) == "certificate_missing"
-
-
-def test_without_one_the_answer_says_what_to_do(bound: Erp) -> None:
-    limit = {"X-Rate-Limit-Limit": "12", "X-Rate-Limit-Remaining": "11"}
-    assert_refused(
-        bound.login(),
-        reason="certificate_missing",
-        status=400,
-        error="invalid_request",
-        says="mtls_endpoint_aliases",
-        fixed_by="The developer of the ERP system",
-        headers={**limit, "X-Client-Secret-Expires-At": ".*"},
-    )
-    unusable = bound.login(headers=nginx(OTHER, "FAILED:expired"))
-    assert "not accepted by the proxy" in description_of(unusable)
-    assert reason_of(unusable) == "malformed_credentials"
 
 
 def test_a_stranger_and_who_has_an_expired_secret_are_not_told_of_certificates(bound: Erp) -> None:
@@ -172,14 +156,3 @@ def test_in_other_hands_it_opens_nothing(
         assert "mtls_endpoint_aliases" in body["error_description"]
     settings.MTLS_URL = ""
     assert call(path, token, nginx(erp.issued)).status_code == 401
-
-
-def test_a_client_sees_and_removes_its_certificate(erp: CertificateErp) -> None:
-    token = token_of(erp)
-    headers = {"Authorization": f"Bearer {token}", **nginx(erp.issued)}
-    (shown,) = json.loads(call(CREDENTIALS, token, nginx(erp.issued)).content)["secrets"]
-    assert shown["certificate"] == erp.system_user.credentials.get().certificate_name
-    ended = Client().delete(f"{CREDENTIALS}?revoke_last=true", headers=headers, REMOTE_ADDR=PROXY)
-    assert ended.status_code == 200
-    assert reason_of(erp.login()) == "secret_revoked"
-    assert call(ME, token, nginx(erp.issued)).status_code == 401

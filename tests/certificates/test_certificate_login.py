@@ -71,14 +71,6 @@ def test_of_two_registered_names_in_one_certificate_the_one_that_works_counts(
     assert reason_of(erp.login()) in ("secret_revoked", "secret_expired")
 
 
-def test_the_client_id_is_needed_and_a_stale_bearer_token_means_nothing(
-    erp: CertificateErp,
-) -> None:
-    assert "The parameter client_id is missing" in description_of(erp.login(client_id=None))
-    assert reason_of(erp.login(client_id="cs_test_x")) == "malformed_credentials"
-    assert erp.login(more={"Authorization": "Bearer x"}).status_code == 200
-
-
 # --- Whom the node believes -----------------------------------------------------------------------
 
 
@@ -127,15 +119,6 @@ def test_a_certificate_that_the_proxy_has_not_verified_is_refused(erp: Certifica
     )
     event = LoginEvent.objects.get(pk=response["correlationId"])
     assert (event.parameter, event.client_id) == ("client_certificate", erp.client_id)
-
-
-def test_what_cannot_be_read_is_for_the_operators_of_the_service(erp: CertificateErp) -> None:
-    right = rfc9440(erp.issued)
-    unreadable = description_of(erp.login(headers=right | {"Client-Cert": ":AAAA:"}))
-    assert "passed on a client certificate that cannot be read" in unreadable
-    assert "operators of this service" in unreadable
-    both = erp.login(more={"Client-Cert": right["Client-Cert"]})
-    assert "passed on two client certificates" in description_of(both)
 
 
 def test_the_clock_of_the_database_is_asked_too() -> None:

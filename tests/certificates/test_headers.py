@@ -122,12 +122,6 @@ def test_a_certificate_has_at_most_8192_bytes() -> None:
     assert fault_of(of(8_193)) == CertificateFault.TOO_LONG
 
 
-def test_a_header_has_at_most_24576_characters() -> None:
-    """Percent-encoding triples a byte."""
-    assert fault_of(escaped="x" * 24_576) == CertificateFault.UNREADABLE  # it was read
-    assert fault_of(escaped="x" * 24_577) == CertificateFault.TOO_LONG
-
-
 def test_the_number_of_names_has_a_limit() -> None:
     def issued(count: int) -> str:
         sans = [x509.DNSName(f"{n}.example.com") for n in range(count)]
@@ -135,11 +129,6 @@ def test_the_number_of_names_has_a_limit() -> None:
 
     assert len(read(escaped=issued(31)).lookups) == 32  # and the subject
     assert fault_of(escaped=issued(32)) == CertificateFault.TOO_MANY_NAMES
-
-
-def test_a_name_that_comes_twice_is_one() -> None:
-    sans = [x509.DNSName("erp.example.com"), x509.DNSName("ERP.example.com")]
-    assert len(read(escaped=authority().issue("CN=erp", *sans).escaped).lookups) == 2
 
 
 def test_what_stands_for_all_its_names_is_the_same_after_a_renewal() -> None:
@@ -171,15 +160,6 @@ def test_alternative_names_that_cannot_be_read_are_refused(names: bytes) -> None
     wrong: Any = x509.UnrecognizedExtension(x509.SubjectAlternativeName.oid, names)
     issued = authority().issue("CN=erp", extensions=[wrong])
     assert fault_of(escaped=issued.escaped) == CertificateFault.UNREADABLE
-
-
-@pytest.mark.parametrize("version", [1, 3, 48])  # as they are written: 0 is version 1, 2 version 3
-def test_a_certificate_of_an_unknown_version_is_refused(version: int) -> None:
-    mark = b"\xa0\x03\x02\x01"
-    der = DER.replace(mark + b"\x02", mark + bytes([version]), 1)
-    assert der != DER
-    encoded = base64.b64encode(der).decode()
-    assert fault_of(f":{encoded}:") == CertificateFault.UNREADABLE
 
 
 def test_a_certificate_without_an_end_is_valid() -> None:

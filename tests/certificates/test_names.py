@@ -1,12 +1,11 @@
 """Which names in certificates can be registered, and when two are the same. Pure."""
 
-import base64
 from typing import Any
 
 import pytest
 from cryptography import x509
 from cryptography.x509.name import _ASN1Type
-from cryptography.x509.oid import NameOID, ObjectIdentifier
+from cryptography.x509.oid import NameOID
 
 from taxpayers.certificates.names import (
     MAX_NAME_LENGTH,
@@ -80,13 +79,6 @@ def test_a_value_is_never_taken_for_several_parts() -> None:
     ]
 
 
-def test_attributes_of_companies_are_written_as_openssl_does() -> None:
-    text = "CN=erp,serialNumber=202001234567,organizationIdentifier=VATMY-1,emailAddress=a@b.my"
-    assert read_name(text, DN).text == text
-    unknown = ObjectIdentifier("1.2.3.4")
-    assert format_dn(x509.Name([x509.NameAttribute(unknown, "x")])) == "1.2.3.4=x"
-
-
 @pytest.mark.parametrize(
     ("kind", "text", "stored"),
     [
@@ -157,12 +149,6 @@ def test_a_subject_has_at_most_1000_characters_however_it_was_given(
         assert fault_of(issued.pem) is NameFault.TOO_LONG
 
 
-def test_a_file_has_at_most_20000_characters() -> None:
-    longest = certificate().pem.rjust(20_000, "\n")
-    assert read_name(longest) == read_name(certificate().pem)
-    assert fault_of(f"\n{longest}") is NameFault.CERTIFICATE
-
-
 def test_subjects_that_differ_in_a_value_of_bytes_alone_are_two() -> None:
     def canonical(value: bytes) -> str:
         attribute = x509.NameAttribute(
@@ -172,13 +158,6 @@ def test_subjects_that_differ_in_a_value_of_bytes_alone_are_two() -> None:
 
     assert canonical(b"\x00\x01") == canonical(b"\x00\x01") != canonical(b"\x00\x02")
     assert "#0001" in canonical(b"\x00\x01")
-
-
-def test_a_certificate_of_an_unknown_version_is_no_certificate() -> None:
-    mark = b"\xa0\x03\x02\x01"
-    encoded = base64.encodebytes(certificate().der.replace(mark + b"\x02", mark + b"\x01", 1))
-    pem = f"-----BEGIN CERTIFICATE-----\n{encoded.decode()}-----END CERTIFICATE-----\n"
-    assert fault_of(pem, None) is NameFault.CERTIFICATE
 
 
 def test_a_certificate_without_a_subject_has_none_to_register() -> None:
@@ -206,9 +185,3 @@ def test_all_names_of_a_certificate_are_found() -> None:
         (EMAIL, "erp@example.com"),
     ):
         assert read_name(text, kind).lookup in found
-
-
-def test_the_same_text_of_another_kind_is_another_name() -> None:
-    kinds = (NameKind.SAN_URI, NameKind.SAN_EMAIL)
-    names = {read_name("a:b@example.com", kind).lookup for kind in kinds}
-    assert len(names) == 2

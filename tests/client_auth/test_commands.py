@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from taxpayers.models import SystemUser
-from tests.certificates.addresses import MTLS_URL
-from tests.certificates.certificate_erp import SUBJECT, CertificateErp, certificate
+from tests.certificates.certificate_erp import CertificateErp, certificate
 from tests.client_auth.key_erp import KeyErp, jwks, new_key_erp, new_pair
-from tests.client_auth.kinds import CERTIFICATE, KEY, SECRET, newest
+from tests.client_auth.kinds import SECRET
 from tests.support.command_line import error_of, json_output_of, output_of
 from tests.support.erp import Erp
 from tests.support.factories import TaxpayerFactory
@@ -73,26 +72,6 @@ def test_a_key_is_added_and_the_old_one_removed(monkeypatch: pytest.MonkeyPatch)
     assert f"manage.py register_client_key {erp.client_id} FILE" in last
 
 
-def test_a_certificate_is_added_and_the_old_one_removed() -> None:
-    erp = CERTIFICATE.new()
-    register = ("register_client_certificate", erp.client_id)
-    added = json_output_of(*register, "--subject-dn", "CN=new,C=MY", "--expires", "2099-12-31")
-    old, new = added["certificates"]
-    assert new["name"] == "tls_client_auth_subject_dn:CN=new,C=MY"
-    assert new["expires_at"] == "2099-12-31T15:59:59.999999Z"
-    assert added["token_endpoint"] == f"{MTLS_URL}/connect/token"
-    removed = output_of("revoke_secret", erp.client_id, old["hint"])
-    assert f"It still has …{new['hint']}." in removed
-    assert erp.login().status_code == 400
-    assert erp.login(certificate("CN=new,C=MY")).status_code == 200
-    last = output_of("revoke_secret", erp.client_id, new["hint"])
-    assert "It has no other live certificate, so it cannot log in." in last
-    assert f"manage.py register_client_certificate {erp.client_id} --certificate FILE" in last
-    text = output_of(*register, "--san-dns", "erp.example.com")
-    assert "certificate    tls_client_auth_san_dns:erp.example.com (…" in text
-    assert f"log in at      {MTLS_URL}/connect/token\n" in text
-
-
 @pytest.mark.parametrize(
     ("method", "options", "line"),
     [
@@ -118,25 +97,3 @@ def test_a_wrong_argument_is_one_line(
     chosen = ("--auth-method", method) if method else ()
     assert line in error_of("change_system_user", erp.client_id, *chosen, *given)
     assert erp.login().status_code == 200
-
-
-def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
-    (tmp_path / "keys").write_bytes(b"\xff\xfe\x00")
-    line = error_of("register_client_key", new_key_erp().client_id, str(tmp_path / "keys"))
-    assert "it is not a text file" in line
-
-
-def test_explain_login_names_the_method_and_the_credential() -> None:
-    def explained(erp: Any, *sent: Any) -> str:
-        return output_of("explain_login", erp.login(*sent)["correlationId"])
-
-    key, with_certificate = KEY.new(), CERTIFICATE.new()
-    assertion = key.assertion()
-    proved = f"proved by  private_key_jwt, key {key.pair.kid}"
-    assert f"{proved}\n" in explained(key, assertion)
-    assert f"{proved}, used before\n" in explained(key, assertion)
-    assert "proved by  client secret …" in explained(SECRET.new())
-    text = explained(with_certificate)
-    hint = newest(with_certificate)
-    assert f"proved by  tls_client_auth, certificate {hint}" in text
-    assert f"tls_client_auth_subject_dn:{SUBJECT}\n" in text

@@ -1,7 +1,6 @@
 """A login with a private key: what else than with any other credential, and used once."""
 
 import json
-import time
 from typing import Any
 from uuid import uuid4
 
@@ -29,11 +28,6 @@ def test_eddsa_is_accepted_by_its_new_name_too() -> None:
         assert erp.login(signed_as(name, erp.assertion(), erp.pair)).status_code == 200
 
 
-def test_the_client_id_in_the_form_can_be_sent_or_left_out(erp: KeyErp) -> None:
-    for client_id in (None, erp.client_id):
-        assert erp.login(client_id=client_id).status_code == 200
-
-
 def test_a_secret_and_an_assertion_at_once_are_refused(erp: KeyErp) -> None:
     basic = {"Authorization": Erp(erp.client_id, "cs_test_x").basic}
     for response in (erp.login(client_secret="cs_test_x"), erp.login(headers=basic)):
@@ -47,14 +41,6 @@ def test_a_missing_part_is_named(erp: KeyErp) -> None:
         assert f"The parameter {name} is missing" in description_of(missing)
     wrong = erp.login(client_assertion_type="urn:ietf:params:oauth:grant-type:jwt-bearer")
     assert "client_assertion_type must be urn:ietf:params:oauth:client-ass" in description_of(wrong)
-
-
-def test_a_request_that_is_refused_is_found_by_the_client_that_it_names(erp: KeyErp) -> None:
-    response = erp.login(erp.assertion(aud="https://other.example.org"))
-    event = LoginEvent.objects.get(pk=response["correlationId"])
-    assert (event.reason, event.client_id) == ("malformed_credentials", erp.client_id)
-    assert (event.parameter, event.detail) == ("client_assertion", "assertion_audience")
-    assert event.system_user_id is None  # it proved nothing
 
 
 def test_an_assertion_logs_in_once_and_staff_see_why(erp: KeyErp) -> None:
@@ -85,65 +71,6 @@ def test_a_stranger_cannot_use_up_a_jti(erp: KeyErp) -> None:
 # --- The modules of the OpenID Foundation's FAPI2 final plan, by their names ----------------------
 # Without `fapi2-security-profile-final-`; each check: test_assertion_form.py, test_signatures.py.
 ISSUER, MOMENTS = settings.AUTH_URL, ("exp", "nbf", "iat")
-
-
-def later(changes: dict[str, Any]) -> dict[str, Any]:
-    """Moments are given in seconds from now."""
-    now = int(time.time())
-    moments = {name: now + changes[name] for name in MOMENTS if changes.get(name) is not None}
-    return changes | moments
-
-
-# Module, what is different in the assertion, and what the answer says; nothing: there is a token.
-ASSERTIONS: list[tuple[str, dict[str, Any], str]] = [
-    ("ensure-client-assertion-with-iss-aud-succeeds", {"aud": ISSUER}, ""),
-    ("ensure-client-assertion-with-wrong-aud-fails", {"aud": f"{ISSUER}/connect/token"}, "issuer"),
-    ("ensure-client-assertion-with-array-of-audiences", {"aud": [ISSUER]}, ""),
-    ("ensure-client-assertion-with-several-audiences", {"aud": [ISSUER, "x"]}, "the issuer"),
-    ("ensure-client-assertion-with-exp-is-5-minutes-in-past-fails", {"exp": -300}, "has expired"),
-    ("ensure-client-assertion-with-exp-too-far-ahead-fails", {"exp": 360}, "5 minutes ahead"),
-    ("ensure-client-assertion-without-exp-fails", {"exp": None}, "must have exp"),
-    ("ensure-client-assertion-with-nbf-8-seconds-in-the-future-succeeds", {"nbf": 8}, ""),
-    ("ensure-client-assertion-with-iat-8-seconds-in-the-future-succeeds", {"iat": 8}, ""),
-    ("ensure-client-assertion-with-nbf-60-seconds-in-the-future-fails", {"nbf": 60}, "future"),
-    ("ensure-client-assertion-with-iat-60-seconds-in-the-future-fails", {"iat": 60}, "future"),
-    ("ensure-client-assertion-without-iat-succeeds", {"iat": None}, ""),
-    ("ensure-client-assertion-without-jti-fails", {"jti": None}, "must have a jti"),
-    ("ensure-client-assertion-with-other-iss-fails", {"iss": "x"}, "iss and sub"),
-    ("ensure-client-assertion-without-sub-fails", {"sub": None}, "iss and sub"),
-    ("ensure-client-assertion-with-crit-fails", {"header": {"crit": ["exp"]}}, "crit"),
-    ("ensure-client-assertion-without-kid-fails", {"header": {"kid": ""}}, "kid"),
-    ("ensure-client-assertion-of-another-type-fails", {"header": {"typ": "at+jwt"}}, "typ in the"),
-    ("ensure-client-assertion-of-older-libraries-succeeds", {"header": {"typ": "JWT"}}, ""),
-    ("ensure-client-assertion-without-typ-succeeds", {"header": {"typ": None}}, ""),
-    ("ensure-long-client-assertion-fails", {"padding": "x" * 4096}, "longer than 4096"),
-    (
-        "ensure-client-assertion-with-alg-none-fails",
-        {"algorithm": "none", "key": ""},
-        "PS256, ES256 or EdDSA",
-    ),
-    (
-        "ensure-client-assertion-with-a-shared-secret-fails",
-        {"algorithm": "HS256", "key": "k" * 32},
-        "PS256, ES256 or EdDSA",
-    ),
-    ("ensure-client-assertion-with-another-key-fails", {"pair": "another"}, "not accepted"),
-]
-
-
-@pytest.mark.parametrize(
-    ("changes", "says"), [row[1:] for row in ASSERTIONS], ids=[row[0] for row in ASSERTIONS]
-)
-def test_client_assertion(erp: KeyErp, changes: dict[str, Any], says: str) -> None:
-    if "pair" in changes:
-        changes = {"pair": new_pair(kid=erp.pair.kid)}
-    response = erp.login(erp.assertion(**later(changes)))
-    if says:
-        assert response.status_code == 400
-        assert json.loads(response.content)["error"] == "invalid_client"
-        assert says in description_of(response)
-    else:
-        assert response.status_code == 200
 
 
 # --- What it costs --------------------------------------------------------------------------------

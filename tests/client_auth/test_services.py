@@ -19,8 +19,6 @@ from taxpayers.services import (
     bind_tokens,
     register_client_certificate,
     register_client_keys,
-    register_system_user,
-    register_system_user_with_keys,
     revoke_credential,
     use_certificate,
     use_private_key,
@@ -28,7 +26,7 @@ from taxpayers.services import (
 from tests.certificates.certificate_erp import SUBJECT, certificate
 from tests.client_auth.key_erp import BY, jwks, new_pair
 from tests.client_auth.kinds import CERTIFICATE, KEY, KINDS, SECRET, Kind, newest
-from tests.support.factories import CredentialFactory, SystemUserFactory, TaxpayerFactory
+from tests.support.factories import CredentialFactory, SystemUserFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("takes_certificates")]
 
@@ -282,28 +280,4 @@ def test_a_name_that_has_ended_can_be_registered_again(user: SystemUser, ended: 
     assert user.credentials.filter(certificate_name=old.certificate_name).count() == 3
 
 
-def test_after_a_registration_again_the_same_certificate_logs_in() -> None:
-    erp = CERTIFICATE.new()
-    SECRET.use(erp.system_user)
-    CERTIFICATE.use(erp.system_user)
-    assert erp.login().status_code == 200
-
-
 # --- Registered with keys -------------------------------------------------------------------------
-
-
-def test_a_system_user_is_registered_with_keys_and_no_secret() -> None:
-    pair = new_pair()
-    taxpayer = TaxpayerFactory.create()
-    owner = register_system_user_with_keys(taxpayer=taxpayer, name="ERP", keys=jwks(pair), **NOW)
-    assert owner.uses_key
-    assert [row.kid for row in live(owner)] == [pair.kid]
-    change = Change.objects.get()
-    assert change.action == "issue_credentials"
-    assert change.after["token_endpoint_auth_method"] == "private_key_jwt"
-    assert change.after["kid"] == pair.kid
-    with pytest.raises(ServiceError, match="already has a system user named ERP"):
-        register_system_user(taxpayer=taxpayer, name="ERP", **NOW)
-    register_system_user(taxpayer=taxpayer, name="Till", **NOW)
-    with pytest.raises(ServiceError, match="already has a system user named Till"):
-        register_system_user_with_keys(taxpayer=taxpayer, name="Till", keys=jwks(pair), **NOW)

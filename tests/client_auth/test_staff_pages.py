@@ -10,20 +10,17 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
-from pytest_django import Settings
 
 from taxpayers.models import Change, Credential, SystemUser
 from taxpayers.services import revoke_credential
-from tests.certificates.certificate_erp import SUBJECT, CertificateErp, certificate
+from tests.certificates.certificate_erp import CertificateErp, certificate
 from tests.client_auth.key_erp import BY, KeyErp, jwks, new_key_erp, new_pair
-from tests.client_auth.kinds import CERTIFICATE, KEY, SECRET, Kind, newest
+from tests.client_auth.kinds import CERTIFICATE, KEY, Kind, newest
 from tests.support.erp import Erp, new_erp
 from tests.support.factories import CredentialFactory
 from tests.support.staff import errors_of, opened, page_url, task_url, text_of
-from tokens.models import LoginEvent
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("takes_certificates")]
-NAME = f"tls_client_auth_subject_dn:{SUBJECT}"
 
 
 @pytest.fixture(params=[KEY, CERTIFICATE], ids=["key", "certificate"])
@@ -34,26 +31,6 @@ def kind(request: pytest.FixtureRequest) -> Kind:
 
 def register(kind: Kind, user: SystemUser) -> str:
     return task_url(user, f"register_client_{kind.name.value}")
-
-
-def test_the_page_shows_the_method_and_what_it_logs_in_with(
-    officer: Client, kind: Kind, erp: Any
-) -> None:
-    response = officer.get(page_url(erp.system_user))
-    page = text_of(response)
-    assert f"Logs in with {erp.system_user.get_token_endpoint_auth_method_display()}" in page
-    for offered in (f"Register a new {kind.name.value}", "Change to a secret"):
-        assert offered in page
-    assert "Issue a new secret" not in page
-    if kind is KEY:
-        assert "Logs in with Private key (private_key_jwt)" in page
-        assert f"…{erp.pair.kid[-4:]} Key Valid" in page
-        assert f'title="{erp.pair.kid}"' in response.content.decode()
-    else:
-        assert "Logs in with Certificate (tls_client_auth)" in page
-        assert "Tokens bound to The client's TLS certificate" in page
-        assert f"Certificate {NAME} Valid" in page
-        assert "Change to a private key" in page
 
 
 def test_a_change_from_a_secret(officer: Client, kind: Kind) -> None:
@@ -83,16 +60,6 @@ def test_a_change_to_a_secret_shows_it_once(officer: Client, kind: Kind, erp: An
     assert Erp(erp.client_id, secret).login().status_code == 200
     assert erp.login().status_code == 400
     assert secret not in officer.post(url, form, follow=True).content.decode()
-
-
-def test_where_no_certificate_is_asked_for_it_is_not_offered(
-    officer: Client, settings: Settings
-) -> None:
-    settings.MTLS_URL = ""
-    user = new_erp().system_user
-    assert "Change to a certificate" not in text_of(officer.get(page_url(user)))
-    response = officer.post(task_url(user, "use_certificate"), {}, follow=True)
-    assert "takes no client certificates yet" in text_of(response)
 
 
 def test_one_is_registered_and_the_old_one_removed(officer: Client, kind: Kind, erp: Any) -> None:
@@ -126,22 +93,7 @@ def test_a_private_key_is_refused_and_not_shown_again(
     assert hidden not in json.dumps(list(Change.objects.values()), default=str)
 
 
-def test_what_is_wrong_is_said_and_shown_again(officer: Client) -> None:
-    wrong = {"kind": "tls_client_auth_san_dns", "text": "*.example.com"}
-    response = officer.post(register(CERTIFICATE, CERTIFICATE.new().system_user), wrong)
-    assert "no complete host name" in errors_of(response)
-    assert "*.example.com" in response.content.decode()
-
-
 # --- Its end --------------------------------------------------------------------------------------
-
-
-def test_without_a_valid_one_the_state_says_so(officer: Client, kind: Kind, erp: Any) -> None:
-    revoke_credential(credential=newest(erp), reason="r", by=BY, at=timezone.now())
-    page = text_of(officer.get(page_url(erp.system_user)))
-    assert f"No valid {kind.name.value}" in page
-    SystemUser.objects.update(token_endpoint_auth_method="")
-    assert "No valid secret" in text_of(officer.get(page_url(erp.system_user)))
 
 
 def test_the_last_one_that_ends_soon_is_a_warning_and_replaced_by_its_kind(
@@ -162,25 +114,6 @@ def test_the_last_one_that_ends_soon_is_a_warning_and_replaced_by_its_kind(
     assert ("Register a new one." if kind is KEY else "Register it again.") in preview
 
 
-def test_before_the_last_one_ends_a_new_one_is_offered(
-    officer: Client, kind: Kind, erp: Any
-) -> None:
-    name = kind.name.value
-    for task in ("revoke_secret", "retire_secret"):
-        page = text_of(officer.get(task_url(erp.system_user, task)))
-        assert "It is the last one that is valid." in page
-        assert f"Register a new {name}" in page
-        assert f"{name.capitalize()} {newest(erp)} Valid" in page
-        for word in ("secret stops", "last valid secret", "Issue a new secret"):
-            assert word not in page
-    SystemUser.objects.update(
-        blocked_at=timezone.now(), blocked_by="kumar", blocked_reason="stolen laptop"
-    )
-    unblocking = text_of(officer.get(task_url(erp.system_user, "unblock_system_user")))
-    assert "What was valid before the block works again." in unblocking
-    assert f"Register a new {name}" in unblocking
-
-
 # --- Logins ---------------------------------------------------------------------------------------
 
 
@@ -196,18 +129,3 @@ def test_what_would_happen_asks_for_the_way_in_that_is_used(officer: Client, end
     asked = {"client_id": erp.client_id, "on_behalf_of": "", "moment": ""}
     page = text_of(officer.get(reverse("admin:tokens_loginevent_what_if"), asked))
     assert ("No valid key" in page) is bool(ended)
-
-
-def test_the_page_of_a_login_names_what_it_was_proved_by(
-    officer: Client, kind: Kind, erp: Any
-) -> None:
-    def page(response: Any) -> str:
-        event = LoginEvent.objects.get(pk=response["correlationId"])
-        return text_of(officer.get(page_url(event)))
-
-    proved = f"private key {erp.pair.kid}" if kind is KEY else f"certificate with {NAME}"
-    assert f"{proved} ({kind.method})" in page(erp.login())
-    refused = page(kind.stranger(erp))
-    assert f"({kind.method})" in refused
-    assert f"Valid {kind.name.plural} {newest(erp)}" in refused
-    assert f"Valid {SECRET.name.plural}" not in refused

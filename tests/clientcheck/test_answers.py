@@ -160,14 +160,6 @@ def test_what_passes_by_itself_is_as_the_real_one(fault: str, name: SandboxName)
     assert_same(to_client_check(Sent(), Authority(plan={1: fault})), real)
 
 
-def test_every_refusal_of_the_client_check_is_compared() -> None:
-    assert set(clientcheck.REFUSALS) == {
-        *("method_not_allowed", "malformed_request", "missing_parameter"),
-        *("unsupported_grant_type", "malformed_on_behalf_of", "invalid_credentials"),
-        *("secret_expired", "rate_limited", "no_permission", "temporarily_unavailable"),
-    }
-
-
 def test_an_api_refuses_a_token_as_the_real_one() -> None:
     request = clientcheck.Request("GET", "/api/v1/me", "", [("Authorization", "Bearer x")], b"", AT)
     ours = Authority().handle(request)

@@ -6,10 +6,8 @@ from functools import cache
 import pytest
 
 from clientcheck.clientcheck import (
-    CLIENT_ID,
     FAIL,
     NEW_SECRET,
-    NOT_SEEN,
     PASS,
     SECRET,
     Authority,
@@ -19,7 +17,6 @@ from clientcheck.clientcheck import (
     as_text,
     check,
 )
-from taxpayers.credentials import Prefix, fault_of
 from tests.clientcheck import sample_erp as samples
 from tests.clientcheck.sample_erp import GoodErp
 
@@ -89,15 +86,6 @@ def test_a_fault_is_found_and_nothing_else_is_called_one(erp: type[GoodErp], nam
     assert not any(hidden in text for hidden in (SECRET, NEW_SECRET, "eyJ"))
 
 
-def test_every_check_but_the_new_secret_can_fail() -> None:
-    names = {finding.name for finding in check(Authority())}
-    assert names - {name for _, name in FAULTS} == {"takes a new secret"}
-
-
-def test_what_was_not_seen_is_neither_right_nor_wrong() -> None:
-    assert {finding.state for finding in check(Authority())} == {NOT_SEEN}
-
-
 def test_a_report_says_the_same_in_every_form() -> None:
     findings = list(findings_of(samples.IgnoresRetryAfter))
     data = as_json(findings)
@@ -109,9 +97,3 @@ def test_a_report_says_the_same_in_every_form() -> None:
     hostile = as_html([Finding(*["<script>alert('1')</script>"] * 4)])
     assert "<script" not in hostile
     assert hostile.count("&lt;script&gt;") == 4
-
-
-def test_its_credentials_have_the_form_of_real_ones() -> None:
-    assert fault_of(CLIENT_ID, Prefix.CLIENT_ID, "test") is None
-    assert fault_of(SECRET, Prefix.CLIENT_SECRET, "test") is None
-    assert fault_of(NEW_SECRET, Prefix.CLIENT_SECRET, "test") is None

@@ -20,7 +20,6 @@ from typing import Any, ClassVar
 from urllib.parse import urlencode
 
 import pytest
-from django.test import Client
 
 from clientcheck import clientcheck
 from clientcheck.clientcheck import (
@@ -165,13 +164,6 @@ def test_it_needs_nothing_newer_than_python_3_9() -> None:
     assert not {word for word in ("datetime.UTC", "StrEnum", "strict=", "slots=") if word in text}
 
 
-def test_the_service_gives_it_away_as_it_is() -> None:
-    answer = Client().get("/clientcheck.py")
-    assert answer.status_code == 200
-    assert answer.content == FILE.read_bytes()
-    assert answer["Content-Disposition"] == 'attachment; filename="clientcheck.py"'
-
-
 # --- doctor ---------------------------------------------------------------------------------------
 
 
@@ -229,14 +221,6 @@ def test_doctor_shows_why_a_login_is_refused_and_names_another_issuer(
     assert "The reference is " in findings[-1].advice
     states = states_of(Doctor(node.url.replace("127.0.0.1", "localhost"), "", "", "").examine())
     assert (states["metadata"], states["login"]) == (FAIL, NOTE)
-
-
-def test_doctor_says_when_nobody_answers() -> None:
-    with serving(Server(0, Authority())) as port:
-        url = f"http://127.0.0.1:{port}"
-    findings = Doctor(url, "", "", "").examine()
-    assert states_of(findings)["metadata"] == FAIL
-    assert findings[-1].advice
 
 
 def test_a_secret_that_is_typed_is_not_shown(tmp_path: Path) -> None:

@@ -14,8 +14,7 @@ from taxpayers.rules import RegistryReason
 from tests.developers.pages import page_of, text_of
 from tests.developers.refused_logins import LOGINS
 from tests.support.erp import Erp
-from tokens.answers.description import TOO_MANY_FAILED
-from tokens.refusals.table import REFUSALS, Check
+from tokens.refusals.table import REFUSALS
 
 
 @pytest.mark.parametrize("reason", REFUSALS)
@@ -34,44 +33,6 @@ def test_each_reason_has_a_page_that_says_what_happened_and_who_can_fix_it(reaso
 
 
 RETRY_AFTER, NEVER = "Yes, after as many seconds as Retry-After says", "No. The same request gets"
-
-
-@pytest.mark.parametrize(
-    ("reason", "text"),
-    [
-        ("secret_expired", "This client_secret expired on the date in error_description. The pers"),
-        ("missing_parameter", "The parameter named in error_description is missing or empty. "),
-        ("malformed_request", "The request is malformed: error_description names the fault. The "),
-        (
-            "malformed_credentials",
-            "client_id, client_secret, client_assertion or the client certificate does not have the"
-            " right form: error_description names the fault. The operator of",
-        ),
-        ("invalid_scope", "A scope that was asked for is unknown, or "),
-        ("invalid_scope", "This client may have none of the scopes that it asks for."),
-        ("rate_limited", "Too many logins. Wait as long as Retry-After says. "),
-        ("rate_limited", TOO_MANY_FAILED),
-        *((reason, RETRY_AFTER) for reason in ("rate_limited", "temporarily_unavailable")),
-        ("use_dpop_nonce", "Yes, at once"),
-        ("server_error", "Yes, and wait longer after each failure"),
-        *((reason, NEVER) for reason in ("invalid_credentials", "no_permission")),
-    ],
-)
-def test_a_page_names_the_cause_of_any_such_login_and_whether_to_try_again(
-    reason: str, text: str
-) -> None:
-    assert f">{text}" in page_of(f"/errors/{reason}")
-
-
-def test_a_page_names_its_check_and_leads_to_the_reasons_before_and_after_it() -> None:
-    page = page_of("/errors/secret_expired")
-    question = Check.SECRET_EXPIRY.question()
-    assert f"<dt>Check 9 of {len(Check)}</dt><dd>{question}</dd>" in page
-    assert '<a rel="prev" href="/errors/invalid_credentials">' in page
-    assert '<a rel="next" href="/errors/secret_revoked">' in page
-    first, *_, last = REFUSALS
-    assert 'rel="prev"' not in page_of(f"/errors/{first}")
-    assert 'rel="next"' not in page_of(f"/errors/{last}")
 
 
 def test_the_list_has_every_reason_in_the_order_of_the_checks() -> None:
@@ -156,9 +117,3 @@ def test_the_example_of_a_token_is_a_real_answer(erp: Erp) -> None:
     length = re.compile(r"Content-Length: \d+")
     assert length.sub("*", essence(example)) == length.sub("*", essence(real))
     assert example in page_of("/")
-
-
-def test_what_is_compared_is_almost_everything() -> None:
-    example = refused_example("rate_limited", settings.AUTH_URL).text
-    assert essence(example).count("*") == 5
-    assert "X-Rate-Limit-Remaining: 0" in essence(example)

@@ -5,20 +5,7 @@ import re
 import pytest
 
 from identity.developers.guide import as_html
-from tests.developers.pages import page_of, text_of
-from tests.servers.processes import CHECKOUT
-
-GUIDE = (CHECKOUT / "docs" / "erp-developers.md").read_text(encoding="utf-8")
-
-
-def test_it_has_every_heading_and_every_table_of_the_document() -> None:
-    page = page_of("/guide")
-    prose = re.sub(r"^```.*?^```$", "", GUIDE, flags=re.DOTALL | re.MULTILINE)
-    headings = re.findall(r"^#+ (.*)$", prose, re.MULTILINE)
-    shown = re.findall(r"<h[1-6] id=\"[\w-]+\">(.*?)</h", page)
-    assert [text_of(each) for each in shown] == [each.replace("`", "") for each in headings]
-    assert page.count("<table") == len(re.findall(r"^\| --- ", GUIDE, re.MULTILINE))
-    assert page.count('<pre tabindex="0">') == GUIDE.count("\n```") // 2
+from tests.developers.pages import page_of
 
 
 def test_each_link_within_it_leads_to_a_heading() -> None:
@@ -29,12 +16,6 @@ def test_each_link_within_it_leads_to_a_heading() -> None:
     assert links
     assert set(links) <= set(ids)
     assert not re.findall(r'href="[^"#h/]', page)  # to a file of the source code
-
-
-def test_in_malay_it_says_that_it_is_in_english() -> None:
-    assert '<div class="guide" lang="en">' in page_of("/ms/guide")
-    assert '<p class="note">' in page_of("/ms/guide")
-    assert '<p class="note">' not in page_of("/guide")
 
 
 @pytest.mark.parametrize("text", ["<script>alert(1)</script>", "[x](javascript:alert(1))"])

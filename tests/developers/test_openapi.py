@@ -7,7 +7,6 @@ from typing import Any
 
 import jsonschema
 import pytest
-import yaml
 from django.conf import settings
 from django.http import HttpResponse
 from django.test import Client
@@ -56,21 +55,6 @@ def test_it_describes_every_public_address(description: dict[str, Any]) -> None:
     # Of the pages in several languages the plain one; of other pages none.
     translated = {path for path in served if path.startswith(("/en/", "/ms/"))}
     assert set(description["paths"]) == served - translated - NOT_PUBLIC
-
-
-def test_the_same_in_yaml(description: dict[str, Any]) -> None:
-    answer = Client().get("/openapi.yaml")
-    assert answer["Content-Type"] == "application/yaml"
-    assert yaml.safe_load(answer.content) == description
-    assert b"&id" not in answer.content  # readable: no anchors
-
-
-def test_tools_of_other_sites_may_read_it_and_caches_may_store_it() -> None:
-    answer = Client().get("/openapi.json")
-    assert answer["Access-Control-Allow-Origin"] == "*"
-    assert answer["Cache-Control"] == "public, max-age=3600"
-    again = Client().get("/openapi.json", headers={"If-None-Match": answer["ETag"]})
-    assert again.status_code == 304
 
 
 def test_every_reason_is_an_example_of_the_login_with_its_real_body_and_headers(

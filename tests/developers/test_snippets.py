@@ -111,19 +111,6 @@ def test_a_program_shows_why_it_was_refused(
     assert client["CLIENT_SECRET"] not in done.stderr + done.stdout
 
 
-@pytest.mark.processes
-@every_program
-@pytest.mark.parametrize("missing", ["CLIENT_ID", "CLIENT_SECRET"])
-def test_a_program_without_credentials_names_what_is_missing(
-    tmp_path: Path, file: str, missing: str
-) -> None:
-    given = {"CLIENT_ID": "a", "CLIENT_SECRET": "b"}
-    del given[missing]
-    done = run(tmp_path, file, "http://127.0.0.1:9", **given)
-    assert done.returncode != 0
-    assert missing in done.stderr
-
-
 def test_the_lines_to_try_in_a_shell_work_as_they_are_shown(
     node: Service, client: Mapping[str, str]
 ) -> None:

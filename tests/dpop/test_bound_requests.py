@@ -18,7 +18,7 @@ from tests.certificates.certificate_erp import certificate, nginx
 from tests.introspection.test_status import TOKEN
 from tokens.access_tokens.verification import InvalidToken
 from tokens.dpop.proof import InvalidProof, Proof, hash_of_token
-from tokens.resource_server.authentication import AccessTokenAuthentication, DpopChallenge
+from tokens.resource_server.authentication import AccessTokenAuthentication
 from tokens.resource_server.possession import BEARER, DPOP, MustBeBound, check_possession
 
 ENCODED = "the.encoded.token"
@@ -136,33 +136,6 @@ def test_a_binding_that_nobody_knows_is_proved_by_nothing() -> None:
 
 
 # --- The header Authorization ---------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("header", "says"),
-    [
-        ("", "No access token was sent"),
-        ("Basic x", "No access token was sent"),
-        ("Bearer", "must be Bearer and one token"),
-        ("bearer a b", "must be Bearer and one token"),
-        ("Bearerx", "must be Bearer and one token"),
-        ("Bearer \N{KELVIN SIGN}", "must be Bearer and one token"),  # is a K in any case
-    ],
-)
-def test_what_is_no_token_is_refused_before_a_key_is_read(header: str, says: str) -> None:
-    request = Request(APIRequestFactory().get(PATH, headers={"Authorization": header}))
-    with pytest.raises(Exception, match=says) as no:
-        AccessTokenAuthentication().authenticate(request)
-    assert no.value.__class__.__name__ == "AuthenticationFailed"
-
-
-def test_a_malformed_token_with_the_scheme_of_proofs_is_answered_in_its_words() -> None:
-    request = Request(APIRequestFactory().get(PATH, headers={"Authorization": "DPoP a b"}))
-    with pytest.raises(DpopChallenge) as no:
-        AccessTokenAuthentication().authenticate(request)
-    assert (no.value.status_code, no.value.error) == (401, "invalid_token")
-    assert str(no.value.detail).startswith("The header Authorization must be DPoP and one token.")
-    assert no.value.auth_header == ('DPoP error="invalid_token", algs="ES256 Ed25519 EdDSA PS256"')
 
 
 def test_an_api_is_called_at_one_of_the_two_addresses(settings: Settings) -> None:

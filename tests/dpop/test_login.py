@@ -1,7 +1,6 @@
 """Logins of clients whose tokens are bound to a key (RFC 9449 section 5, 8 and 11)."""
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -53,45 +52,6 @@ def test_whatever_a_client_sends_whose_tokens_need_not_be_bound_it_gets_a_bearer
     assert not UsedProof.objects.exists()
 
 
-def test_a_login_without_a_proof_is_refused_and_says_what_to_do(erp: DpopErp) -> None:
-    response = erp.erp.login()
-    body = json.loads(response.content)
-    assert (response.status_code, body["error"]) == (400, "invalid_dpop_proof")
-    assert "must send a proof" in body["error_description"]
-    assert reason_of(response) == "dpop_proof_missing"
-    assert response[NONCE]
-    assert_every_answer(response)
-    assert events() == ["dpop_proof_missing"]
-
-
-SAYS: dict[str, dict[str, Any]] = {  # each check: test_proofs.py
-    "longer than 4096": {"padding": "x" * 4096},
-    "must be dpop+jwt": {"header": {"typ": "JWT"}},
-    "PS256": {"algorithm": "HS256", "key": "k" * 32},
-    "jti": {"jti": "secret" * 30},
-    "must have iat": {"iat": None},
-    "not the method": {"htm": "secret"},
-    "not the address": {"htu": "https://secret.example"},
-    "more than 60 seconds ago": {"iat": 1},
-    "in the future": {"iat": time.time() * 2},
-    "must be a public key": {"header": {"jwk": None}},
-    "signature of the proof is wrong": {"pair": new_pair()},
-}
-
-
-def test_a_wrong_proof_is_named_and_no_answer_repeats_what_it_says(erp: DpopErp) -> None:
-    SystemUser.objects.update(logins_per_minute=0)
-    wrong = {says: erp.proof(**changes) for says, changes in SAYS.items()}
-    wrong |= {"is not a signed JWT": "x", "more than once": f"{erp.proof()},{erp.proof()}"}
-    for says, proof in wrong.items():
-        response = erp.post(proof)
-        body = json.loads(response.content)
-        assert (response.status_code, body["error"]) == (400, "invalid_dpop_proof"), says
-        assert says in body["error_description"]
-        assert b"secret" not in response.content
-        assert response[NONCE]
-
-
 # --- The nonce ------------------------------------------------------------------------------------
 
 
@@ -120,16 +80,6 @@ def test_every_answer_to_such_a_client_has_a_nonce_that_the_next_request_can_use
 def test_10_the_nonce(erp: DpopErp) -> None:
     for nonce in (None, "", "another", f"{erp.nonce}x"):
         assert reason_of(erp.post(erp.proof(nonce=nonce))) == "use_dpop_nonce"
-
-
-def test_a_proof_without_a_nonce_costs_no_verification(
-    monkeypatch: pytest.MonkeyPatch, erp: DpopErp
-) -> None:
-    def fail(*_: Any) -> bool:
-        raise AssertionError
-
-    monkeypatch.setattr("tokens.dpop.proof.is_signature", fail)
-    assert reason_of(erp.post(erp.proof(nonce=None))) == "use_dpop_nonce"
 
 
 # --- Who is told what -----------------------------------------------------------------------------

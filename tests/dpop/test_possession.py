@@ -73,11 +73,6 @@ def test_who_need_not_prove_a_key_proves_nothing(binding: str) -> None:
         assert proved(one, sent) == one
 
 
-def test_that_a_proof_is_missing_is_for_the_decision() -> None:
-    assert must_prove_key(client())
-    assert proved(client(), None) == client()
-
-
 def test_a_wrong_proof_is_refused_by_its_name() -> None:
     fault = ("invalid_dpop_proof", "DPoP")
     assert refused(client(), "x") == (*fault, "proof_unreadable")
@@ -86,11 +81,6 @@ def test_a_wrong_proof_is_refused_by_its_name() -> None:
     assert refused(client(), proof(nonce="")) == ("use_dpop_nonce", "DPoP", "")
     # Who has no right nonce is not told anything else.
     assert refused(client(), proof(nonce="x"), was_used=True)[0] == "use_dpop_nonce"
-
-
-def test_a_secret_that_has_ended_is_named_before_the_proof() -> None:
-    for sent in (proof(), "x"):
-        assert refused(client(revoked_at=AT), sent)[0] == "secret_revoked"
 
 
 def test_all_processes_of_a_service_have_the_same_nonces(settings: Settings) -> None:

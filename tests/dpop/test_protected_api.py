@@ -67,24 +67,6 @@ def test_a_thief_of_the_token_has_no_key(erp: DpopErp) -> None:
     refused(erp.call(ME, token, proof=stolen_key), "invalid_dpop_proof", "signature")
 
 
-def test_what_the_proof_lacks_is_said(erp: DpopErp) -> None:
-    """Each check: test_bound_requests.py."""
-    token, other = erp.token(), erp.token()
-    wrong: dict[str, dict[str, Any]] = {
-        "not the method": {"htm": "POST"},
-        "not the address": {"htu": f"{settings.AUTH_URL}{CREDENTIALS}"},
-        "more than 60 seconds": {"iat": 1},
-        "hash of the access token": {"ath": hash_of_token(other)},
-    }
-    proofs = {says: api_proof(erp, token, **claims) for says, claims in wrong.items()}
-    proofs["more than once"] = f"{api_proof(erp, token)}, {api_proof(erp, token)}"
-    for says, proof in proofs.items():
-        refused(erp.call(ME, token, proof=proof), "invalid_dpop_proof", says)
-    response = Client().get(ME, headers={"Authorization": f"DPoP {token}"})
-    refused(response, "invalid_dpop_proof", "is not a signed JWT")
-    refused(erp.call(ME, "x.y.z"), "invalid_token", "not issued by this service")
-
-
 def test_a_proof_opens_once(erp: DpopErp) -> None:
     token = erp.token()
     proof = api_proof(erp, token)

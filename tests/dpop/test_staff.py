@@ -1,16 +1,14 @@
 """Staff and operators choose what the tokens of a system user are bound to (contract 6)."""
 
-import json
-
 import pytest
 from django.test import Client
 
-from taxpayers.models import Change, SystemUser
+from taxpayers.models import SystemUser
 from tests.client_auth.key_erp import new_pair
-from tests.dpop.dpop_erp import DpopErp, reason_of
+from tests.dpop.dpop_erp import DpopErp
 from tests.introspection.api import token_of
 from tests.status_lists.reader import is_ended
-from tests.support.command_line import error_of, json_output_of, output_of
+from tests.support.command_line import json_output_of, output_of
 from tests.support.erp import Erp, new_erp
 from tests.support.staff import opened, page_url, task_url, text_of
 
@@ -28,23 +26,6 @@ def change(erp: Erp, binding: str) -> dict[str, str]:
         *("change_system_user", erp.client_id, "--token-binding", binding), *REASON
     )
     return answer
-
-
-def test_a_command_binds_them_and_takes_it_back(erp: Erp) -> None:
-    assert change(erp, "dpop")["token_binding"] == "dpop"
-    assert reason_of(erp.login()) == "dpop_proof_missing"
-    bound = DpopErp(erp, new_pair())
-    assert json.loads(bound.login().content)["token_type"] == "DPoP"
-    text = output_of("change_system_user", erp.client_id, "--name", "ERP 2", *REASON)
-    assert "Its tokens must be bound: dpop." in text
-    assert change(erp, "none")["token_binding"] == "none"
-    assert erp.login().status_code == 200
-    first, last = Change.objects.filter(action="change_login_method").order_by("pk")
-    assert (first.before, first.after) == ({"token_binding": ""}, {"token_binding": "dpop"})
-    assert (last.after, last.reason) == ({"token_binding": ""}, "asked by letter")
-    assert "invalid choice: 'other'" in error_of(
-        "change_system_user", erp.client_id, "--token-binding", "other"
-    )
 
 
 def test_the_page_shows_it_and_the_task_changes_it(officer: Client, erp: Erp) -> None:
@@ -70,25 +51,3 @@ def test_a_bound_token_stays_in_force_when_something_else_changes(erp: Erp) -> N
     assert not is_ended(token)
     SystemUser.objects.update(token_binding="tls")
     assert is_ended(token)
-
-
-def test_a_form_that_was_opened_before_another_change_does_not_undo_it(
-    officer: Client, erp: Erp
-) -> None:
-    url = task_url(erp.system_user, "bind_tokens")
-    form = opened(officer, url) | {"token_binding": "", "reason": "x"}
-    change(erp, "dpop")
-    assert "A colleague changed this." in text_of(officer.post(url, form))
-    assert SystemUser.objects.get().token_binding == "dpop"
-
-
-def test_staff_read_why_a_proof_was_refused(erp: Erp) -> None:
-    change(erp, "dpop")
-    bound = DpopErp(erp, new_pair())
-    reference = bound.post("x")["correlationId"]
-    text = output_of("explain_login", reference)
-    assert "Does it prove what its tokens must be bound to?" in text
-    assert "The header DPoP is not a signed JWT in its compact form" in text
-    bound.nonce = None
-    nonce = bound.post()["correlationId"]
-    assert "use_dpop_nonce" in error_of("explain_login", nonce)

@@ -92,10 +92,6 @@ def test_an_intermediary_login_names_the_actor_and_its_permissions(
     }
 
 
-def test_an_intermediary_without_any_code_has_an_empty_list_not_no_list() -> None:
-    assert claims(replace(TAXPAYER_LOGIN, actor=TaxpayerId("D1")))["permissions"] == []
-
-
 @pytest.mark.parametrize(
     ("scopes", "scope", "audience"),
     [

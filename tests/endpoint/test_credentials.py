@@ -12,13 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taxpayers.credentials import (
-    Credentials,
     Environment,
     Fault,
     Prefix,
     fault_of,
     hash_secret,
-    hint_of,
     is_client_id,
     is_same_secret,
     new_client_id,
@@ -115,18 +113,6 @@ def test_every_character_of_one_secret_counts() -> None:
         for replacement in ALPHABET.replace(present, ""):
             changed = CLIENT_SECRET[:at] + replacement + CLIENT_SECRET[at + 1 :]
             assert fault_of(changed, Prefix.CLIENT_SECRET, "test") is not None
-
-
-@given(kinds, environments, st.data())
-def test_two_swapped_neighbouring_characters_are_detected(
-    kind: Prefix, environment: Environment, data: st.DataObject
-) -> None:
-    credential = new(kind, environment)
-    at = data.draw(st.integers(0, len(credential) - 2))
-    one, two = credential[at], credential[at + 1]
-    if one != two:
-        swapped = credential[:at] + two + one + credential[at + 2 :]
-        assert fault_of(swapped, kind, environment) is not None
 
 
 @pytest.mark.parametrize(
@@ -234,19 +220,3 @@ def test_only_the_same_secret_matches_its_stored_value(environment: Environment)
     # A person who reads the database cannot log in with what stands there.
     assert not is_same_secret(hash_secret(stored), stored)
     assert fault_of(stored, Prefix.CLIENT_SECRET, environment) is not None
-
-
-def test_the_stored_value_names_its_algorithm_and_fits_the_column() -> None:
-    assert re.fullmatch(r"sha256\$[0-9a-f]{64}", hash_secret(CLIENT_SECRET))
-    assert len(hash_secret(CLIENT_SECRET)) <= 80
-
-
-def test_a_hint_is_the_last_four_characters() -> None:
-    assert hint_of(CLIENT_SECRET) == "pRB0"
-
-
-def test_credentials_do_not_show_their_secret_by_accident() -> None:
-    pair = Credentials(CLIENT_ID, CLIENT_SECRET)
-    for text in (repr(pair), str(pair), f"{pair}", repr([pair]), repr({"pair": pair})):
-        assert CLIENT_SECRET not in text
-        assert CLIENT_ID in text

@@ -6,7 +6,7 @@ import pytest
 
 from taxpayers.credentials import new_client_id, new_client_secret
 from taxpayers.models import RateLimitCounter
-from tests.support.erp import Erp, new_erp
+from tests.support.erp import Erp
 from tokens.models import FailureBucket
 from tokens.rate_limits.backoff import PAIR_BACKOFF
 
@@ -42,10 +42,3 @@ def test_failures_write_to_a_table_of_a_fixed_size(erp: Erp) -> None:
     assert FailureBucket.objects.count() <= 21
     assert max(FailureBucket.objects.values_list("id", flat=True)) < 131_072
     assert RateLimitCounter.objects.get().used == 0
-
-
-def test_a_client_without_a_limit_gets_no_limit_headers() -> None:
-    response = new_erp(logins_per_minute=0).login()
-    assert response.status_code == 200
-    assert "X-Rate-Limit-Limit" not in response
-    assert RateLimitCounter.objects.get().used == 1

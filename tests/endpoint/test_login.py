@@ -12,7 +12,6 @@ from django.test import override_settings
 from pytest_django.fixtures import Settings
 
 from taxpayers.credentials import new_client_id, new_client_secret
-from taxpayers.facts import query
 from tests.support.erp import FORM, Erp, assert_every_answer, claims_of, new_erp, post
 from tests.support.factories import GrantedPermissionFactory, TaxpayerFactory
 from tests.support.queries import statements_sent
@@ -73,19 +72,6 @@ def test_a_tin_alone_names_the_taxpayer_without_a_rob(intermediary: Erp) -> None
         taxpayer=TaxpayerFactory.create(tin="C7777777777", rob=""), intermediary=role
     )
     assert claims_of(intermediary.login(on_behalf_of="C7777777777"))["sub"] == "C7777777777"
-
-
-def test_a_secret_that_the_database_takes_for_the_same_is_compared_byte_by_byte(
-    erp: Erp, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lookup = erp.system_user.credentials.get().lookup
-    erp.system_user.credentials.update(lookup=lookup.upper())
-    for name in ("_POSTGRESQL", "_SQLITE"):  # as a lax collation compares
-        lax = getattr(query, name).replace("s.lookup = q.lookup", "lower(s.lookup) = q.lookup")
-        monkeypatch.setattr(query, name, lax)
-    assert json.loads(erp.login().content)["error"] == "invalid_client"
-    erp.system_user.credentials.update(lookup=lookup)
-    assert erp.login().status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -187,17 +173,6 @@ def test_the_first_login_of_a_client_on_a_node_takes_two_queries_and_every_other
             with statements_sent() as sent:
                 assert intermediary.login(on_behalf_of=on_behalf_of).status_code == 200
             assert sent == expected
-
-
-def test_a_refused_client_takes_no_more_queries_than_a_token(blocked: Erp) -> None:
-    new_erp().login()
-    sent_by_each = []
-    for _ in range(2):
-        with statements_sent() as sent:
-            assert blocked.login().status_code == 400
-        sent_by_each.append(sent)
-    is_postgresql = connection.vendor == "postgresql"
-    assert sent_by_each == ([["SELECT", "WITH"], ["WITH"]] if is_postgresql else [ON_SQLITE] * 2)
 
 
 def test_a_login_that_fails_takes_two_queries(erp: Erp) -> None:

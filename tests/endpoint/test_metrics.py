@@ -21,8 +21,6 @@ from tests.servers.service import is_ready
 from tests.support.answers import headers_of
 from tests.support.erp import PATH, Erp, new_erp, post
 from tests.support.outages import database_out_of_reach
-from tokens.keys.signer import clear_key_ring_cache
-from tokens.metrics import exposition
 from tokens.refusals.table import REFUSALS
 
 pytestmark = pytest.mark.django_db
@@ -76,19 +74,6 @@ def test_each_login_is_counted_by_its_outcome_and_timed(erp: Erp, blocked: Erp) 
     }
     assert after["login_seconds_count"] - before["login_seconds_count"] == 5
     assert after["login_seconds_sum"] > before["login_seconds_sum"]
-
-
-def test_no_label_names_a_client_or_a_taxpayer(erp: Erp) -> None:
-    erp.login()
-    assert erp.system_user is not None
-    text = exposition().decode()
-    assert erp.client_id not in text
-    assert erp.system_user.taxpayer.tin not in text
-
-
-def test_the_age_of_the_signing_key_is_a_metric() -> None:
-    clear_key_ring_cache()
-    assert 0 <= scraped()["signing_key_age_seconds"] < 60
 
 
 def test_metrics_are_served_while_the_database_is_out_of_reach() -> None:

@@ -159,10 +159,6 @@ def test_a_long_text_that_is_no_address_is_not_remembered() -> None:
     assert remembered < 100_000
 
 
-def test_by_default_nobody_is_trusted(settings: Settings) -> None:
-    assert list(settings.TRUSTED_PROXIES) == []
-
-
 each_setting = pytest.mark.parametrize(
     ("trusted", "source"), [([], "127.0.0.1"), ([PROXY], "127.0.0.1"), (["127.0.0.1"], CLIENT)]
 )

@@ -12,7 +12,6 @@ from pytest_django import Settings
 
 from taxpayers.credentials import new_client_secret
 from taxpayers.models import RateLimitCounter
-from taxpayers.rules import decide
 from tests.endpoint.test_event_loop import Sent, answers_to, login_of
 from tests.endpoint.test_refusals import as_response
 from tests.support.erp import Erp, assert_refused, assert_unavailable, new_erp, post
@@ -146,13 +145,6 @@ def test_a_refusal_by_oauthlib_itself_is_an_error_of_ours(
         response = erp.login()
     assert event_of(response["correlationId"]).reason == "server_error"
     assert "oauthlib refused what was checked before" in caplog.text
-
-
-def test_a_login_is_decided_at_the_moment_that_is_recorded(erp: Erp) -> None:
-    with patch("tokens.operations.toolkit.decide", wraps=decide) as decided:
-        response = erp.login()
-    (request,) = decided.call_args.args
-    assert request.at == event_of(response["correlationId"]).at
 
 
 def test_the_log_line_of_a_login_holds_this_and_no_more(

@@ -20,12 +20,11 @@ from hypothesis import strategies as st
 
 from taxpayers.identifiers import Notation, TaxpayerId
 from taxpayers.rules import Refused
-from tests.support.erp import FORM, PATH, assert_refused, post
+from tests.support.erp import FORM, PATH, assert_refused
 from tokens.client_auth.assertion import JWT_BEARER
 from tokens.client_auth.authenticated import Method
 from tokens.client_auth.client_secret import ClientSecretCredentials, read_credentials
 from tokens.form_encoding import percent_decoded
-from tokens.models import LoginEvent
 from tokens.operations.view import token_view
 from tokens.request.arrival import receive
 from tokens.request.form import MAX_BODY_BYTES, read_form
@@ -388,13 +387,6 @@ def test_what_is_recognized_in_a_request(
     raw: RawTokenRequest, recognized: UnreadableRequest
 ) -> None:
     assert recognize(raw, NOTATION) == recognized
-
-
-@pytest.mark.django_db
-def test_a_refused_request_is_recorded_with_what_is_recognized_in_it() -> None:
-    response = post("client_id=a&client_id=b", headers={"onbehalfof": "C1000000001"})
-    event = LoginEvent.objects.get(pk=response["correlationId"])
-    assert (event.client_id, event.subject, event.actor) == ("a", "C1000000001", "")
 
 
 # --- A body that does not arrive ---------------------------------------------------------------

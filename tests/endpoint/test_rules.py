@@ -121,12 +121,6 @@ def test_a_permission_was_in_force_until_it_was_revoked() -> None:
     assert not is_in_force(revoked, AT - TICK)
 
 
-def test_a_refusal_that_ends_in_a_traceback_says_all_of_it() -> None:
-    refused = Refused("a_reason", since=AT, parameter="scope", detail="Nonsense")
-    for word in ("a_reason", "2026", "scope", "Nonsense"):
-        assert word in str(refused)
-
-
 ENDING = replace(PERMISSION, valid_until=AT + TICK)
 
 

@@ -138,19 +138,6 @@ def test_moments_without_an_offset_are_in_utc() -> None:
     assert found.represented.permissions[0].valid_from == aware
 
 
-def test_a_client_is_limited_by_permissions_or_by_taxpayers() -> None:
-    free = replace(CLIENT, allowed_permissions=(), has_allowed_taxpayers=False)
-    assert not free.is_limited
-    assert replace(free, allowed_permissions=("documents:view",)).is_limited
-    assert replace(free, has_allowed_taxpayers=True).is_limited
-
-
-def test_a_refusal_names_the_parameter_of_what_was_no_secret() -> None:
-    assert replace(SECRET, public_jwk="").parameter == ""
-    assert SECRET.parameter == "client_assertion"
-    assert replace(SECRET, public_jwk="", is_certificate=True).parameter == "client_certificate"
-
-
 @pytest.mark.parametrize("lookup", [None, "", "sha256$of-another", HASHED.upper()])
 def test_nothing_is_known_without_the_very_secret(lookup: str | None) -> None:
     assert read(row(*STATUS, lookup=lookup)) == Reading(AT, None)

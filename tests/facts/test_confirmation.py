@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from django.db import OperationalError, connection, transaction
+from django.db import OperationalError, connection
 from django.http import HttpResponse
 from pytest_django import Settings
 
@@ -14,14 +14,12 @@ from taxpayers.services import block_system_user, unblock_system_user
 from tests.facts.registry_changes import CHANGES, SCOPES, WHY, Change, World
 from tests.support.databases import another_session
 from tests.support.erp import Erp, claims_of, new_erp
-from tests.support.queries import statements_sent
 from tokens.calls import Call, CountedLogin
 from tokens.models import LoginEvent
 from tokens.operations.node import this_node
 from tokens.store import django_store as store
 
 pytestmark = pytest.mark.django_db
-MIB = 2**20
 on_postgresql = pytest.mark.postgresql  # SQLite is in this process: it knows nothing beside it
 
 
@@ -74,16 +72,6 @@ def test_the_next_token_is_for_the_taxpayer_that_a_client_is_moved_to(erp: Erp) 
         assert claims_of(erp.login())["sub"] == other.tin
         cursor.execute("UPDATE taxpayers SET tin = 'C7654321000' WHERE tin = %s", [other.tin])
         assert claims_of(erp.login())["sub"] == "C7654321000"
-
-
-def test_a_change_that_is_rolled_back_changes_nothing(erp: Erp) -> None:
-    assert erp.login().status_code == 200
-    with transaction.atomic():
-        block_system_user(system_user=erp.system_user, **WHY)
-        transaction.set_rollback(True)
-    with statements_sent() as sent:
-        assert erp.login().status_code == 200
-    assert connection.vendor == "sqlite" or sent == ["WITH"]
 
 
 @on_postgresql

@@ -18,7 +18,7 @@ from pytest_django import Settings
 
 from taxpayers.credentials import hash_secret, new_client_id, new_client_secret
 from taxpayers.facts import local
-from taxpayers.facts.local import NoLocalFacts, SharedFacts
+from taxpayers.facts.local import SharedFacts
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.facts.values import (
     Facts,
@@ -87,13 +87,6 @@ def test_each_taxpayer_on_whose_behalf_a_client_asks_has_its_own_facts(facts: Sh
         assert facts.find(replace(QUERY, on_behalf_of=taxpayer)) == replace(FACTS, epoch=epoch)
 
 
-def test_what_is_stored_replaces_what_was_known(facts: SharedFacts) -> None:
-    facts.store(QUERY, FACTS)
-    changed = replace(FACTS, epoch=8, client=replace(CLIENT, blocked_at=AT))
-    facts.store(QUERY, changed)
-    assert facts.find(QUERY) == changed
-
-
 @pytest.mark.parametrize("epoch", [0, 2**63 - 1, -(2**63)])
 def test_every_value_comes_back_as_it_was(facts: SharedFacts, epoch: int) -> None:
     permissions = (
@@ -136,12 +129,6 @@ def test_every_value_comes_back_as_it_was(facts: SharedFacts, epoch: int) -> Non
         assert [f.name for f in fields(part) if getattr(part, f.name) == f.default] == []
 
 
-def test_where_the_registry_is_local_nothing_is_stored_twice() -> None:
-    none = NoLocalFacts()
-    none.store(QUERY, FACTS)
-    assert none.find(QUERY) is None
-
-
 # --- Bounds ---------------------------------------------------------------------------------------
 @pytest.mark.parametrize("scopes", [("InvoicingAPI",), tuple(f"Scope{n:04}" for n in range(400))])
 def test_a_full_file_is_emptied_and_goes_on(
@@ -158,22 +145,6 @@ def test_a_full_file_is_emptied_and_goes_on(
     assert found > 0.95 * n
     assert {r.message for r in caplog.records} == {"local facts are full: starting again with none"}
     assert sum(file.stat().st_size for file in folder.rglob("data.mdb")) <= MIB
-
-
-class Full:
-    """What a file is that cannot even be emptied."""
-
-    def begin(self, **_: object) -> None:
-        raise lmdb.MapFullError("full")
-
-
-def test_a_full_file_that_cannot_be_emptied_is_logged_and_no_error(
-    facts: SharedFacts, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(facts, "_environment", Full)
-    facts.store(QUERY, FACTS)
-    assert caplog.records[-1].message == "local facts cannot be emptied"
-    assert caplog.records[-1].exc_info
 
 
 def test_a_file_that_another_process_has_filled_goes_on(folder: Path) -> None:
@@ -324,14 +295,6 @@ def test_a_process_that_was_killed_takes_no_place_of_a_reader(folder: Path) -> N
     assert str(killed.pid) in readers()
     assert elsewhere(open_and_find, folder) == FACTS
     assert str(killed.pid) not in readers()
-
-
-def test_many_can_read_at_the_same_moment(facts: SharedFacts) -> None:
-    facts.store(QUERY, FACTS)
-    reading = [facts._environment().begin() for _ in range(500)]
-    assert facts.find(QUERY) == FACTS
-    for transaction in reading:
-        transaction.abort()
 
 
 def die_reading(folder: Path) -> None:

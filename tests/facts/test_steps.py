@@ -14,7 +14,7 @@ import pytest
 from django.db import DatabaseError, InterfaceError, OperationalError
 from oauthlib.common import Request
 
-from taxpayers.credentials import hash_secret, new_client_id, new_client_secret
+from taxpayers.credentials import new_client_id, new_client_secret
 from taxpayers.facts.values import Facts, FactsQuery, Reading
 from taxpayers.rules import Refused
 from tests.facts.login_cases import (
@@ -124,18 +124,6 @@ def test_a_login_is_decided_by_the_facts_that_were_known_or_read_last(case: Case
             assert (call.event.reason == "system_user_blocked") == (facts == BLOCKED)
         elif isinstance(result, Registry):
             facts = result.facts
-
-
-@each_case
-def test_every_read_asks_for_the_same_client_secret_and_taxpayer(case: Case) -> None:
-    _node, _arrival, steps = case.begin()
-    calls, _ended = drive(steps, case.results)
-    queries = [call.query if isinstance(call, LockedRead) else call for call in calls]
-    sent = RIGHT | case.form
-    expected = FactsQuery(
-        sent["client_id"], hash_secret(sent["client_secret"]), OTHER if case.on_behalf_of else None
-    )
-    assert {query for query in queries if isinstance(query, FactsQuery)} <= {expected}
 
 
 def test_a_login_that_is_never_confirmed_ends_as_unavailable() -> None:
@@ -344,19 +332,6 @@ def test_what_was_read_is_known_at_the_next_login() -> None:
     assert node.local_facts.facts == LIVE
 
 
-def test_a_login_that_finds_nobody_leaves_what_is_known() -> None:
-    node, _arrival, steps = Case("", LIVE, (), "", "", 0, WRONG).begin()
-    drive(steps, [Registry(None), NO_PAUSE])
-    assert isinstance(node.local_facts, Memory)
-    assert node.local_facts.facts == LIVE
-
-
-def test_what_is_left_of_a_limit_is_that_of_the_registry() -> None:
-    _node, _arrival, steps = Case("", EXPIRED, (), "", "", 0).begin()
-    _calls, ended = drive(steps, [Registry(EXPIRED, 3), NO_PAUSE])
-    assert ended.answer.headers["X-Rate-Limit-Remaining"] == "9"
-
-
 def test_a_remembered_denial_asks_for_nothing() -> None:
     node, _arrival, steps = Case("", LIVE, (), "", "", 0).begin()
     drive(steps, [NOT_CONFIRMED, Registry(LIVE, 12)])
@@ -416,14 +391,6 @@ def test_of_an_address_that_has_to_wait_only_what_would_be_refused_is_denied(
         assert again(node, {}, address, [STORED]) == (COUNT, 200)
         assert again(node, WRONG, address, [Registry(None), NO_PAUSE]) == (f"{READ} {FAIL}", 400)
     assert again(node, form, "2001:db8:0:1::1", [NO_PAUSE]) == (REJECT, 400)
-
-
-def test_failures_that_have_to_wait_are_remembered_for_their_network() -> None:
-    node, _arrival, steps = Case("", LIVE, (), "", "", 0, WRONG).begin("2001:db8::1")
-    drive(steps, [Registry(None), PAUSE])
-    assert again(node, WRONG, "2001:db8::2", []) == ("", 429)
-    assert again(node, {}, "2001:db8::2", [STORED]) == (COUNT, 200)
-    assert again(node, {"client_id": ""}, "2001:db8::1", [NO_PAUSE]) == (REJECT, 400)
 
 
 def test_callers_that_have_to_wait_cost_no_memory_that_grows() -> None:

@@ -4,13 +4,12 @@ import json
 import logging
 import re
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from django.http import HttpResponse
 from django.test import Client
-from pytest_django.fixtures import Settings
 
 from taxpayers.credentials import new_client_id, new_client_secret
 from taxpayers.models import Credential, RateLimitCounter
@@ -26,7 +25,6 @@ from tokens.rate_limits.backoff import PAIR_BACKOFF
 
 pytestmark = pytest.mark.django_db
 
-DAY = timedelta(days=1)
 CHALLENGE = 'Basic realm="identity", charset="UTF-8"'
 
 
@@ -144,19 +142,6 @@ def test_a_secret_that_has_ended_is_named_with_its_date(
     assert FailureBucket.objects.count() == 2
 
 
-def test_a_text_for_an_api_does_not_speak_of_an_erp_system(api: Api) -> None:
-    for secret in (None, "x", new_client_secret("test")):
-        answer = api.introspect("x", client_secret=secret)
-        assert b"ERP" not in answer.content
-        assert b"protected API" in answer.content
-        assert "Link" not in answer
-
-
-def test_a_refused_revocation_links_to_the_page_of_its_reason(erp: Erp) -> None:
-    answer = revoke(erp, "x", client_secret=new_client_secret("test"))
-    assert answer["Link"] == '<http://127.0.0.1:8000/errors/invalid_credentials>; rel="help"'
-
-
 # --- Failures are counted -------------------------------------------------------------------------
 
 
@@ -201,51 +186,6 @@ def test_a_client_over_its_limit_of_logins_can_revoke(erp: Erp) -> None:
 
 
 # --- Malformed requests ---------------------------------------------------------------------------
-
-
-def test_only_post_is_answered(caller: Caller) -> None:
-    for method in ("GET", "HEAD", "PUT", "DELETE", "OPTIONS", "NONSENSE"):
-        answer: Any = Client().generic(method, caller.path)
-        assert (answer.status_code, answer["Allow"]) == (405, "POST")
-        if method != "HEAD":
-            assert_error(answer, 405, "invalid_request", "takes POST only", Allow="POST")
-
-
-def test_plain_http_is_refused_where_https_is_required(caller: Caller, settings: Settings) -> None:
-    settings.AUTH_URL = "https://identity.example.org"
-    assert_error(caller.send(), 400, "invalid_request", "came without HTTPS")
-
-
-def test_a_missing_parameter_is_named(caller: Caller) -> None:
-    for name in ("token", "client_id", "client_secret"):
-        for value in ("", None):
-            answer = caller.send(**{name: value})
-            assert_error(answer, 400, "invalid_request", f"parameter {name} is missing")
-
-
-def test_a_body_is_read_as_that_of_a_login(caller: Caller) -> None:
-    """Each fault of one: tests/endpoint/test_request.py."""
-    body = f"client_id={caller.client_id}&client_secret={caller.client_secret}&token={caller.token}"
-    for more, text in (
-        ("&token=x", "parameter token is sent more than once"),
-        ("&client_id=x", "parameter client_id is sent more than once"),
-        (f"&x={'a' * 16_384}", "longer than 16384 bytes"),
-    ):
-        assert_error(post(caller.path, body + more), 400, "invalid_request", text)
-    json_ = post(caller.path, body, content_type="application/json")
-    assert_error(json_, 400, "invalid_request", "must be a form")
-
-
-def test_credentials_in_both_places_are_refused(caller: Caller, api: Api) -> None:
-    answer = caller.send(headers={"authorization": api.basic})
-    assert_error(answer, 400, "invalid_request", "both in the Authorization header and the body")
-
-
-def test_damaged_credentials_are_named_without_a_query(caller: Caller) -> None:
-    with statements_sent() as words:
-        answer = caller.send(client_secret=caller.client_secret[:-1])
-    assert_401(answer, "client_secret is cut off")
-    assert words == []
 
 
 # --- Everything else ------------------------------------------------------------------------------

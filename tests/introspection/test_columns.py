@@ -56,10 +56,6 @@ def test_a_token_is_looked_up_by_its_id_and_whom_it_represents(length: int) -> N
     assert asked(claims_of(more="x" * length)) == (JTI, OTHER)
 
 
-def test_one_of_a_taxpayer_for_itself_is_looked_up_by_its_id() -> None:
-    assert asked(claims_of(act=None)) == (JTI, None)
-
-
 @pytest.mark.parametrize("text", ["", "x", "e30", "e30.", "e30.e30.e30", "a.!.b", "e30.W10.x"])
 def test_what_is_no_token_finds_nothing(text: str) -> None:
     assert token_query(text, "ca_test_1", HASHED) == replace(
@@ -107,10 +103,6 @@ def test_only_an_index_that_a_database_takes_is_sent(uri: Any, idx: Any, index: 
     assert query == (NOTHING if index is None else TokenQuery(JTI, OTHER, index))
 
 
-def test_a_token_without_an_index_is_not_looked_up() -> None:
-    assert token_query(token_of(claims_of(status=None))) == NOTHING
-
-
 def test_what_is_sent_to_the_database() -> None:
     (sent,) = token_statement([QUERY, NOTHING]).parameters
     assert sent == (
@@ -119,10 +111,6 @@ def test_what_is_sent_to_the_database() -> None:
         '{"number":1,"client_id":null,"lookup":null,"jti":null,"tin":null,"rob":null,'
         '"status_index":null}]'
     )
-
-
-def test_the_hash_of_a_secret_is_not_shown_by_accident() -> None:
-    assert HASHED not in repr(QUERY)
 
 
 # --- What is read ---------------------------------------------------------------------------------
@@ -171,12 +159,6 @@ def test_a_compromised_key_is_no_revoked_token() -> None:
     assert (token.is_revoked, token.key_is_compromised) == (False, True)
 
 
-def test_a_token_of_a_taxpayer_for_itself_represents_nobody_else() -> None:
-    login = read(replace(QUERY, represented=None)).token.login
-    assert login is not None
-    assert login.represented is None
-
-
 def test_without_a_secret_that_it_was_issued_for_there_is_no_login() -> None:
     assert read(facts={"secret": None}).token.login is None
 
@@ -186,16 +168,6 @@ def test_without_a_secret_that_it_was_issued_for_there_is_no_login() -> None:
 )
 def test_who_has_not_the_very_secret_is_nobody(changes: dict[str, Any]) -> None:
     assert read(**changes).caller is None
-
-
-def test_where_nobody_asks_nobody_is_found() -> None:
-    assert read(TokenQuery(JTI, OTHER, INDEX), lookup=None, secret=None).caller is None
-
-
-def test_an_active_api_and_a_secret_that_has_not_ended() -> None:
-    caller = read(is_active=True, revoked_at=None).caller
-    assert caller is not None
-    assert (caller.is_active, caller.secret.revoked_at) == (True, None)
 
 
 def test_many_are_read_at_once_each_for_its_own_query() -> None:

@@ -18,11 +18,9 @@ from taxpayers.models import (
 from taxpayers.services import Author
 from tests.introspection.api import (
     INACTIVE,
-    INTROSPECT,
     Api,
     claims_of,
     new_api,
-    post,
     token_of,
 )
 from tests.support.answers import body_of, headers_of
@@ -36,12 +34,10 @@ from tokens.access_tokens.issuing import issue_access_token
 from tokens.keys.signer import current_key_ring
 from tokens.keys.store import stop_compromised_key
 from tokens.models import LoginEvent
-from tokens.protected_apis.registration import issue_api_secret
 
 pytestmark = pytest.mark.django_db
 
 OFFICER = Author("officer")
-DAY = timedelta(days=1)
 
 
 def assert_answer(response: HttpResponse, body: dict[str, Any]) -> None:
@@ -77,21 +73,6 @@ def test_an_active_token_is_answered_with_all_that_it_says(api: Api, erp: Erp) -
         *("iss", "sub", "aud", "client_id", "jti", "iat", "exp", "scope", "taxpayer"),
         "status",
     }
-
-
-def test_http_basic_and_a_hint_are_accepted(api: Api, erp: Erp) -> None:
-    form = {"token": token_of(erp), "token_type_hint": "refresh_token"}
-    answer = post(INTROSPECT, form, headers={"authorization": api.basic})
-    assert body_of(answer)["active"] is True
-
-
-def test_each_of_two_live_secrets_authenticates(api: Api, erp: Erp) -> None:
-    second = issue_api_secret(
-        protected_api=api.registered, reason="rotation", by=OFFICER, at=now()
-    ).credentials.client_secret
-    token = token_of(erp)
-    for secret in (api.client_secret, second):
-        assert body_of(api.introspect(token, client_secret=secret))["active"] is True
 
 
 @pytest.mark.usefixtures("later_in_the_minute")

@@ -11,7 +11,6 @@ from tests.introspection.test_at_once import answers_to, asked
 from tests.lanes.calls import results, with_store
 from tests.support.answers import body_of
 from tests.support.factories import ProtectedApiSecretFactory
-from tests.support.queries import statements_sent
 from tokens.calls import ApiSecretUse
 from tokens.models import ProtectedApiSecret
 from tokens.operations.node import this_node
@@ -58,21 +57,6 @@ def test_the_minute_of_an_introspection_is_stored_with_the_secret_that_asked(api
     assert stored == minute_of(stored)
     other.refresh_from_db()
     assert other.last_used_at is None
-
-
-@pytest.mark.django_db
-def test_the_second_introspection_of_a_minute_writes_nothing(
-    api: Api, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked_at = iter([True, False, False])
-    monkeypatch.setattr(UsesOfThisMinute, "is_first", lambda *_args: next(asked_at))
-    sent = []
-    for _ in range(3):
-        with statements_sent() as words:
-            api.introspect("x")
-        sent.append([word for word in words if word not in ("SAVEPOINT", "RELEASE")])
-    assert sent[0][:2] in (["SELECT", "UPDATE"], ["SELECT", "WITH"])  # the use comes second
-    assert sent[1:] == [["SELECT"], ["SELECT"]]
 
 
 @pytest.mark.django_db(transaction=True)

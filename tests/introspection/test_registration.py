@@ -4,7 +4,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, transaction
 
 from taxpayers.credentials import Prefix, fault_of, hash_secret
 from taxpayers.models import Change
@@ -18,7 +17,6 @@ pytestmark = pytest.mark.django_db
 
 AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 BY: dict[str, Any] = {"reason": "contract 7", "by": Author("officer"), "at": AT}
-REGISTER = ("register_protected_api", "Invoicing", "--audience", "InvoicingAPI")
 
 
 def recorded() -> tuple[str, str, str, dict[str, Any], dict[str, Any]]:
@@ -105,43 +103,7 @@ def test_an_old_secret_is_retired_and_never_prolonged() -> None:
     assert first.secret.expires_at == soon
 
 
-def test_the_database_stores_a_secret_once() -> None:
-    issued = register()
-    row = issued.secret
-    row.pk = None
-    with pytest.raises(IntegrityError), transaction.atomic():
-        row.save(force_insert=True)
-
-
 # --- Commands -------------------------------------------------------------------------------------
-
-
-def test_the_command_shows_the_credentials_once_and_what_to_do_with_them() -> None:
-    text = output_of(*REGISTER, "--secret-expires=2099-12-31")
-    row = ProtectedApi.objects.get()
-    lines = text.splitlines()
-    assert lines[0] == f"client_id      {row.client_id}"
-    assert lines[1].startswith("client_secret  cs_test_")
-    assert lines[2] == "valid until    2099-12-31 23:59+08:00"
-    assert lines[3] == "ask at         http://127.0.0.1:8000/connect/introspect"
-    assert "The secret is not shown again." in lines[5]
-    assert recorded()[2] == "not given"
-
-
-def test_the_command_answers_machines() -> None:
-    answer = json_output_of(*REGISTER, "--reason", "contract 7")
-    secret = ProtectedApiSecret.objects.get()
-    assert hash_secret(answer.pop("client_secret")) == secret.lookup
-    assert answer == {
-        "client_id": ProtectedApi.objects.get().client_id,
-        "secret_hint": secret.hint,
-        "secret_expires_at": answer["secret_expires_at"],
-        "environment": "test",
-        "introspection_endpoint": "http://127.0.0.1:8000/connect/introspect",
-        "name": "Invoicing",
-        "audience": "InvoicingAPI",
-    }
-    assert recorded()[2] == "contract 7"
 
 
 def test_a_secret_is_rotated_and_revoked_by_id_or_by_name(api: Api) -> None:

@@ -9,7 +9,7 @@ from django.db import connection
 from django.http import HttpResponse
 
 from taxpayers.services import Author, block_system_user, unblock_system_user
-from tests.introspection.api import INACTIVE, REVOKE, Api, claims_of, post, revoke, token_of
+from tests.introspection.api import INACTIVE, Api, claims_of, revoke, token_of
 from tests.introspection.test_callers import assert_error
 from tests.support.answers import body_of, headers_of
 from tests.support.erp import Erp, new_erp
@@ -67,14 +67,6 @@ def test_it_is_safe_to_repeat(api: Api, erp: Erp) -> None:
     assert row.expires_at == datetime.fromtimestamp(claims["exp"], UTC)
     assert abs(now() - row.revoked_at) < timedelta(minutes=1)
     assert not is_active(api, token)
-
-
-def test_the_hint_is_ignored_and_http_basic_is_accepted(api: Api, erp: Erp) -> None:
-    for hint in ("access_token", "refresh_token", ""):
-        token = token_of(erp)
-        sent = {"token": token, "token_type_hint": hint}
-        assert_done(post(REVOKE, sent, headers={"authorization": erp.basic}))
-        assert not is_active(api, token)
 
 
 def test_a_token_that_is_not_valid_is_no_error_and_stores_nothing(erp: Erp) -> None:

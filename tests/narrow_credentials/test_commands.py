@@ -1,7 +1,5 @@
 """The commands that limit credentials: for whom, with what, and from where."""
 
-from typing import Any
-
 import pytest
 
 from taxpayers.models import Change, Credential, SystemUser
@@ -98,15 +96,6 @@ def test_issue_credentials_begins_with_the_limits() -> None:
     }
 
 
-def test_issue_credentials_for_a_taxpayer_that_is_no_intermediary_takes_no_limit() -> None:
-    TaxpayerFactory.create(tin=OTHER)
-    line = error_of("issue_credentials", OTHER, "--name", "ERP", "--only-permission", VIEW)
-    assert f"{OTHER} is not an intermediary" in line
-    assert not SystemUser.objects.exists()
-    text = output_of("issue_credentials", OTHER, "--name", "ERP", "--from-network", "192.0.2.7")
-    assert "log in from    192.0.2.7/32 only\n" in text
-
-
 def test_change_secret_sets_and_removes_the_networks(erp: Erp) -> None:
     hint = erp.client_secret[-4:]
 
@@ -150,17 +139,3 @@ def test_wrong_networks_are_refused_in_one_line(
 ) -> None:
     assert line in error_of("change_secret", erp.client_id, erp.client_secret[-4:], *options)
     assert Credential.objects.get().allowed_networks == ""
-
-
-def test_a_new_secret_may_be_used_from_where_the_present_one_may(erp: Erp) -> None:
-    def networks(*options: str) -> list[str]:
-        answer: dict[str, Any] = json_output_of("rotate_secret", erp.client_id, *options)
-        output_of("revoke_secret", erp.client_id, answer["secret_hint"])
-        found: list[str] = answer["allowed_networks"]
-        return found
-
-    assert networks() == []
-    Credential.objects.update(allowed_networks="192.0.2.0/24")
-    assert networks() == ["192.0.2.0/24"]
-    assert networks("--from-network", "192.0.2.7") == ["192.0.2.7/32"]
-    assert networks("--from-anywhere") == []

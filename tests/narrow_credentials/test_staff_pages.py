@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 from django.test import Client
-from django.urls import reverse
 
 from taxpayers.models import Change, Credential, SystemUser
 from tests.support.erp import Erp, claims_of
@@ -14,7 +13,7 @@ from tests.support.factories import (
     GrantedPermissionFactory,
     IntermediaryFactory,
 )
-from tests.support.staff import errors_of, opened, page_url, task_url, text_of
+from tests.support.staff import opened, page_url, task_url, text_of
 from tokens.models import LoginEvent
 
 pytestmark = pytest.mark.django_db
@@ -50,25 +49,6 @@ def test_a_limit_is_set_shown_and_removed(officer: Client, intermediary: Erp) ->
     )
 
 
-def test_many_taxpayers_are_counted_and_some_are_named(officer: Client, intermediary: Erp) -> None:
-    names = [f"C{number:09d}" for number in range(12)]
-    SystemUser.objects.update(allowed_taxpayers=" ".join(names))
-    page = text_of(officer.get(page_url(intermediary.system_user)))
-    assert f"It may act for 12 taxpayers only: {', '.join(names[:10])} …." in page
-
-
-def test_a_wrong_limit_is_named_and_nothing_is_saved(officer: Client, intermediary: Erp) -> None:
-    url = task_url(intermediary.system_user, "limit_system_user")
-    wrong: dict[str, dict[str, Any]] = {
-        "There is no taxpayer C9999999999.": {"taxpayers": "C9999999999"},
-        "is not a valid identifier: the TIN must be": {"taxpayers": "C12345, ?"},
-        "Select a valid choice.": {"permissions": ["documents:shred"]},
-    }
-    for error, form in wrong.items():
-        assert error in text_of(send(officer, url, **form))
-    assert not SystemUser.objects.get(pk=intermediary.system_user.pk).is_limited
-
-
 def test_a_limit_that_a_colleague_has_set_is_not_overwritten(
     officer: Client, intermediary: Erp
 ) -> None:
@@ -78,11 +58,6 @@ def test_a_limit_that_a_colleague_has_set_is_not_overwritten(
     response = officer.post(url, {**form, **WHY, "permissions": [VIEW]})
     assert f"A colleague changed this. It is now: {SUBMIT}." in text_of(response)
     assert SystemUser.objects.get(pk=intermediary.system_user.pk).allowed_permissions == SUBMIT
-
-
-def test_who_acts_for_nobody_has_no_limit(officer: Client, erp: Erp) -> None:
-    page = text_of(officer.get(task_url(erp.system_user, "limit_system_user"), follow=True))
-    assert "is not an intermediary, so its system users cannot act for others." in page
 
 
 def test_the_networks_of_a_secret_are_set_shown_and_removed(officer: Client, erp: Erp) -> None:
@@ -107,15 +82,6 @@ def test_the_networks_of_a_secret_are_set_shown_and_removed(officer: Client, erp
     assert list(Change.objects.values_list("action", flat=True)) == ["change_secret"] * 2
 
 
-def test_a_wrong_network_is_named_with_the_right_one(officer: Client, erp: Erp) -> None:
-    secret = erp.system_user.credentials.get()
-    url = f"{task_url(erp.system_user, 'change_secret')}?secret={secret.pk}"
-    response = send(officer, url, networks="203.0.113.7/24")
-    assert errors_of(response) == (
-        "203.0.113.7/24 is not the first address of its network. Write 203.0.113.0/24."
-    )
-
-
 def test_credentials_are_issued_with_their_limits(officer: Client) -> None:
     role = IntermediaryFactory.create()
     tin = str(GrantedPermissionFactory.create(intermediary=role).taxpayer.identifier)
@@ -135,18 +101,6 @@ def test_credentials_are_issued_with_their_limits(officer: Client) -> None:
     user = SystemUser.objects.get()
     assert (user.allowed_permissions, user.allowed_taxpayers) == (VIEW, tin)
     assert user.credentials.get().allowed_networks == "203.0.113.0/24"
-
-
-def test_what_if_knows_the_limits(officer: Client, intermediary: Erp) -> None:
-    tin = str(GrantedPermissionFactory.create(intermediary=intermediary.role).taxpayer.identifier)
-    SystemUser.objects.update(allowed_permissions=VIEW)
-    url = reverse("admin:tokens_loginevent_what_if")
-    asked = {"client_id": intermediary.client_id}
-    own, acting = (text_of(officer.get(url, {**asked, "on_behalf_of": name})) for name in ("", tin))
-    assert "Limited to acting for others" in own
-    assert VIEW in acting
-    assert SUBMIT not in acting
-    assert "Did it come from a network from where the secret may be used? not checked" in acting
 
 
 def test_the_page_of_a_refused_login_offers_the_task_that_fixes_it(

@@ -64,17 +64,6 @@ def test_a_binding_that_is_not_known_is_refused(
     refused(verifier, issuer.token(cnf=cnf), OWN.der)
 
 
-def test_of_two_bindings_the_certificate_alone_is_not_enough(
-    issuer: Issuer, verifier: TokenVerifier
-) -> None:
-    assert "cannot check" in refused(verifier, bound_token(issuer, jkt="x"), OWN.der)
-
-
-def test_an_unbound_token_needs_no_certificate(issuer: Issuer, verifier: TokenVerifier) -> None:
-    for der in (None, OTHER.der):
-        assert not send(verifier, issuer.token(), der).is_bound
-
-
 # --- What the proxy reports -----------------------------------------------------------------------
 
 
@@ -122,8 +111,3 @@ def test_what_is_not_one_verified_certificate_is_none(headers: Headers) -> None:
 @pytest.mark.parametrize("doubled", ["Client-Cert", "SSL-Client-Verify"])
 def test_a_header_that_comes_twice_is_none(doubled: str) -> None:
     assert of_request(rfc9440(OWN), doubled=doubled) is None
-
-
-def test_what_is_no_address_is_no_trusted_proxy() -> None:
-    with pytest.raises(ValueError, match="example"):
-        ClientCertificates(["proxy.example.org"])

@@ -8,7 +8,6 @@ import jwt
 import pytest
 
 from einvoicing_tokens import (
-    InsufficientScope,
     InvalidProof,
     InvalidToken,
     ProvedRequest,
@@ -113,17 +112,6 @@ def test_sent_as_a_bearer_token_it_is_refused(client: Client, verifier: TokenVer
     with pytest.raises(InvalidToken, match="Authorization: DPoP") as error:
         client.send(verifier, scheme="Bearer")
     assert error.value.headers["WWW-Authenticate"] == f'DPoP error="invalid_token", {ALGS}'
-
-
-def test_a_token_that_is_wrong_is_answered_in_the_scheme_in_which_it_was_sent(
-    client: Client, verifier: TokenVerifier
-) -> None:
-    client.token = "wrong"
-    for scheme, algorithms in (("Bearer", ""), ("DPoP", f", {ALGS}")):
-        with pytest.raises(InvalidToken) as error:
-            client.send(verifier, scheme=scheme)
-        answered = error.value.headers["WWW-Authenticate"]
-        assert answered == f'{scheme} error="invalid_token"{algorithms}'
 
 
 def test_an_unbound_token_is_not_accepted_as_a_bound_one(
@@ -251,17 +239,6 @@ def test_what_is_no_proof(
     assert says in refused(InvalidProof, client, verifier, *proofs)
 
 
-def test_what_a_bound_token_lacks_is_answered_in_the_words_of_dpop(
-    client: Client, verifier: TokenVerifier
-) -> None:
-    token = client.send(verifier)
-    with pytest.raises(InsufficientScope) as error:
-        token.require(scope="Reports")
-    assert error.value.headers["WWW-Authenticate"] == (
-        f'DPoP error="insufficient_scope", scope="Reports", {ALGS}'
-    )
-
-
 def test_too_many_proofs_at_once_are_a_503_and_never_forgotten() -> None:
     used = UsedProofsOfProcess(most=2)
     assert used.is_first("a", 60, at=0)
@@ -289,18 +266,6 @@ def test_a_store_of_its_own_can_be_shared_by_processes(issuer: Issuer, client: C
     proof = client.proof()
     assert client.send(one, proof)
     assert "used before" in refused(InvalidProof, client, other, proof)
-
-
-@pytest.mark.parametrize("address", ["http://api.example.org", "https://api.example.org/", "api"])
-def test_an_address_that_is_none_is_refused_at_once(issuer: Issuer, address: str) -> None:
-    with pytest.raises(ValueError, match="no address of an API"):
-        issuer.verifier(address=address)
-
-
-def test_the_address_may_be_written_in_another_form(client: Client, issuer: Issuer) -> None:
-    verifier = issuer.verifier(address=f"{API}:443")
-    proof = client.proof(htu="HTTPS://API.example.org/%64ocuments?query")
-    assert client.send(verifier, proof)
 
 
 @pytest.mark.slow

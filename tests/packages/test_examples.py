@@ -8,14 +8,13 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 from pytest_django import DjangoDbBlocker
 
 from tests.introspection.party import Party
-from tests.packages.issuer import AT, JWKS, LIST, Issuer, new_key
+from tests.packages.issuer import AT, LIST, Issuer, new_key
 from tests.servers.npm import install_locked
 from tests.servers.processes import CHECKOUT, free_port, start_process, stop_process
 from tests.servers.service import Service
@@ -172,27 +171,6 @@ def test_the_node_example_refuses_what_is_not_meant_for_it(
         (issuer.token(scope="Other"), 403),
     ):
         assert call(api, "GET", token).status_code == status, issuer.requests
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("changes", [{"typ": "at+jwt"}, {"sub": "x"}, {"exp": 1}, {"ttl": 5}])
-def test_the_node_example_lets_nobody_in_without_a_valid_list(
-    examples: Examples, issuer_of_today: Issuer, changes: dict[str, Any]
-) -> None:
-    issuer = issuer_of_today
-    issuer.answers[LIST] = issuer.status_list(**changes)
-    answer = call(examples.address("node", issuer.url), "GET", issuer.token(index=4))
-    is_valid = "ttl" in changes
-    assert answer.status_code == (200 if is_valid else 503)
-    assert answer.headers.get("Retry-After") == (None if is_valid else "5")
-
-
-def test_the_node_example_answers_503_without_keys(
-    examples: Examples, issuer_of_today: Issuer
-) -> None:
-    issuer = issuer_of_today
-    issuer.answers[JWKS] = b"<html>"
-    assert call(examples.address("node", issuer.url), "GET", issuer.token()).status_code == 503
 
 
 def test_the_node_example_starts_and_goes_on_while_the_service_is_away(

@@ -280,18 +280,3 @@ def test_fastapi_waits_for_the_service_in_a_thread(issuer: Issuer) -> None:
             return opened.status_code, (await waiting).status_code
 
     assert asyncio.run(both()) == (200, 200)
-
-
-def test_fastapi_shows_in_openapi_which_endpoints_need_a_token(issuer: Issuer) -> None:
-    app = FastAPI()
-    needed = for_fastapi.TokenRequired(issuer.verifier())
-
-    @app.get("/protected")
-    async def protected(token: Annotated[AccessToken, Depends(needed)]) -> str:
-        return token.jti
-
-    described = app.openapi()
-    (scheme,) = described["components"]["securitySchemes"].values()
-    assert (scheme["type"], scheme["scheme"]) == ("http", "bearer")
-    assert described["paths"]["/protected"]["get"]["security"]
-    assert "parameters" not in described["paths"]["/protected"]["get"]

@@ -52,11 +52,3 @@ def test_the_package_installs_from_its_folder_and_needs_nothing_of_the_service(
     third = {"jwt", "urllib3", "cryptography", "_cffi_backend", "_openssl"}
     loaded = set(json.loads(done.stdout))
     assert {"einvoicing_tokens", "jwt", "urllib3"} <= loaded <= {"einvoicing_tokens", *third}
-
-
-def test_each_framework_is_an_extra_and_is_needed_by_its_adapter_alone() -> None:
-    source = PACKAGE / "src" / "einvoicing_tokens"
-    text = (PACKAGE / "pyproject.toml").read_text(encoding="utf-8")
-    for extra in ("django", "fastapi", "flask"):
-        assert f"\n{extra} = [" in text
-        assert (source / f"{extra}.py").is_file()

@@ -36,15 +36,6 @@ def test_keys_are_found_through_the_metadata_and_fetched_once_a_minute(issuer: I
     assert (FRESH_SECONDS, PAUSE_SECONDS) == (60, 5), "as docs/api-teams.md says"
 
 
-def test_one_connection_serves_many_requests(issuer: Issuer) -> None:
-    verifier = issuer.verifier()
-    for number in range(5):
-        issuer.clock.seconds = number * FRESH_SECONDS
-        verifier.verify(issuer.token())
-    (pool,) = (issuer.pools[0].pools[key] for key in issuer.pools[0].pools.keys())  # noqa: SIM118 - no iteration
-    assert (pool.num_connections, pool.num_requests) == (1, 6)
-
-
 def test_a_new_key_is_accepted_at_once(issuer: Issuer) -> None:
     verifier = issuer.verifier()
     old = issuer.token()
@@ -116,17 +107,6 @@ def test_an_unknown_key_while_the_service_is_away_is_503(issuer: Issuer) -> None
         assert_unavailable(verifier, issuer.token(key=new_key()))
         assert is_accepted(verifier, issuer.token()), "known keys still work"
     assert issuer.requests[JWKS] == 2
-
-
-def test_an_outage_is_logged_once(issuer: Issuer, caplog: pytest.LogCaptureFixture) -> None:
-    verifier = issuer.verifier()
-    for number, is_away in enumerate((False, True, True, True, False)):
-        issuer.is_away, issuer.clock.seconds = is_away, number * FRESH_SECONDS
-        verifier.verify(issuer.token())
-    assert {record.name for record in caplog.records} == {"einvoicing_tokens"}
-    began, ended = caplog.messages
-    assert began.startswith(f"This API cannot check tokens right now: {issuer.url}{JWKS} answered")
-    assert ended == f"{issuer.url}{JWKS}: available again"
 
 
 def test_one_thread_fetches_for_all(issuer: Issuer) -> None:
@@ -253,10 +233,3 @@ def test_a_service_that_hangs_is_503_in_time(
     monkeypatch.setattr(http_client, "TIMEOUT_SECONDS", 0.2)
     issuer.may_answer.clear()
     assert_unavailable(issuer.verifier(), issuer.token())
-
-
-def test_a_service_that_does_not_listen_is_503(issuer: Issuer) -> None:
-    token, verifier = issuer.token(), issuer.verifier()
-    issuer.server.shutdown()
-    issuer.server.server_close()
-    assert_unavailable(verifier, token)

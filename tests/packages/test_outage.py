@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from einvoicing_tokens import Status, TokenVerifier, Unavailable
+from einvoicing_tokens import Status, TokenVerifier
 from einvoicing_tokens.verifier import REFUSE_SECONDS
-from tests.packages.issuer import AT, JWKS, LIST, Issuer, is_accepted
+from tests.packages.issuer import AT, LIST, Issuer, is_accepted
 from tests.packages.test_keys import assert_unavailable
 
 INDEX, ENDED_INDEX = 777_777, 4_711
@@ -141,18 +141,6 @@ def test_an_api_that_restarts_during_an_outage_goes_on(lists: Issuer, folder: Pa
     assert_unavailable(verifier, lists.token(index=INDEX))
 
 
-def test_what_is_stored_is_not_used_for_longer_than_what_is_known(
-    lists: Issuer, folder: Path
-) -> None:
-    for seconds in (HORIZON + 11, 3600):
-        assert_unavailable(restarted(lists, folder, seconds), lists.token(index=INDEX))
-
-
-def test_without_a_folder_nothing_is_known(lists: Issuer) -> None:
-    lists.is_away = True
-    assert_unavailable(lists.verifier(), lists.token(index=INDEX))
-
-
 DAMAGED: dict[str, Any] = {
     "empty": lambda file: file.write_bytes(b""),
     "cut off": lambda file: file.write_bytes(file.read_bytes()[:-9]),
@@ -253,15 +241,3 @@ def test_the_thread_begins_with_a_token_anew_after_a_fork_and_ends_with_its_veri
     del verifier
     thread.join(30)
     assert not thread.is_alive()
-
-
-def test_an_unknown_key_is_still_a_503_and_a_known_one_goes_on(lists: Issuer) -> None:
-    verifier = lists.verifier()
-    assert both(verifier, lists) == (True, False)
-    lists.is_away, lists.clock.seconds = True, 1200
-    assert both(verifier, lists) == (True, False)
-    assert lists.requests[JWKS] > 1
-    from tests.packages.issuer import new_key
-
-    with pytest.raises(Unavailable):
-        verifier.verify(lists.token(key=new_key()))

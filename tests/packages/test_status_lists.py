@@ -215,31 +215,6 @@ def test_an_access_token_is_no_status_list_nor_the_other_way_round(issuer: Issue
 # --- Time -----------------------------------------------------------------------------------------
 
 
-def test_while_the_service_is_away_its_last_list_counts_until_it_ends(issuer: Issuer) -> None:
-    verifier = issuer.verifier()
-    token = issuer.token(index=INDEX)
-    issuer.end(INDEX + 1)
-    assert is_accepted(verifier, token)
-    issuer.is_away = True
-    for seconds in (5, 30, MINUTE + 9.9):
-        issuer.clock.seconds = seconds
-        assert is_accepted(verifier, token)
-        assert not is_accepted(verifier, issuer.token(index=INDEX + 1))
-    issuer.clock.seconds = MINUTE + 10  # its exp, and the leeway for clocks
-    assert_unavailable(verifier, token)
-    issuer.is_away = False
-    issuer.clock.seconds += 1
-    assert is_accepted(verifier, token)
-
-
-def test_before_the_first_list_nobody_is_let_in(issuer: Issuer) -> None:
-    verifier = issuer.verifier()
-    verifier.verify(issuer.token())
-    issuer.is_away = True
-    assert_unavailable(verifier, issuer.token(index=INDEX))
-    assert is_accepted(verifier, issuer.token()), "which needs no list"
-
-
 def test_a_list_that_has_expired_lets_nobody_in_although_the_service_answers(
     issuer: Issuer,
 ) -> None:

@@ -13,8 +13,7 @@ from joserfc import jwt
 from joserfc.jwk import KeySet
 from pytest_django.fixtures import Settings
 
-from tests.introspection.api import new_api, token_of
-from tests.introspection.test_signed_answer import SIGNED
+from tests.introspection.api import token_of
 from tests.support.erp import Erp
 from tokens.keys.ring import ALGORITHMS
 
@@ -49,16 +48,6 @@ def test_an_access_token(algorithm: str, erp: Erp) -> None:
     subject = {"essential": True, "value": erp.tin}
     token = token_of(erp)
     verified(token, algorithm, "at+jwt", aud=audience, sub=subject, exp=REQUIRED, jti=REQUIRED)
-
-
-def test_a_signed_answer_of_introspection(algorithm: str, erp: Erp) -> None:
-    api = new_api()
-    answer = api.introspect(token_of(erp), headers={"accept": SIGNED})
-    audience = {"essential": True, "value": api.client_id}
-    encoded = answer.content.decode()
-    _, claims = verified(encoded, algorithm, "token-introspection+jwt", aud=audience)
-    assert claims["token_introspection"]["active"] is True
-    assert not {"sub", "exp"} & claims.keys()  # RFC 9701 section 5: no access token
 
 
 def test_a_status_list(algorithm: str, erp: Erp) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 import jwt
 import pytest
 
-from tests.client_auth.key_erp import new_pair
 from tests.introspection.api import INACTIVE
 from tests.real_clients.registered import PERMISSION, WAYS, Client, Registered
 
@@ -105,57 +104,3 @@ def test_it_gets_a_token_that_is_bound_to_its_key_and_calls_an_api_with_it(
     claims = jwt.decode(token["access_token"], options={"verify_signature": False})
     assert claims["cnf"].keys() == {"jkt"}
     assert returned["resource"]["client_id"] == client.client_id
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("library", LIBRARIES)
-@pytest.mark.parametrize(
-    ("on_behalf_of", "cut", "error", "says"),
-    [
-        ("", 4, "invalid_client", "cut off"),
-        ("C9999999999", 0, "invalid_grant", "represented taxpayer must grant it"),
-        ("C-1", 0, "invalid_request", "onbehalfof"),
-    ],
-)
-def test_it_shows_the_reason_of_a_refusal(
-    programs: Path,
-    registered: Registered,
-    library: str,
-    on_behalf_of: str,
-    cut: int,
-    error: str,
-    says: str,
-) -> None:
-    client = registered.client("client_secret_post")
-    secret = client.client_secret[: len(client.client_secret) - cut]
-    sent = Client(client.client_id, client.method, client_secret=secret)
-    thrown = run(programs, library, registered, sent, on_behalf_of)["thrown"]
-    assert (thrown["status"], thrown["error"]) == (400, error)
-    assert thrown["code"] == "OAUTH_RESPONSE_BODY_ERROR"
-    assert says in thrown["error_description"]
-    assert " Reference: " in thrown["error_description"]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_it_shows_an_error_that_is_spelled_as_the_specification_does(
-    programs: Path, registered: Registered, library: str
-) -> None:
-    """RFC 6749 writes `unauthorized_client`; both pass on whatever they get."""
-    client = registered.new_client("client_secret_basic")
-    registered.service.manage("block_system_user", client.client_id, "--reason", "abuse")
-    thrown = run(programs, library, registered, client)["thrown"]
-    assert (thrown["status"], thrown["error"]) == (400, "unauthorised_client")
-    assert "blocked" in thrown["error_description"]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_it_shows_why_an_assertion_is_refused(
-    programs: Path, registered: Registered, library: str
-) -> None:
-    """A key that is not the registered one; `alg` is the new name of EdDSA."""
-    sent = Client(registered.client("EdDSA").client_id, "private_key_jwt", pair=new_pair("EdDSA"))
-    thrown = run(programs, library, registered, sent)["thrown"]
-    assert (thrown["status"], thrown["error"]) == (400, "invalid_client")
-    assert " Reference: " in thrown["error_description"]

@@ -9,11 +9,8 @@ from requests_oauth2client import (
     BaseClientAuthenticationMethod,
     ClientSecretBasic,
     ClientSecretPost,
-    InvalidClient,
-    InvalidGrant,
     OAuth2Client,
     PrivateKeyJwt,
-    UnknownTokenEndpointError,
 )
 
 from tests.introspection.api import INACTIVE
@@ -68,33 +65,3 @@ def test_it_discovers_logs_in_introspects_and_revokes(registered: Registered, wa
         assert asking.introspect_token(token) == active
         assert erp.revoke_access_token(token) is True
         assert asking.introspect_token(token) == INACTIVE
-
-
-def test_it_shows_the_reason_of_a_refusal(registered: Registered) -> None:
-    known = registered.client("client_secret_post")
-    cut = Client(known.client_id, known.method, client_secret=known.client_secret[:-4])
-    with (
-        discovered(registered, cut) as erp,
-        pytest.raises(InvalidClient, match=r"cut off.* Reference: "),
-    ):
-        erp.client_credentials()
-    with (
-        discovered(registered, known) as erp,
-        pytest.raises(InvalidGrant, match=r"represented taxpayer must grant it.* Reference: "),
-    ):
-        erp.client_credentials(requests_kwargs=on_behalf_of("C9999999999"))
-
-
-def test_an_error_that_is_spelled_as_the_specification_does_is_one_of_its_unknown_ones(
-    registered: Registered,
-) -> None:
-    """RFC 6749 writes `unauthorized_client`; who catches UnauthorizedClient misses ours."""
-    blocked = registered.new_client("client_secret_post")
-    registered.service.manage("block_system_user", blocked.client_id, "--reason", "abuse")
-    with (
-        discovered(registered, blocked) as erp,
-        pytest.raises(UnknownTokenEndpointError) as caught,
-    ):
-        erp.client_credentials()
-    assert caught.value.error == "unauthorised_client"
-    assert "blocked" in (caught.value.description or "")

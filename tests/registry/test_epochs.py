@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 from django.apps import apps
@@ -25,7 +24,6 @@ from taxpayers.models import (
     RateLimitCounter,
     SystemUser,
 )
-from taxpayers.services import Author, block_system_user
 from tests.support.erp import Erp
 from tests.support.factories import (
     SUBMIT,
@@ -40,8 +38,6 @@ pytestmark = pytest.mark.django_db
 
 AT = datetime.now(UTC)
 DAY = timedelta(days=1)
-BY: dict[str, Any] = {"by": Author("alice"), "at": AT}
-WHY: dict[str, Any] = {"reason": "because", **BY}
 
 
 @dataclass
@@ -269,18 +265,6 @@ def test_a_truncated_table_renews_the_epochs_of_all_clients(table: str, registry
     assert not set(before.values()) & set(after.values())
 
 
-def test_a_change_that_is_rolled_back_renews_no_epoch(registry: Registry) -> None:
-    def change() -> None:
-        with transaction.atomic():
-            assert renewed_by(registry, block) == {"shop"}
-            transaction.set_rollback(True)
-
-    def block() -> None:
-        block_system_user(system_user=registry.shop, **WHY)
-
-    assert renewed_by(registry, change) == set()
-
-
 def test_no_epoch_returns_and_no_two_clients_have_the_same(registry: Registry) -> None:
     seen = list(registry.epochs().values())
     for scopes in ["Other", "InvoicingAPI"] * 5:
@@ -396,24 +380,6 @@ def test_those_of_another_version_are_replaced_and_no_epoch_with_them(registry: 
     migrate()
     test_every_trigger_is_there_after_all_migrations_and_left_alone()
     assert registry.epochs() == before
-
-
-@pytest.mark.django_db(transaction=True)
-def test_one_that_this_version_does_not_know_is_dropped(registry: Registry) -> None:
-    trigger = "CREATE TRIGGER then_do_nothing AFTER DELETE ON taxpayers"
-    statements = {
-        "sqlite": [f"{trigger} BEGIN SELECT 1; END"],
-        "postgresql": [
-            "CREATE FUNCTION then_do_nothing() RETURNS trigger LANGUAGE plpgsql"
-            " AS $$BEGIN RETURN NULL; END$$",
-            f"{trigger} EXECUTE FUNCTION then_do_nothing()",
-        ],
-    }
-    with connection.cursor() as cursor:
-        for statement in statements[connection.vendor]:
-            cursor.execute(statement)
-    migrate()
-    test_every_trigger_is_there_after_all_migrations_and_left_alone()
 
 
 @pytest.mark.django_db(transaction=True)

@@ -4,11 +4,8 @@ import contextlib
 import io
 import json
 import os
-import pty
-import select
 import subprocess
 import sys
-import termios
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,15 +22,13 @@ from taxpayers.files.taxpayer_rows import TaxpayerRow, read_taxpayers
 from taxpayers.identifiers import Notation, TaxpayerId
 from taxpayers.models import Change, Taxpayer
 from taxpayers.services import Author, BadRowsError, ImportResult, ServiceError, bulk_import
-from tests.registry.other_import import another_import, inserts
 from tests.servers.processes import CHECKOUT
 from tests.support.at_once import begin, end
-from tests.support.command_line import error_of, json_output_of, run
+from tests.support.command_line import error_of, json_output_of
 from tests.support.databases import present_url
 from tests.support.factories import TaxpayerFactory
 
 pytestmark = pytest.mark.django_db
-__all__ = ["another_import"]  # the fixture
 
 AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 MANY = 100_000
@@ -194,12 +189,6 @@ def test_others_write_while_rows_are_compared() -> None:
     assert Taxpayer.objects.count() == 2003
 
 
-def test_the_transaction_only_copies_prepared_rows() -> None:
-    with inserts() as executed:
-        import_rows(parsed(*(f"C{n:010},,Company," for n in range(2000))))
-    assert executed == [("prepared_taxpayers", False), ("taxpayers", True), ("changes", True)]
-
-
 def test_a_file_has_at_most_as_many_rows_as_logins_can_wait_for(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -233,17 +222,6 @@ def test_import_registry_names_every_bad_row_to_people_and_machines(file: Path) 
     assert not Taxpayer.objects.exists()
 
 
-def test_import_registry_refuses_a_file_that_it_cannot_read(tmp_path: Path, file: Path) -> None:
-    file.write_bytes(b"")
-    for path, line in {
-        tmp_path / "nowhere.csv": f"{tmp_path}/nowhere.csv cannot be read: No such file or direct",
-        tmp_path: f"{tmp_path} cannot be read: Is a directory.",
-        file: "The file is empty, or its first line is.",
-        Path(sys.executable): "Line 1 ",
-    }.items():
-        assert error_of("import_registry", str(path)).startswith(line)
-
-
 # --- Many ---------------------------------------------------------------------------------------
 
 
@@ -264,18 +242,3 @@ def test_a_hundred_thousand_rows_are_imported(file: Path) -> None:
         "is_active": True,
     }
     assert json_output_of("import_registry", path)["unchanged"] == MANY
-
-
-def test_the_progress_bar_is_shown_on_a_terminal_and_only_there(file: Path) -> None:
-    reader, writer = pty.openpty()
-    termios.tcsetwinsize(reader, (24, 80))
-    with os.fdopen(writer, "w") as terminal:
-        code, out, _ = run("import_registry", write(file, "C0000000001;;One;"), stderr=terminal)
-        assert (code, out) == (0, "1 taxpayers are registered. 0 were registered before.\n")
-        shown = b""
-        while b"100%" not in shown and select.select([reader], [], [], 10)[0]:
-            shown += os.read(reader, 4096)
-        assert b"100%" in shown
-    os.close(reader)
-    result = run("import_registry", write(file, "C0000000002;;Two;"))
-    assert result == (0, "1 taxpayers are registered. 0 were registered before.\n", "")

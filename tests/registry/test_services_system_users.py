@@ -14,7 +14,6 @@ from taxpayers.services import (
     ServiceError,
     block_system_user,
     change_system_user,
-    extend_system_user,
     issue_secret,
     register_system_user,
     retire_credential,
@@ -141,14 +140,6 @@ def test_two_secrets_are_live_side_by_side(owner: SystemUser) -> None:
     assert live(owner, AT + DAY + TICK) == [third.secret.hint]
 
 
-def test_retiring_never_extends_a_secret_that_ends_before(owner: SystemUser) -> None:
-    old = CredentialFactory.create(system_user=owner, created_at=AT - DAY, expires_at=AT + TICK)
-    issue_secret(system_user=owner, retire_old_at=AT + DAY, **BY)
-    old.refresh_from_db()
-    assert old.expires_at == AT + TICK
-    assert not Change.objects.filter(action="retire_secret").exists()
-
-
 def test_a_third_live_secret_is_refused_with_what_to_do(owner: SystemUser) -> None:
     used = CredentialFactory.create(
         system_user=owner, created_at=AT - 9 * DAY, last_used_at=AT - DAY
@@ -192,17 +183,6 @@ def test_a_secret_is_revoked_once_at_its_first_moment(owner: SystemUser) -> None
     assert revoke_credential(credential=old, **WHY).revoked_at == AT  # an expired one too
 
 
-def test_a_secret_retires_at_a_moment_and_never_later_than_before(owner: SystemUser) -> None:
-    secret = issue_secret(system_user=owner, **BY).secret
-    assert retire_credential(credential=secret, last_moment=AT + DAY, **WHY).expires_at == AT + DAY
-    assert (
-        retire_credential(credential=secret, last_moment=AT + 2 * DAY, **WHY).expires_at == AT + DAY
-    )
-    with pytest.raises(ServiceError, match="in the past"):
-        retire_credential(credential=secret, last_moment=AT, **WHY)
-    assert Change.objects.filter(action="retire_secret").count() == 1
-
-
 def test_the_end_of_the_last_secret_is_stored_with_each_change_of_one() -> None:
     def stored() -> datetime | None:
         (user,) = SystemUser.objects.all()
@@ -238,13 +218,6 @@ def test_to_block_and_to_unblock_again_changes_nothing(owner: SystemUser) -> Non
         row = unblock_system_user(system_user=owner, **WHY)
         assert (row.blocked_at, row.blocked_by, row.blocked_reason) == (None, "", "")
     assert Change.objects.count() == 2
-
-
-def test_the_end_of_a_system_user_is_extended_shortened_and_removed(owner: SystemUser) -> None:
-    for end in (AT + DAY, AT + TICK, None):
-        assert extend_system_user(system_user=owner, expires_at=end, **WHY).expires_at == end
-    with pytest.raises(ServiceError, match="the system user would end"):
-        extend_system_user(system_user=owner, expires_at=AT, **WHY)
 
 
 def test_only_what_is_named_is_changed(owner: SystemUser, settings: Settings) -> None:

@@ -17,7 +17,6 @@ from identity.sandbox.catalogue import BY_REQUEST, CLIENTS, TOKEN, SandboxClient
 from identity.sandbox.listing import sandbox_as_json
 from identity.sandbox.registry import make_sandbox, renew_ending_secret, renew_once
 from identity.sandbox.state import state_of
-from identity.staff.framework.badges import badge_of_system_user
 from taxpayers.credentials import Prefix, fault_of
 from taxpayers.models import Change, SystemUser
 from taxpayers.sandbox.clients import (
@@ -35,7 +34,6 @@ from taxpayers.services.sandbox.clients import (
 from tests.support.command_line import json_output_of
 from tests.support.erp import Erp, assert_refused, claims_of, new_erp
 from tests.support.factories import TaxpayerFactory
-from tests.support.outages import database_out_of_reach
 from tests.support.staff import staff_client
 from tokens.models import LoginEvent
 from tokens.operations import sandbox as addresses
@@ -96,16 +94,6 @@ def test_a_client_that_always_fails_never_has_to_wait(sandbox: None) -> None:
         assert (answer.status_code, answer.reason_phrase) == (400, "invalid_client")
 
 
-def test_a_refused_login_is_recorded_like_every_other(sandbox: None) -> None:
-    answer = log_in(BY_NAME[SandboxName.SECRET_EXPIRED])
-    event = LoginEvent.objects.get(pk=answer["correlationId"])
-    assert (event.reason, event.client_id) == (
-        "secret_expired",
-        CREDENTIALS[SandboxName.SECRET_EXPIRED].client_id,
-    )
-    assert event.system_user_id is not None
-
-
 def test_a_503_is_answered_as_a_real_one_and_leaves_no_record(sandbox: None) -> None:
     assert_refused(
         log_in(BY_NAME[SandboxName.TEMPORARILY_UNAVAILABLE]),
@@ -117,24 +105,6 @@ def test_a_503_is_answered_as_a_real_one_and_leaves_no_record(sandbox: None) -> 
         headers={"Retry-After": "5"},
     )
     assert not LoginEvent.objects.exists()
-
-
-def test_a_429_has_the_headers_of_a_real_one(sandbox: None) -> None:
-    assert_refused(
-        log_in(BY_NAME[SandboxName.RATE_LIMITED]),
-        reason="rate_limited",
-        status=429,
-        error="invalid_request",
-        says="Too many logins",
-        fixed_by="developer",
-        headers={
-            "Retry-After": "30",
-            "X-Rate-Limit-Limit": "12",
-            "X-Rate-Limit-Remaining": "0",
-            "X-Rate-Limit-Reset": r"20\d\d-.*Z",
-            "X-Client-Secret-Expires-At": "2999-12-31T00:00:00Z",
-        },
-    )
 
 
 def test_a_wrong_secret_gets_no_special_answer(sandbox: None) -> None:
@@ -194,11 +164,6 @@ def test_the_server_renews_it(sandbox: None) -> None:
     assert timedelta(0) < end - now < timedelta(days=2)
 
 
-def test_the_server_renews_nothing_where_there_is_no_sandbox(db: None) -> None:
-    renew_once()
-    assert not Change.objects.exists()
-
-
 def test_time_alone_changes_no_other_client(sandbox: None) -> None:
     later = timezone.now() + timedelta(days=365 * 20)
     renew_ending_secret(later)
@@ -224,12 +189,6 @@ def test_the_limit_of_one_a_minute_is_met_and_reset_by_a_call(sandbox: None) -> 
         }
 
 
-def test_only_its_own_counter_is_reset(sandbox: None) -> None:
-    assert log_in(BY_NAME[SandboxName.ONE_LOGIN_A_MINUTE]).status_code == 200
-    assert reset(SandboxName.WORKS).status_code == 200
-    assert log_in(BY_NAME[SandboxName.ONE_LOGIN_A_MINUTE]).status_code == 429
-
-
 def test_no_other_client_resets_its_counter(sandbox: None) -> None:
     erp = new_erp(logins_per_minute=1)
     assert erp.login().status_code == 200
@@ -237,20 +196,6 @@ def test_no_other_client_resets_its_counter(sandbox: None) -> None:
     answer = Client().post("/sandbox/reset", form)
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_client")
     assert erp.login().status_code == 429
-
-
-def test_a_wrong_secret_resets_nothing(sandbox: None) -> None:
-    assert log_in(BY_NAME[SandboxName.ONE_LOGIN_A_MINUTE]).status_code == 200
-    other = CREDENTIALS[SandboxName.WORKS].client_secret
-    assert reset(SandboxName.ONE_LOGIN_A_MINUTE, client_secret=other).status_code == 400
-    assert log_in(BY_NAME[SandboxName.ONE_LOGIN_A_MINUTE]).status_code == 429
-
-
-def test_without_a_database_a_reset_is_to_be_tried_again(sandbox: None) -> None:
-    with database_out_of_reach():
-        answer = reset(SandboxName.ONE_LOGIN_A_MINUTE)
-    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
-    assert answer.json()["error"] == "temporarily_unavailable"
 
 
 # --- The list -------------------------------------------------------------------------------------
@@ -387,15 +332,3 @@ def test_a_live_service_refuses_its_clients_by_their_form(sandbox: None, setting
     answer = log_in(BY_NAME[SandboxName.WORKS])
     assert answer.status_code == 400
     assert "/errors/malformed_credentials>" in answer["Link"]
-
-
-def test_staff_see_that_it_is_of_the_sandbox(sandbox: None) -> None:
-    at = timezone.now()
-    for name in (SandboxName.WORKS, SandboxName.SYSTEM_USER_BLOCKED):
-        user = SystemUser.objects.get(client_id=CREDENTIALS[name].client_id)
-        badge = badge_of_system_user(user, at)
-        assert user.name == f"Sandbox: {name}"
-        assert badge.also[-1].word == "Sandbox"
-        assert "Do not change it." in badge.sentence
-    other = badge_of_system_user(new_erp().system_user, at)
-    assert "Sandbox" not in [shown.word for shown in (other, *other.also)]

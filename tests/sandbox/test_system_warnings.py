@@ -15,7 +15,7 @@ from tokens.operations.login import log_in
 from tokens.operations.paths import Operation, report_login, with_warnings
 from tokens.operations.sandbox import log_in_with_sandbox
 from tokens.operations.view import OperationView
-from tokens.system_warnings import CONDITIONS, HEADER, faults_of
+from tokens.system_warnings import HEADER, faults_of
 
 TEXT, DAY = "HTTP Basic is refused.", "2027-01-31"
 SHOWN = f"From {DAY}: {TEXT}"
@@ -58,18 +58,6 @@ def test_a_condition_concerns_those_requests_and_no_others(erp: Erp) -> None:
             assert header_of(warning(condition), **request) is None, (condition, request)
 
 
-def test_every_condition_is_tested_above() -> None:
-    assert set(CONDITIONS) == {
-        *("every_login", "client_secret", "client_secret_basic"),
-        *("scope_left_out", "without_dpop"),
-    }
-
-
-def test_several_are_in_one_header(erp: Erp) -> None:
-    warnings = warning("every_login", "One."), warning("every_login", "Two.")
-    assert header_of(*warnings, **of_body(erp)) == f"From {DAY}: One. | From {DAY}: Two."
-
-
 def test_a_refusal_carries_it_too_and_tells_a_stranger_nothing(erp: Erp) -> None:
     stranger = new_erp()
     known = header_of(
@@ -85,10 +73,6 @@ def test_a_refusal_carries_it_too_and_tells_a_stranger_nothing(erp: Erp) -> None
 @pytest.mark.django_db
 def test_a_request_that_cannot_be_read_carries_none() -> None:
     assert header_of(warning("every_login"), client_id="x") is None
-
-
-def test_without_warnings_there_is_no_header(erp: Erp) -> None:
-    assert HEADER not in erp.login()
 
 
 @pytest.mark.django_db
@@ -126,7 +110,3 @@ def test_a_wrong_value_is_named(value: Any, fault: str, settings: Any) -> None:
     assert fault in line
     settings.SYSTEM_WARNINGS = value
     assert [found.id for found in check_settings()] == ["tokens.E017"]
-
-
-def test_a_right_value_is_not() -> None:
-    assert list(faults_of([warning(condition) for condition in CONDITIONS])) == []

@@ -63,17 +63,6 @@ def test_a_token_that_is_no_longer_active_is_refused(
     assert erp.system_user.credentials.filter(revoked_at=None).exists()
 
 
-@pytest.mark.parametrize("path", ALLOWED)
-def test_another_method_is_answered_with_those_that_are_allowed(erp: Erp, path: str) -> None:
-    token, accepted = token_of(erp), allowed(path).split(", ")
-    for method in ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "NONSENSE"):
-        if method not in accepted:
-            says = f"Method '{method}' not allowed."
-            assert_error(call(method, path, token), 405, "invalid_request", says, allowed(path))
-    if "HEAD" in accepted:
-        assert [call("HEAD", path, sent).status_code for sent in (token, None)] == [200, 401]
-
-
 @pytest.mark.parametrize(("method", "path"), CALLS)
 def test_a_database_out_of_reach_is_a_503_without_details(erp: Erp, method: str, path: str) -> None:
     token = token_of(erp)
@@ -83,11 +72,6 @@ def test_a_database_out_of_reach_is_a_503_without_details(erp: Erp, method: str,
     says = "Nothing is wrong with the request"
     assert_error(answer, 503, "temporarily_unavailable", says, allowed(path), **more)
     assert b"10.1.2.3" not in answer.content
-
-
-def test_a_header_of_the_login_changes_nothing(erp: Erp) -> None:
-    extra = {"HTTP_ONBEHALFOF": "C9999999999", "HTTP_ON_BEHALF_OF": "C9999999999"}
-    assert call("GET", PERMISSIONS, token_of(erp), **extra).status_code == 200
 
 
 def test_each_call_is_in_the_log_without_the_token(

@@ -5,13 +5,11 @@ from datetime import timedelta
 import pytest
 from django.http import HttpResponse
 from pytest_django import DjangoAssertNumQueries
-from pytest_django.fixtures import Settings
 
 from taxpayers.credentials import hash_secret, hint_of
 from taxpayers.models import Credential, SystemUser, Taxpayer
-from taxpayers.services import Author, change_system_user
 from tests.introspection.api import token_of
-from tests.self_service.calls import CREDENTIALS, assert_answer, call, second_secret, text_of
+from tests.self_service.calls import CREDENTIALS, assert_answer, call, text_of
 from tests.support.answers import body_of
 from tests.support.erp import Erp, new_erp
 from tests.support.factories import (
@@ -73,16 +71,6 @@ def test_the_whole_answer(erp: Erp) -> None:
     ]
 
 
-def test_it_shows_which_secret_issued_the_token_and_when_each_was_used(erp: Erp) -> None:
-    other = second_secret(erp)
-    used = token_of(other)
-    second, first = body_of(credentials(used))["secrets"]  # the newest first
-    assert (first["hint"], second["hint"]) == tuple(hint_of(e.client_secret) for e in (erp, other))
-    assert (first["issued_this_token"], second["issued_this_token"]) == (False, True)
-    assert first["last_used_at"] is None
-    assert second["last_used_at"] is not None
-
-
 def test_secrets_that_ended_within_30_days_are_shown_behind_the_live_ones(erp: Erp) -> None:
     def ended(hint: str, *, expires: timedelta, revoked: timedelta | None = None) -> None:
         CredentialFactory.create(
@@ -122,21 +110,6 @@ def test_a_token_on_behalf_of_another_taxpayer_shows_the_client_itself(intermedi
     assert tin not in str(body)
 
 
-def test_it_is_the_registry_of_now_not_of_the_login(erp: Erp) -> None:
-    token = token_of(erp)
-    change_system_user(
-        system_user=erp.system_user,
-        name="Renamed",
-        logins_per_minute=3,
-        reason="a test",
-        by=Author("officer"),
-        at=now(),
-    )
-    body = body_of(credentials(token))
-    assert (body["name"], body["rate_limit"]["logins_per_minute"]) == ("Renamed", 3)
-    assert body["rate_limit"]["remaining"] == 2
-
-
 def test_a_client_without_a_limit_or_whose_window_is_over(erp: Erp) -> None:
     token, usage = token_of(erp), type(SystemUser.objects.get().usage).objects
     usage.update(window_started_at=now() - timedelta(minutes=5), used=12)
@@ -144,18 +117,6 @@ def test_a_client_without_a_limit_or_whose_window_is_over(erp: Erp) -> None:
     assert body_of(credentials(token))["rate_limit"] == whole
     unlimited = body_of(credentials(token_of(new_erp(logins_per_minute=0))))["rate_limit"]
     assert (unlimited["logins_per_minute"], unlimited["remaining"]) == (0, None)
-
-
-@pytest.mark.parametrize(("peer", "seen"), [("10.0.0.8", "203.0.113.7"), ("192.0.2.9",) * 2])
-def test_the_address_is_read_as_trusted_proxies_report_it(
-    erp: Erp, settings: Settings, peer: str, seen: str
-) -> None:
-    """Each form of the header: tests/endpoint/test_proxies.py."""
-    token = token_of(erp)
-    settings.TRUSTED_PROXIES = ["10.0.0.0/8"]
-    sent = {"HTTP_X_FORWARDED_FOR": "198.51.100.1, 203.0.113.7, 10.0.0.9"}
-    answer = call("GET", CREDENTIALS, token, REMOTE_ADDR=peer, **sent)
-    assert body_of(answer)["source_address"] == seen
 
 
 @pytest.mark.parametrize("clients", [1, 30])

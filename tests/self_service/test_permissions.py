@@ -6,7 +6,6 @@ from urllib.parse import urlencode
 
 import pytest
 from django.http import HttpResponse
-from pytest_django import DjangoAssertNumQueries
 
 from taxpayers.models import (
     GrantedPermission,
@@ -160,17 +159,6 @@ def test_pages_have_each_permission_once_in_an_order_that_lasts(intermediary: Er
         assert (collected, pages) == (whole, -(-12 // limit))
 
 
-def test_a_page_can_be_shorter_where_taxpayers_are_not_active(intermediary: Erp) -> None:
-    granted = [grant(intermediary) for _ in range(4)]
-    Taxpayer.objects.filter(pk__in=[row.taxpayer_id for row in granted[:2]]).update(is_active=False)
-    token = token_of(intermediary)
-    first = body_of(listed(token, limit=2))
-    assert first["permissions"] == []
-    second = listed(token, limit=2, cursor=first["next_cursor"])
-    assert taxpayers_of(second) == [row.taxpayer.tin for row in granted[2:]]
-    assert body_of(second)["next_cursor"] is None
-
-
 def test_what_changes_between_two_pages_neither_repeats_nor_hides_the_others(
     intermediary: Erp,
 ) -> None:
@@ -210,24 +198,6 @@ def test_a_bad_parameter_is_named_and_not_repeated(intermediary: Erp, name: str)
         assert value[:40] not in body_of(answer)["error_description"] or len(value) < 4
 
 
-def test_a_query_string_that_cannot_be_read_is_refused(intermediary: Erp) -> None:
-    token = token_of(intermediary)
-    for query, says in (
-        ("limit=1&limit=1", "The parameter limit is sent more than once."),
-        ("cursor=%zz", "percent sign without two hexadecimal digits"),
-        ("taxpayer=%ff", "is not percent-encoded UTF-8"),
-        ("&".join(f"a{n}=1" for n in range(101)), "more than 100 parameters"),
-    ):
-        answer = call("GET", f"{PERMISSIONS}?{query}", token)
-        assert_error(answer, 400, "invalid_request", says, ALLOW)
-
-
-def test_a_parameter_without_a_value_and_an_unknown_one_are_ignored(intermediary: Erp) -> None:
-    grant(intermediary)
-    answer = call("GET", f"{PERMISSIONS}?cursor=&limit=&taxpayer=&page=2", token_of(intermediary))
-    assert len(body_of(answer)["permissions"]) == 1
-
-
 def test_a_cursor_of_another_intermediary_shows_nothing_of_it(intermediary: Erp) -> None:
     other = new_erp(taxpayer=IntermediaryFactory.create().taxpayer)
     for _ in range(3):
@@ -236,17 +206,6 @@ def test_a_cursor_of_another_intermediary_shows_nothing_of_it(intermediary: Erp)
     cursor = body_of(listed(token_of(other), limit=1))["next_cursor"]
     own = set(taxpayers_of(listed(token_of(intermediary))))
     assert set(taxpayers_of(listed(token_of(intermediary), cursor=cursor))) <= own
-
-
-@pytest.mark.parametrize("rows", [1, 30])
-def test_it_takes_four_queries(
-    intermediary: Erp, rows: int, django_assert_num_queries: DjangoAssertNumQueries
-) -> None:
-    for _ in range(rows):
-        grant(intermediary)
-    token = token_of(intermediary)
-    with django_assert_num_queries(4):
-        assert len(taxpayers_of(listed(token))) == rows
 
 
 def test_a_page_has_100_entries_unless_another_number_is_asked_for(intermediary: Erp) -> None:

@@ -5,13 +5,13 @@ from datetime import UTC, datetime, timedelta
 from threading import Barrier
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 from django.http import HttpResponse
 from django.urls import reverse
 
 from taxpayers.credentials import hint_of
-from taxpayers.models import Change, Credential, SystemUser
-from tests.introspection.api import INACTIVE, Api, claims_of, revoke, token_of
+from taxpayers.models import Change, Credential
+from tests.introspection.api import INACTIVE, Api, claims_of, token_of
 from tests.self_service.calls import (
     CREDENTIALS,
     REVOKE_LAST,
@@ -23,9 +23,7 @@ from tests.self_service.calls import (
 )
 from tests.support.answers import body_of
 from tests.support.erp import Erp, new_erp
-from tests.support.factories import CredentialFactory, GrantedPermissionFactory
 from tests.support.outages import writing_fails
-from tests.support.queries import statements_sent
 from tests.support.staff import staff_client
 from tests.support.staff import text_of as text_of_page
 
@@ -82,17 +80,6 @@ def test_every_token_of_the_secret_is_inactive_at_once_and_no_other(api: Api, er
     assert body_of(api.introspect(used)) == INACTIVE
     assert body_of(api.introspect(same)) == INACTIVE
     assert body_of(api.introspect(other))["active"] is True
-
-
-@pytest.mark.django_db
-def test_a_token_that_its_client_ended_before_is_not_blamed_on_the_secret(erp: Erp) -> None:
-    leaked = second_secret(erp)
-    token = token_of(leaked)
-    assert revoke(leaked, token).status_code == 200
-    other = token_of(leaked)
-    assert end(other).status_code == 200
-    assert "its client has ended it" in body_of(end(token))["error_description"]
-    assert "The client_secret by which this token" in body_of(end(other))["error_description"]
 
 
 @pytest.mark.django_db
@@ -160,23 +147,6 @@ def test_an_unclear_confirmation_revokes_nothing(erp: Erp) -> None:
     assert len(live_hints()) == 2
 
 
-@pytest.mark.django_db
-def test_a_repeated_request_is_told_that_it_worked(erp: Erp) -> None:
-    token = token_of(second_secret(erp))
-    assert end(token).status_code == 200
-    challenge = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
-    assert_error(end(token), 401, "invalid_token", "was revoked on 20", ALLOW, **challenge)
-    assert Change.objects.count() == 1
-
-
-@pytest.mark.django_db
-def test_a_token_on_behalf_of_another_taxpayer_ends_its_secret_too(intermediary: Erp) -> None:
-    leaked = second_secret(intermediary)
-    tin = GrantedPermissionFactory.create(intermediary=intermediary.role).taxpayer.tin
-    assert end(token_of(leaked, on_behalf_of=tin)).status_code == 200
-    assert live_hints() == {hint_of(intermediary.client_secret)}
-
-
 @pytest.mark.django_db(transaction=True)
 def test_what_cannot_be_recorded_is_not_done(erp: Erp) -> None:
     token = token_of(second_secret(erp))
@@ -205,42 +175,6 @@ def test_two_secrets_that_end_each_other_at_once_leave_one(erp: Erp) -> None:
     assert outcomes[0] == 200
     assert outcomes[1] in ((409,) if connection.vendor == "postgresql" else (409, 503))
     assert len(live_hints()) == 1
-
-
-@pytest.mark.postgresql
-@pytest.mark.django_db(transaction=True)
-def test_while_somebody_else_has_locked_the_client_it_is_told_to_try_again(erp: Erp) -> None:
-    token = token_of(second_secret(erp))
-
-    def on_its_own_connection() -> HttpResponse:
-        try:
-            return end(token)
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(1) as pool, transaction.atomic():
-        SystemUser.objects.select_for_update().get()
-        answer = pool.submit(on_its_own_connection).result(timeout=30)
-    more = {"Retry-After": "5"}
-    assert_error(answer, 503, "temporarily_unavailable", "Nothing is wrong", ALLOW, **more)
-    assert len(live_hints()) == 2
-
-
-@pytest.mark.django_db
-def test_it_takes_as_many_queries_whatever_the_client_had_before() -> None:
-    sent = []
-    for ended in (1, 30):
-        erp = new_erp()
-        for _ in range(ended):
-            CredentialFactory.create(
-                system_user=erp.system_user, slot=None, revoked_at=datetime.now(UTC)
-            )
-        token = token_of(second_secret(erp))
-        with statements_sent() as words:
-            assert end(token).status_code == 200
-        sent.append(words)
-    assert sent[0] == sent[1]
-    assert len(sent[0]) <= 12
 
 
 def _key(erp: Erp) -> int:

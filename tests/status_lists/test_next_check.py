@@ -9,7 +9,6 @@ import pytest
 from django.db import OperationalError, transaction
 
 from taxpayers.models import Credential, RateLimitCounter, StatusChange, StatusIndex
-from tests.introspection.api import token_of
 from tests.support.databases import another_session
 from tests.support.erp import Erp
 from tests.support.moments import now
@@ -37,13 +36,6 @@ def take(
     store.perform(call)
     row = StatusIndex.objects.first()
     return None if row is None else row.check_at
-
-
-def test_a_first_login_leaves_nothing_to_check(erp: Erp) -> None:
-    StatusChange.objects.all().delete()
-    token_of(erp)
-    assert StatusIndex.objects.get().check_at == Credential.objects.get().expires_at
-    assert not StatusChange.objects.exists()
 
 
 def test_by_facts_of_the_past_no_index_is_taken_and_none_is_changed(erp: Erp) -> None:
@@ -75,10 +67,6 @@ def test_the_earlier_of_two_checks_is_the_next(
     for after in (first, second):
         take(erp, None if after is None else moment + after)
     assert StatusIndex.objects.get().check_at == moment + HOUR
-
-
-def test_what_no_time_ends_is_never_due(erp: Erp) -> None:
-    assert take(erp, None) is None
 
 
 BLOCK = "UPDATE system_users SET blocked_at = now(), blocked_by = 'x', blocked_reason = 'y'"

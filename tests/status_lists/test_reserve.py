@@ -20,10 +20,6 @@ def test_each_is_given_once_in_their_order_and_then_none() -> None:
     assert [each and each[0] for each in given] == [5, 3, 9, None]
 
 
-def test_the_one_that_was_taken_is_not_among_them() -> None:
-    assert reserve_of().take() is None
-
-
 def test_versions_are_random_numbers_that_a_database_can_store() -> None:
     reserved = reserve_of(*range(500))
     versions = {version for _, version in iter(reserved.take, None)}

@@ -154,15 +154,6 @@ def test_reserved_ones_are_given_to_nobody_else() -> None:
     assert second.reserved == ()
 
 
-def test_calls_that_go_together_reserve_once() -> None:
-    secrets = clients(3)
-    calls = [take(secret, reserve=5) for secret in secrets]
-    found = with_store(lambda store: results(store, calls))
-    given = [number for taken in found for number in (taken.status.index, *taken.reserved)]
-    assert len(given) == len(set(given))
-    assert sum(len(taken.reserved) for taken in found) < 3 * 5
-
-
 def test_those_whose_tokens_have_expired_are_reserved_first() -> None:
     (secret,) = clients(1)
     now = datetime.now(UTC)

@@ -13,7 +13,6 @@ from taxpayers.models import (
     Credential,
     EndedStatusIndex,
     GrantedPermission,
-    Intermediary,
     RateLimitCounter,
     StatusChange,
     StatusIndex,
@@ -101,15 +100,6 @@ def test_a_token_that_may_do_more_has_the_same_index_and_the_row_says_so(interme
     assert not is_ended(first)
 
 
-def test_one_that_may_do_less_leaves_the_row(erp: Erp, settings: Settings) -> None:
-    settings.SCOPES = {name: {"description": "", "audience": name} for name in ("A", "B")}
-    SystemUser.objects.update(scopes="A B")
-    first, second = token_of(erp), token_of(erp, scope="B")
-    assert reference_of(first) == reference_of(second)
-    assert set(StatusIndex.objects.get().scopes) == {"A", "B"}
-    assert not is_ended(first)
-
-
 # --- When a bit is set ----------------------------------------------------------------------------
 
 
@@ -126,16 +116,6 @@ def test_time_alone_sets_the_bit_without_a_login_or_a_change(erp: Erp) -> None:
     assert not is_ended(token)
     StatusIndex.objects.update(check_at=past)
     assert is_ended(token)
-
-
-def test_the_next_end_of_anything_is_the_next_check(intermediary: Erp) -> None:
-    until = now() + timedelta(hours=3)
-    tin = represented_by(intermediary, valid_until=until)
-    is_ended(token_of(intermediary, on_behalf_of=tin))
-    assert StatusIndex.objects.get().check_at == until
-    Intermediary.objects.update(active_until=until - timedelta(hours=1))
-    end_indexes(now())
-    assert StatusIndex.objects.get().check_at == until - timedelta(hours=1)
 
 
 # --- A set bit stays ------------------------------------------------------------------------------
@@ -283,16 +263,6 @@ def test_readers_cost_no_query_until_it_is_time_to_look_again(
         assert [get(LIST).content for _ in range(3)] == [first.content] * 3
 
 
-def test_that_nothing_has_changed_is_three_queries(
-    erp: Erp, django_assert_num_queries: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    is_ended(token_of(erp))
-    monkeypatch.setattr(publication, "READ_EVERY_SECONDS", 0.0)
-    get(LIST)
-    with django_assert_num_queries(3):
-        get(LIST)
-
-
 def test_where_the_lists_are_is_published(settings: Settings, erp: Erp) -> None:
     token_of(erp)
     settings.AUTH_URL = "https://id.example.org"
@@ -316,13 +286,6 @@ def test_there_is_no_other_list() -> None:
         assert answer.status_code == 404
         assert "no-store" in answer["Cache-Control"], "the next list may begin at any moment"
         assert body_of(answer)["error"] == "not_found"
-
-
-@pytest.mark.parametrize("path", [LIST, "/status"])
-def test_any_other_method_is_answered_in_json(path: str) -> None:
-    answer = get(path, "POST")
-    assert (answer.status_code, answer["Allow"]) == (405, "GET, HEAD")
-    assert get(path, "HEAD").status_code == 200
 
 
 def assert_unavailable(answer: HttpResponse) -> None:

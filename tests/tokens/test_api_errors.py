@@ -4,7 +4,6 @@ import json
 from typing import Any
 
 import pytest
-from django.db import OperationalError
 from rest_framework.exceptions import APIException
 
 from tokens.resource_server.errors import answer_exception
@@ -31,15 +30,3 @@ def test_each_status_has_its_code(status: int) -> None:
     exception.status_code = status
     expected = {"error": CODES.get(status, "invalid_request"), "error_description": "Because."}
     assert answer(exception) == (status, expected)
-
-
-def test_an_exception_may_name_its_own_code() -> None:
-    exception = APIException("Because.")
-    exception.error = "another_code"  # type: ignore[attr-defined]
-    assert answer(exception)[1]["error"] == "another_code"
-
-
-def test_while_the_database_is_out_of_reach_it_says_when_to_come_back() -> None:
-    response = answer_exception(OperationalError("10.1.2.3"), {})
-    assert (response.status_code, response["Retry-After"]) == (503, "5")
-    assert "Retry-After" not in answer_exception(ValueError("10.1.2.3"), {})

@@ -87,12 +87,6 @@ def test_no_batch_is_longer_than_the_longest_and_nobody_is_overtaken_by_its_end(
     assert [call for batch in taken for call in batch] == calls
 
 
-def test_one_that_had_to_wait_is_the_first_of_the_next_batch() -> None:
-    calls = [rejection(0), rejection(0), *(rejection(n) for n in range(1, 2 * MAX_BATCH))]
-    first, second, *_others = batches(calls)
-    assert (len(first), first[0], second[0]) == (MAX_BATCH, rejection(0), rejection(0))
-
-
 def some_calls(chance: random.Random, are_logins: bool) -> list[Call]:
     count = chance.randrange(1, 150)
     if are_logins:

@@ -8,8 +8,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from taxpayers.rules import RegistryReason
-from tests.support.command_line import error_of, json_output_of, output_of
+from tests.support.command_line import error_of, json_output_of
 from tests.support.erp import Erp
 from tests.support.moments import now
 from tests.support.staff import page_url, staff_client, text_of
@@ -55,13 +54,6 @@ def test_the_failed_check_says_what_the_client_was_told(blocked: Erp) -> None:
 def test_the_reference_may_be_pasted_with_the_whole_message(erp: Erp) -> None:
     message = json.loads(erp.login(grant_type="x").content)["error_description"]
     assert explained(f'Error: "{message}"')["outcome"] == "unsupported_grant_type"
-
-
-def test_the_text_is_for_people(blocked: Erp) -> None:
-    text = output_of("explain_login", blocked.login()["correlationId"])
-    assert "the login was refused: This system user was blocked on 20" in text
-    assert "[NO] Is the system user not blocked?" in text
-    assert "[ok] Is the secret not expired?" in text
 
 
 def test_a_text_without_a_reference_is_refused() -> None:
@@ -111,15 +103,6 @@ def test_what_the_client_wrote_is_no_date_whatever_it_looks_like(erp: Erp, scope
     assert scope in text_of(staff_client("viewer").get(page_url(event)))
 
 
-def test_the_outcome_names_who_acts_for_whom() -> None:
-    login: dict[str, Any] = {"at": now(), "subject": "C2", "scope": "InvoicingAPI"}
-    own, on_behalf = LoginEvent(**login), LoginEvent(**login, actor="C1")
-    assert explain(own).outcome.endswith("a token was issued for C2, scope InvoicingAPI.")
-    assert explain(on_behalf).outcome.endswith(
-        "a token was issued for C2, C1 acting for it, scope InvoicingAPI."
-    )
-
-
 def test_where_the_service_failed_no_check_is_called_passed() -> None:
     results = explain(LoginEvent(reason=ProtocolReason.SERVER_ERROR, at=now())).results
     assert [(r.check, r.state) for r in results] == [(c, CheckState.NOT_REACHED) for c in Check]
@@ -129,8 +112,3 @@ def test_only_the_checks_that_are_asked_for_are_explained() -> None:
     some = {Check.SCOPE, Check.BLOCK}
     results = results_of(None, is_on_behalf=True, checks=some)
     assert [r.check for r in results] == [Check.BLOCK, Check.SCOPE]
-
-
-def test_a_date_that_is_not_recorded_is_an_unknown_one() -> None:
-    event = LoginEvent(reason=RegistryReason.SECRET_EXPIRED, at=now())
-    assert "expired on an unknown date" in explain(event).outcome

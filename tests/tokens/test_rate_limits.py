@@ -23,12 +23,11 @@ from tests.tokens.rate_limit_cases import (
     Case,
     Kind,
     cases_of_stores,
-    is_sure,
     moved,
 )
 from tokens.calls import CountedLogin, Event, FailedLogin, RejectedRequest
 from tokens.models import FailureBucket, LoginEvent
-from tokens.rate_limits.backoff import NUMBER, Backoff, Buckets, BucketState, counted_address
+from tokens.rate_limits.backoff import NUMBER, Buckets, BucketState, counted_address
 from tokens.rate_limits.quota import CounterState, Quota, current_quota
 from tokens.rate_limits.throttle import DenialCache, Throttle
 from tokens.store import postgresql, sqlite
@@ -45,12 +44,6 @@ def each(cases: Sequence[Case]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(
         "case", cases, ids=[f"{c.kind.name.lower()}: {c.claim}" for c in cases]
     )
-
-
-def test_cases_of_stores_are_sure_and_none_is_lost() -> None:
-    of_stores = cases_of_stores(ALL)
-    assert all(is_sure(case) for case in of_stores)
-    assert {str(case.essence) for case in ALL} <= {str(case.essence) for case in of_stores}
 
 
 # --- By the pure functions ------------------------------------------------------------------------
@@ -217,12 +210,6 @@ def test_a_bucket_is_of_the_address_and_an_ipv6_address_of_its_network(kind: str
     assert KINDS[kind](Buckets(b"another key"), HERE) != here
 
 
-def test_the_bucket_of_a_pair_is_of_both() -> None:
-    buckets = Buckets(b"key")
-    of = {buckets.of_pair(id_, address) for id_ in "ab" for address in (HERE, THERE)}
-    assert len(of) == 4
-
-
 def test_each_kind_of_bucket_has_its_own_numbers_and_there_is_no_other_one() -> None:
     buckets = Buckets(b"key")
     assert NUMBER == 65_536
@@ -233,12 +220,6 @@ def test_each_kind_of_bucket_has_its_own_numbers_and_there_is_no_other_one() -> 
         assert of_address % 2 == 1
         assert 0 <= pair < 131_072 > of_address > 0
         assert 131_072 <= buckets.of_rejections(address) < 196_608
-
-
-def test_pauses_double_up_to_the_cap() -> None:
-    assert Backoff(free=2, cap_seconds=10).pauses_seconds == (0, 0, 1, 2, 4, 8, 10)
-    assert Backoff(free=0, cap_seconds=8).pauses_seconds == (1, 2, 4, 8)
-    assert Backoff(free=1, cap_seconds=1).pauses_seconds == (0, 1)
 
 
 # --- Values -------------------------------------------------------------------------------------
@@ -270,11 +251,3 @@ def test_a_denial_that_has_ended_takes_no_place_of_another() -> None:
     assert denials.find("ended", AT) is None
     denials.remember("last", Throttle(END))
     assert denials.find("first", AT) == denials.find("last", AT) == Throttle(END)
-
-
-def test_a_process_remembers_4096_denials() -> None:
-    denials = DenialCache()
-    for name in range(5000):
-        denials.remember(name, Throttle(END))
-    assert len(denials) == 4096
-    assert [name for name in range(5000) if denials.find(name, AT)] == list(range(904, 5000))

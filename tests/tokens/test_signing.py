@@ -1,7 +1,6 @@
 """Signing keys: one first key, encrypted at rest, rotated with overlap, cached (contract 2)."""
 
 import os
-import re
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +21,7 @@ from pytest_django.fixtures import Settings
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Change
 from taxpayers.services import Author, ServiceError
-from tests.support.command_line import error_of, json_output_of, output_of
+from tests.support.command_line import json_output_of, output_of
 from tests.support.outages import database_out_of_reach
 from tokens.access_tokens.issuing import issue_access_token
 from tokens.keys import signer as signing
@@ -90,11 +89,6 @@ def test_a_token_can_be_verified_as_long_as_it_lives_whatever_is_rotated() -> No
             signer = ring.signer(signed_at)
             for age in range(61):
                 assert signer in ring.published(signed_at + timedelta(minutes=age))
-
-
-def test_a_key_is_the_same_with_and_without_its_private_part() -> None:
-    assert KeyRing((OLD, NEW)).find("new") == key("new", NEW.signs_from, private_key=None)
-    assert RING.find("another") is None
 
 
 def test_a_slow_clock_signs_with_the_first_key_before_its_start() -> None:
@@ -318,16 +312,6 @@ def test_the_command_answers_for_machines_and_for_people(settings: Settings) -> 
     assert " is published and signs at once." in output_of("rotate_signing_key")
 
 
-@pytest.mark.django_db
-def test_the_command_refuses_in_one_line() -> None:
-    output_of("rotate_signing_key")
-    for arguments, message in (
-        ([], r"The key .{43} is published already and waits until .*\. Rotate again after that\."),
-        (["--alg", "HS256"], r".*argument --alg: invalid choice: 'HS256'.*"),
-    ):
-        assert re.fullmatch(message, error_of("rotate_signing_key", *arguments))
-
-
 # --- The cache of a worker ---------------------------------------------------------------------
 @pytest.mark.django_db
 def test_a_worker_sees_a_rotation_within_ten_seconds_and_reads_no_more_often() -> None:
@@ -383,13 +367,6 @@ def test_a_worker_keeps_its_keys_while_the_database_is_out_of_reach(
 
 
 @pytest.mark.django_db
-def test_a_worker_without_keys_raises_while_the_database_is_out_of_reach() -> None:
-    with database_out_of_reach(), pytest.raises(DatabaseError):
-        current_key_ring(AT)
-    assert current_key_ring(AT).signer(AT).private_key is not None
-
-
-@pytest.mark.django_db
 def test_while_one_thread_reads_the_others_do_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     known = current_key_ring(AT)
     reading, go_on = threading.Event(), threading.Event()
@@ -420,42 +397,6 @@ def test_a_forked_worker_reads_for_itself() -> None:
             is_new = signing._cache is not parents and not signing._cache._lock.locked()
             os._exit(0 if is_new else 1)
     assert os.waitpid(child, 0)[1] == 0
-
-
-class WaitedFor:
-    """A lock that shows when somebody waits for it."""
-
-    def __init__(self) -> None:
-        self.waiting = threading.Semaphore(0)
-        self._lock = threading.Lock()
-
-    def __enter__(self) -> None:
-        self.waiting.release()
-        self._lock.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
-
-
-def test_threads_that_need_the_first_ring_together_read_it_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    reads: list[datetime] = []
-
-    def read(at: datetime, known: KeyRing | None) -> KeyRing:
-        reads.append(at)
-        return RING
-
-    monkeypatch.setattr(signing, "read_key_ring", read)
-    cache, lock = signing.KeyRingCache(), WaitedFor()
-    monkeypatch.setattr(cache, "_lock", lock)
-    with ThreadPoolExecutor(2) as pool:
-        with lock:  # as if a third one read
-            lock.waiting.acquire(timeout=20)
-            calls = [pool.submit(cache.get, AT) for _ in range(2)]
-            assert all(lock.waiting.acquire(timeout=20) for _ in calls)
-        assert [call.result(20) for call in calls] == [RING, RING]
-    assert reads == [AT]
 
 
 # --- The thread of a server that reads for all logins -------------------------------------------

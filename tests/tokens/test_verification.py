@@ -90,11 +90,6 @@ def test_an_expired_token_says_when_it_expired() -> None:
         verified(sign(claims_of(), NEW), AT + HOUR)
 
 
-def test_a_token_from_the_future_is_not_ours() -> None:
-    with pytest.raises(InvalidToken, match=NOT_OURS):
-        verified(sign(claims_of(), NEW), AT - 2 * MINUTE)
-
-
 def test_a_key_that_was_retired_signs_nothing_that_is_accepted() -> None:
     """An old key that leaks years later is worth nothing, although its row is still there."""
     gone = AT + timedelta(minutes=65)  # an hour for its last token, and five minutes of leeway
@@ -102,12 +97,6 @@ def test_a_key_that_was_retired_signs_nothing_that_is_accepted() -> None:
         new_token = sign(claims_of(replace(LOGIN, at=at)), OLD)
         assert is_accepted(new_token, at) is accepted, at
         assert is_accepted(sign(claims_of(replace(LOGIN, at=at)), NEW), at)
-
-
-def test_a_token_of_a_key_that_is_not_in_the_ring_is_not_ours() -> None:
-    token = sign(claims_of(), NEW)
-    assert not is_accepted(token, AT, KeyRing((OLD,)))
-    assert not is_accepted(token, AT, KeyRing(()))
 
 
 @pytest.mark.parametrize(
@@ -154,9 +143,3 @@ def test_another_kind_of_token_is_not_ours_though_our_key_signed_it(kind: str | 
     token = jwt.encode(claims_of(), NEW.private_key, "ES256", header)  # type: ignore[arg-type]
     with pytest.raises(InvalidToken, match=NOT_OURS):
         verified(token)
-
-
-@pytest.mark.parametrize("text", ["", "a", "e30", "a.b.c", "e30.e30.", "\x00", "...", "." * 9])
-def test_a_text_that_is_no_token_is_not_ours(text: str) -> None:
-    with pytest.raises(InvalidToken, match=NOT_OURS):
-        verified(text)

@@ -5,22 +5,17 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from tests.conftest import StartService
 from tests.live.clients import login_at, new_client
 from tests.live.cluster import Cluster, behind
-from tests.servers.forks import run_python
 from tests.servers.nginx import free_ports, start_balancer
 from tests.servers.processes import CHECKOUT, STOP_SECONDS, free_port, stopping
 from tests.servers.service import (
-    CONFIGURATION,
-    GUNICORN,
     Service,
     clean_environment,
-    service_environment,
 )
 from tests.traces.collector import Collector, until
 
@@ -126,36 +121,3 @@ def test_it_is_imported_with_the_setting_where_logins_are_served(
     assert ("identity.traces.endpoint" in modules) == is_imported
     parts = ("identity.traces", "opentelemetry.sdk", "opentelemetry.trace", "google.protobuf")
     assert is_imported or not [name for name in modules if name.startswith(parts)]
-
-
-@pytest.mark.parametrize(
-    ("given", "lines"),
-    [
-        (
-            {"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4318", "OTEL_TRACES_SAMPLER_ARG": "1 %"},
-            [
-                "OTEL_EXPORTER_OTLP_ENDPOINT must be the http or https address of a collector, not"
-                " 'collector:4318'. Example: OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318",
-                "OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1, not '1 %'."
-                " Example: OTEL_TRACES_SAMPLER_ARG=0.05",
-            ],
-        ),
-        (
-            {**ENDPOINT, "PYTHONPATH": "{shadow}"},
-            [
-                "OTEL_EXPORTER_OTLP_ENDPOINT needs OpenTelemetry: install requirements-traces.txt,"
-                " or remove it. Example: OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318",
-            ],
-        ),
-    ],
-)
-def test_a_wrong_value_or_a_missing_library_is_one_line_before_anything_starts(
-    tmp_path: Path, given: dict[str, str], lines: list[str]
-) -> None:
-    # In front of the installed library: as if it were not there.
-    (tmp_path / "opentelemetry").mkdir()
-    (tmp_path / "opentelemetry" / "__init__.py").touch()
-    environment = service_environment(tmp_path / "var", 0)
-    environment |= {name: value.format(shadow=tmp_path) for name, value in given.items()}
-    done = run_python([GUNICORN, "--config", str(CONFIGURATION)], environment, timeout=120)
-    assert (done.returncode, sorted(done.stderr.splitlines())) == (1, lines)

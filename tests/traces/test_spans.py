@@ -9,7 +9,6 @@ from pytest_django.fixtures import Settings
 
 from identity.traces.endpoint import TracedEndpoint
 from identity.traces.export import Export
-from identity.traces.store import NAMES
 from taxpayers.credentials import new_client_secret
 from tests.endpoint.test_event_loop import (
     Answer,
@@ -21,7 +20,6 @@ from tests.endpoint.test_event_loop import (
 from tests.support.erp import Erp, new_erp
 from tests.support.outages import writing_fails
 from tests.traces.collector import Collector, Span, until
-from tokens.calls import Call
 from tokens.keys.signer import current_key_ring
 
 # The connections of the event loop see only what is committed.
@@ -92,19 +90,6 @@ def test_a_login_is_a_span_with_one_for_each_call_and_one_for_what_is_between(
         assert statement.attributes["db.system.name"] in ("postgresql", "sqlite")
         assert call.began <= statement.began <= statement.ended <= call.ended
     assert {span.trace for span in collector.spans} == {request.trace}
-
-
-@pytest.mark.parametrize("given", ["", "login-of-the-north"])
-def test_its_resource_names_the_service(
-    collector: Collector, monkeypatch: pytest.MonkeyPatch, given: str
-) -> None:
-    if given:
-        monkeypatch.setenv("OTEL_SERVICE_NAME", given)
-    answers_to([Sent(b"")])
-    requests_of(collector, 1)
-    (resource,) = collector.resources
-    assert resource["service.name"] == (given or "token-service")
-    assert resource["deployment.environment.name"] == "test"
 
 
 def test_a_refusal_is_no_error_and_has_its_reason(collector: Collector) -> None:
@@ -182,10 +167,6 @@ def test_a_client_that_changes_all_the_time_shows_its_lock(
     assert not [span for span in collector.spans if span.is_error]
 
 
-def test_every_call_has_a_name() -> None:
-    assert set(NAMES) == set(Call.__args__)
-
-
 # --- Whose trace it is ----------------------------------------------------------------------------
 
 
@@ -201,14 +182,6 @@ def test_a_trusted_proxy_decides_whose_trace_a_login_belongs_to(
     assert (request.trace, request.parent) == (TRACE, PARENT)
 
 
-def test_a_proxy_also_decides_that_there_is_none(collector: Collector, settings: Settings) -> None:
-    settings.TRUSTED_PROXIES = ["127.0.0.1"]
-    erp = new_erp()
-    answers_to([Sent(login_of(erp).body, headers=each) for each in (NOT_SAMPLED, {})])
-    (request,) = requests_of(collector, 1)
-    assert request.trace != TRACE
-
-
 @pytest.mark.parametrize("share", [0.0, 1.0])
 def test_the_traceparent_of_a_stranger_is_ignored(
     collector: Collector, settings: Settings, share: float
@@ -221,23 +194,6 @@ def test_the_traceparent_of_a_stranger_is_ignored(
         2 * share
     )
     assert TRACE not in {span.trace for span in collector.spans}
-
-
-def test_two_traceparents_are_none(collector: Collector, settings: Settings) -> None:
-    settings.TRUSTED_PROXIES = ["127.0.0.1"]
-    doubled = {"traceparent": "\n".join([PARENT_HEADER["traceparent"]] * 2)}
-    answers_to([Sent(login_of(new_erp()).body, headers=doubled)])
-    (request,) = requests_of(collector, 1)
-    assert (request.parent, request.trace == TRACE) == ("", False)
-
-
-def test_the_standard_variable_chooses_another_sampler(
-    collector: Collector, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings.OTEL_TRACES_SAMPLER_ARG = 0.0
-    monkeypatch.setenv("OTEL_TRACES_SAMPLER", "always_on")
-    answers_to([login_of(new_erp())])
-    assert requests_of(collector, 1)
 
 
 def test_a_wrong_variable_of_opentelemetry_costs_the_traces_and_no_login(
