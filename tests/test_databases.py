@@ -44,12 +44,6 @@ def test_a_malformed_url_is_an_error_that_shows_nothing_of_it(rest: str, tmp_pat
     assert "hunter" not in str(error.value)
 
 
-@pytest.mark.parametrize("url", ["identity.sqlite3", "/var/identity.sqlite3"])
-def test_a_path_is_no_url(url: str, tmp_path: Path) -> None:
-    with pytest.raises(ImproperlyConfigured):
-        database(url, tmp_path)
-
-
 def test_nothing_is_kept_in_a_session_that_a_pooler_gives_to_another(tmp_path: Path) -> None:
     direct = database("postgresql://u@h/n", tmp_path)
     pooled = database("postgresql://u@h/n?pooling=transaction&sslmode=require", tmp_path)
@@ -58,11 +52,6 @@ def test_nothing_is_kept_in_a_session_that_a_pooler_gives_to_another(tmp_path: P
     assert pooled["DISABLE_SERVER_SIDE_CURSORS"] is True
     assert pooled["OPTIONS"]["sslmode"] == "require"
     assert "pooling" not in pooled["OPTIONS"]  # libpq knows no such option
-
-
-def test_pooling_is_transaction_or_nothing(tmp_path: Path) -> None:
-    with pytest.raises(ImproperlyConfigured, match="pooling"):
-        database("postgresql://u@h/n?pooling=session", tmp_path)
 
 
 def test_a_host_that_vanishes_is_noticed_in_ten_seconds(tmp_path: Path) -> None:

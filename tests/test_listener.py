@@ -94,9 +94,3 @@ async def accepted(listening: socket.socket, share: Share, seconds: float, turns
 def test_a_crowd_in_the_queue_is_accepted_at_once() -> None:
     with crowd(300) as listening:
         assert asyncio.run(accepted(listening, Share(always=False), 0, turns=20)) == 300
-
-
-def test_a_crowd_that_no_other_process_takes_does_not_wait() -> None:
-    with crowd(300) as listening:
-        share = Share(always=True, step=50)
-        assert asyncio.run(accepted(listening, share, 0.3, turns=20)) == 300

@@ -19,6 +19,7 @@ import tokens
 SECRET_FIELDS = {
     *("client_secret", "lookup", "secret", "password", "staff_password"),
     *("body", "query_string", "authorization", "encoded", "token", "access_token"),
+    *("assertion", "client_cert", "escaped_pem", "dpop", "signature", "signed"),
 }
 TEXTS: tuple[Any, ...] = (str, bytes, str | None, bytes | None)
 MARKER = "nobody-may-see-this"

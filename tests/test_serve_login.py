@@ -81,32 +81,3 @@ def test_no_module_of_the_pages_for_developers_is_imported_before_the_first_one_
     of_developers = {name for name in worker.modules if parents(name) & {"identity.developers"}}
     assert of_developers == {"identity.developers", "identity.developers.urls"}
     assert not worker.modules & {"yaml", "jsonschema", "drf_spectacular"}
-
-
-def test_only_what_a_login_needs_is_installed(worker: Worker) -> None:
-    applications, middleware, here = shown(worker)
-    assert applications == [
-        *("django.contrib.auth", "django.contrib.contenttypes", "rest_framework"),
-        *("oauth2_provider", "tokens", "taxpayers", "identity.demo"),
-    ]
-    assert middleware == [
-        "identity.middleware.set_content_length",
-        "identity.middleware.bypass_staff_middleware",
-    ]
-    everywhere = shown(worker, SERVE="both")[2]
-    assert {*everywhere} - {*here} == STAFF_COMMANDS, "every command but those of staff accounts"
-
-
-def shown(worker: Worker, **settings: str) -> list[list[str]]:
-    found: list[list[str]] = json.loads(
-        worker.manage("shell", "--no-imports", "-c", SHOWN, **settings)
-    )
-    return found
-
-
-def test_migrating_it_leaves_the_tables_of_staff_to_a_process_that_serves_them(
-    worker: Worker,
-) -> None:
-    assert "[ ]  staff.0001_initial" in worker.manage("showmigrations", "--plan", SERVE="staff")
-    worker.manage("migrate", "-v0", SERVE="both")
-    assert "[ ]" not in worker.manage("showmigrations", "--plan", SERVE="both")

@@ -6,7 +6,6 @@ Each certificate that binds or opens nothing: test_binding.py, tests/dpop/test_b
 import base64
 import hashlib
 import json
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -89,16 +88,6 @@ def test_whoever_must_have_bound_tokens_needs_a_certificate(new: Any) -> None:
     assert claims_of(response)["cnf"] == {"x5t#S256": thumbprint(OTHER)}
     assert json.loads(response.content)["token_type"] == "Bearer"
     assert reason_of(client.login()) == "certificate_missing"
-
-
-def test_a_stranger_and_who_has_an_expired_secret_are_not_told_of_certificates(bound: Erp) -> None:
-    wrong = Erp(bound.client_id, new_erp().client_secret)
-    for headers in ({}, nginx(OTHER)):
-        assert reason_of(wrong.login(headers=headers)) == "invalid_credentials"
-    now, day = timezone.now(), timedelta(days=1)
-    bound.system_user.credentials.update(created_at=now - 2 * day, expires_at=now - day)
-    for headers in ({}, nginx(OTHER, "FAILED:x")):
-        assert reason_of(bound.login(headers=headers)) == "secret_expired"
 
 
 def test_who_must_prove_a_key_is_not_bound_to_a_certificate(erp: CertificateErp) -> None:

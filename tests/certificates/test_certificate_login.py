@@ -23,7 +23,7 @@ from tests.certificates.certificate_erp import (
     nginx,
     rfc9440,
 )
-from tests.support.erp import assert_refused, description_of, reason_of
+from tests.support.erp import description_of, reason_of
 from tokens.models import LoginEvent
 
 pytestmark = pytest.mark.django_db
@@ -105,20 +105,6 @@ def test_a_process_beside_the_proxy_cannot_report_a_certificate(
             assert response.status_code == 200
         else:
             assert NO_CERTIFICATE in description_of(response)
-
-
-def test_a_certificate_that_the_proxy_has_not_verified_is_refused(erp: CertificateErp) -> None:
-    response = erp.login(headers=nginx(erp.issued, "FAILED:certificate has expired"))
-    assert_refused(
-        response,
-        reason="malformed_credentials",
-        status=400,
-        error="invalid_client",
-        says="was not accepted by the proxy of this service",
-        fixed_by="The operator of the ERP system",
-    )
-    event = LoginEvent.objects.get(pk=response["correlationId"])
-    assert (event.parameter, event.client_id) == ("client_certificate", erp.client_id)
 
 
 def test_the_clock_of_the_database_is_asked_too() -> None:

@@ -14,9 +14,9 @@ from taxpayers.facts.values import Facts, FactsQuery
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.rules import Refused
 from tests.client_auth.test_assertion_form import ISSUER, signed
-from tests.client_auth.test_signatures import assertion, facts_of, pair
+from tests.client_auth.test_signatures import assertion, pair
 from tests.endpoint.test_rules import CLIENT, SECRET
-from tokens.calls import AssertionUse, FailedAuthentication
+from tokens.calls import FailedAuthentication
 from tokens.client_auth.assertion import JWT_BEARER, SentAssertion
 from tokens.client_auth.authenticated import Method
 from tokens.client_auth.certificate import CertificateHeaders, ClientCertificate
@@ -27,7 +27,6 @@ from tokens.client_auth.methods import (
     check_form,
     facts_query,
     read_credentials,
-    use_of,
 )
 from tokens.client_auth.tls_client_auth import CertificateCredentials, SentCertificate
 from tokens.operations.failures import check_failures, count_failure
@@ -151,25 +150,6 @@ def test_each_is_looked_up_by_its_own_name(
         assert facts_query(credentials, other) == expected
 
 
-@pytest.mark.parametrize(
-    ("credentials", "facts"),
-    [
-        (BY_SECRET, FACTS),
-        (assertion(pair("EdDSA")), facts_of(pair("EdDSA"))),
-        (BY_CERTIFICATE, FACTS),
-    ],
-    ids=["secret", "key", "certificate"],
-)
-def test_a_client_is_who_proves_it_and_an_unknown_one_nobody(
-    credentials: CheckedCredentials, facts: Facts
-) -> None:
-    client = authenticate(credentials, facts, AT)
-    assert (client.method, client.facts) == (credentials.method, facts)
-    with pytest.raises(Refused) as refused:
-        authenticate(credentials, None, AT)
-    assert refused.value.reason == "invalid_credentials"
-
-
 def test_what_stands_for_the_very_thing_that_was_sent() -> None:
     """By it a denial is remembered: of a right secret it is the secret itself."""
     assert BY_SECRET.denial_key == BY_SECRET.lookup
@@ -188,15 +168,6 @@ def test_a_certificate_that_has_ended_since_the_connection_began_proves_nothing(
     with pytest.raises(Refused) as refused:
         authenticate(BY_CERTIFICATE, None, AT)
     assert refused.value.parameter == "client_certificate"
-
-
-def test_only_an_assertion_is_used_up() -> None:
-    sent = assertion(pair("EdDSA"))
-    skew = timedelta(seconds=10)
-    expires_at = datetime.fromtimestamp(sent.expires, UTC) + skew
-    assert use_of(sent) == AssertionUse(sent.use_id, expires_at)
-    assert use_of(BY_SECRET) is None
-    assert use_of(BY_CERTIFICATE) is None
 
 
 # --- Failures -------------------------------------------------------------------------------------

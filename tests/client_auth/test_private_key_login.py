@@ -1,6 +1,5 @@
 """A login with a private key: what else than with any other credential, and used once."""
 
-import json
 from typing import Any
 from uuid import uuid4
 
@@ -9,7 +8,7 @@ from django.conf import settings
 
 from taxpayers.models import RateLimitCounter, SystemUser
 from tests.client_auth.key_erp import KeyErp, new_key_erp, new_pair, signed_as
-from tests.support.erp import Erp, assert_refused, description_of, new_erp
+from tests.support.erp import assert_refused, new_erp
 from tokens.client_auth import compact_jws, private_key_jwt
 from tokens.models import LoginEvent, UsedAssertion
 
@@ -26,21 +25,6 @@ def test_eddsa_is_accepted_by_its_new_name_too() -> None:
     erp = new_key_erp("EdDSA")
     for name in ("EdDSA", "Ed25519"):
         assert erp.login(signed_as(name, erp.assertion(), erp.pair)).status_code == 200
-
-
-def test_a_secret_and_an_assertion_at_once_are_refused(erp: KeyErp) -> None:
-    basic = {"Authorization": Erp(erp.client_id, "cs_test_x").basic}
-    for response in (erp.login(client_secret="cs_test_x"), erp.login(headers=basic)):
-        assert "both a client_secret and a client_assertion are sent" in description_of(response)
-        assert json.loads(response.content)["error"] == "invalid_request"
-
-
-def test_a_missing_part_is_named(erp: KeyErp) -> None:
-    for name in ("client_assertion", "client_assertion_type"):
-        missing = erp.login(**{name: None})
-        assert f"The parameter {name} is missing" in description_of(missing)
-    wrong = erp.login(client_assertion_type="urn:ietf:params:oauth:grant-type:jwt-bearer")
-    assert "client_assertion_type must be urn:ietf:params:oauth:client-ass" in description_of(wrong)
 
 
 def test_an_assertion_logs_in_once_and_staff_see_why(erp: KeyErp) -> None:
@@ -107,12 +91,3 @@ def test_each_login_costs_one_verification_also_of_a_stranger(
         found.clear()
         erp.login(sent)
         assert len(found) == 1
-
-
-def test_what_is_refused_before_the_signature_costs_no_verification(
-    erp: KeyErp, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = verifications(monkeypatch)
-    for claims in ({"aud": "x"}, {"exp": 1}, {"jti": None}, {"iss": "x"}, {"nbf": 9e9}):
-        assert erp.login(erp.assertion(**claims)).status_code == 400
-    assert found == []

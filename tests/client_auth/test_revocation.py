@@ -3,13 +3,11 @@
 import pytest
 from django.conf import settings
 
-from taxpayers.models import SystemUser
 from tests.client_auth.key_erp import JWT_BEARER, KeyErp, new_key_erp, new_pair
 from tests.introspection.api import INACTIVE, REVOKE, Api, post, token_of
 from tests.self_service.calls import CREDENTIALS, REVOKE_LAST, call
 from tests.support.answers import body_of
 from tokens.models import UsedAssertion
-from tokens.rate_limits.call_limit import CallLimit
 
 pytestmark = pytest.mark.django_db
 
@@ -57,31 +55,6 @@ def test_assertions_that_end_tokens_are_limited_as_logins_are_and_those_of_other
     assert 0 < int(answers[-1]["Retry-After"]) <= 60
     assert post(REVOKE, {"token": "x", **proof(other.assertion())}).status_code == 200
     assert erp.login().status_code == 200
-
-
-def test_a_client_without_a_limit_has_none_here(erp: KeyErp) -> None:
-    SystemUser.objects.update(logins_per_minute=0)
-    sent = [post(REVOKE, {"token": "x", **proof(erp.assertion())}) for _ in range(14)]
-    assert {answer.status_code for answer in sent} == {200}
-
-
-def test_this_process_remembers_as_many_clients_as_it_has_room_for() -> None:
-    limit = CallLimit(2)
-
-    def is_accepted(client: int, now: float = 0) -> bool:
-        return not limit.seconds_to_wait(client, now, burst=1, seconds=60)
-
-    assert [is_accepted(client) for client in (1, 1, 2, 1, 3, 2, 1)] == [
-        *(True, False, True, False, True, False, True)
-    ]
-    assert is_accepted(1, 60)
-
-
-def test_it_sees_its_key_by_name_and_never_the_key_itself(erp: KeyErp) -> None:
-    answer = call("GET", CREDENTIALS, token_of(erp))
-    (key,) = body_of(answer)["secrets"]
-    assert (key["kid"], key["state"], key["issued_this_token"]) == (erp.pair.kid, "live", True)
-    assert erp.pair.public_jwk["x"] not in answer.content.decode()
 
 
 def test_it_ends_its_key_and_then_nothing_logs_in_with_it(api: Api, erp: KeyErp) -> None:

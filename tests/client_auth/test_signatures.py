@@ -7,8 +7,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, EllipticCurvePublicKey
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ec import ECDSA
 from cryptography.hazmat.primitives.asymmetric.padding import MGF1, PSS, PKCS1v15
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256, SHA384
@@ -21,7 +20,6 @@ from tests.client_auth.key_erp import KeyPair, new_pair
 from tokens.client_auth.assertion import AssertionFault, ClientAssertion
 from tokens.client_auth.compact_jws import is_signature
 from tokens.client_auth.private_key_jwt import (
-    _bytes_of,
     _stand_in,
     authenticate,
     last_moment,
@@ -151,18 +149,6 @@ def test_a_stand_in_costs_as_much_as_a_registered_key_and_never_more(
 ) -> None:
     stand_in: Any = _stand_in("PS256", signature_bytes)
     assert stand_in.public_numbers().n == 2**bits - 1  # no signature is larger
-
-
-@pytest.mark.parametrize(
-    ("algorithm", "kind"), [("ES256", EllipticCurvePublicKey), ("EdDSA", Ed25519PublicKey)]
-)
-def test_a_stand_in_is_of_the_kind_that_the_assertion_names(algorithm: str, kind: type) -> None:
-    assert isinstance(_stand_in(algorithm, 64), kind)
-
-
-@pytest.mark.parametrize(("bits", "size"), [(2048, 256), (2049, 257), (2056, 257), (2057, 258)])
-def test_a_signature_is_as_long_as_the_modulus_in_whole_bytes(bits: int, size: int) -> None:
-    assert _bytes_of(bits) == size
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from taxpayers.models import Change, Credential, SystemUser
-from taxpayers.services import revoke_credential
 from tests.certificates.certificate_erp import CertificateErp, certificate
-from tests.client_auth.key_erp import BY, KeyErp, jwks, new_key_erp, new_pair
+from tests.client_auth.key_erp import KeyErp, jwks, new_pair
 from tests.client_auth.kinds import CERTIFICATE, KEY, Kind, newest
 from tests.support.erp import Erp, new_erp
-from tests.support.factories import CredentialFactory
 from tests.support.staff import errors_of, opened, page_url, task_url, text_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("takes_certificates")]
@@ -115,17 +113,3 @@ def test_the_last_one_that_ends_soon_is_a_warning_and_replaced_by_its_kind(
 
 
 # --- Logins ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("ended", ["", "key", "key and secret"])
-def test_what_would_happen_asks_for_the_way_in_that_is_used(officer: Client, ended: str) -> None:
-    erp = new_key_erp()
-    CredentialFactory.create(system_user=erp.system_user, slot=2)  # by SQL: no way in
-    if ended:
-        key = erp.system_user.credentials.exclude(public_jwk="").get()
-        revoke_credential(credential=key, reason="r", by=BY, at=timezone.now())
-    if ended == "key":
-        erp.system_user.credentials.filter(public_jwk="").delete()
-    asked = {"client_id": erp.client_id, "on_behalf_of": "", "moment": ""}
-    page = text_of(officer.get(reverse("admin:tokens_loginevent_what_if"), asked))
-    assert ("No valid key" in page) is bool(ended)

@@ -32,7 +32,6 @@ from clientcheck.clientcheck import (
     SECRET,
     Authority,
     Doctor,
-    Fault,
     Finding,
     Server,
     as_text,
@@ -88,34 +87,6 @@ def test_an_erp_system_logs_in_calls_an_api_and_reads_the_report() -> None:
         page, html = ask(port, "GET", "/")
         assert page.getheader("Content-Type") == "text/html; charset=utf-8"
         assert b"a token is used for many calls" in html
-
-
-def test_the_status_line_names_the_error_and_a_cut_connection_has_none() -> None:
-    authority = Authority(plan={1: Fault.DOWN, 2: Fault.CUT})
-    with serving(Server(0, authority)) as port:
-        answer, body = log_in(port)
-        assert (answer.status, answer.reason) == (503, "temporarily_unavailable")
-        assert json.loads(body)["error"] == "temporarily_unavailable"
-        assert answer.getheader("Server") is None
-        with pytest.raises((http.client.HTTPException, OSError)):
-            log_in(port)
-        assert log_in(port)[0].status == 200
-
-
-def test_a_doubled_header_is_seen_as_two() -> None:
-    with serving(Server(0, Authority())) as port:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
-        connection.putrequest("POST", "/connect/token")
-        body = urlencode(LOGIN).encode()
-        for name, value in (
-            *(("Content-Type", FORM), ("Content-Length", str(len(body)))),
-            *(("onbehalfof", REPRESENTED[0]), ("onbehalfof", REPRESENTED[0])),
-        ):
-            connection.putheader(name, value)
-        connection.endheaders(body)
-        answer = json.loads(connection.getresponse().read())
-        connection.close()
-    assert "it is sent twice or holds a list" in answer["error_description"]
 
 
 def test_it_listens_on_this_machine_alone() -> None:

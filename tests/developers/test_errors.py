@@ -7,10 +7,8 @@ import pytest
 from django.conf import settings
 from django.http import HttpResponse
 from django.test import Client
-from django.utils import translation
 
 from identity.developers.examples import ACCESS_TOKEN, issued_example, refused_example
-from taxpayers.rules import RegistryReason
 from tests.developers.pages import page_of, text_of
 from tests.developers.refused_logins import LOGINS
 from tests.support.erp import Erp
@@ -46,30 +44,6 @@ def test_the_list_has_every_reason_in_the_order_of_the_checks() -> None:
         (reason, row.staff_text, reason, f"{row.status} {row.error}", row.fixed_by)
         for reason, row in REFUSALS.items()
     ]
-
-
-def test_a_page_in_malay_has_the_texts_of_the_table_in_malay_and_the_answer_in_english() -> None:
-    refusal = REFUSALS[RegistryReason.NO_PERMISSION]
-    with translation.override("ms"):
-        title, cause = (translation.gettext(text) for text in (refusal.staff_text, refusal.text))
-    page = page_of("/ms/errors/no_permission")
-    assert title != refusal.staff_text
-    assert f"<h1>{title}</h1>" in page
-    assert f'<p class="lead">{cause}</p>' in page
-    before, _, answer = page.partition("<pre")
-    assert refusal.text in answer
-    assert refusal.text not in before
-    assert 'href="/ms/errors/permission_not_yet_valid"' in page
-    listed = page_of("/ms/errors/")
-    assert '<a href="/ms/errors/no_permission">' in listed
-    assert 'href="/errors/' not in listed
-
-
-def test_a_page_is_only_read() -> None:
-    for path in ("", "errors/", "errors/no_permission", "openapi.json", "developers/style.css"):
-        answer = Client().post(f"/{path}")
-        assert (answer.status_code, answer["Allow"]) == (405, "GET, HEAD")
-        assert Client().head(f"/{path}").status_code == 200
 
 
 @pytest.mark.parametrize("name", ["unknown", "no_permission/", "No_Permission", "<script>"])

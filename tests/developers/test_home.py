@@ -39,10 +39,3 @@ def test_a_login_node_has_it_without_what_is_served_elsewhere(service: StartServ
     assert nothing == "There is nothing at this path."
     hint = httpx.post(f"{node.url}/connect/token/").json()["error_description"]
     assert f"POST to {node.url}/connect/token" in hint
-
-
-def test_a_node_of_the_staff_alone_has_none(service: StartService) -> None:
-    node = service(SERVE="staff")
-    assert httpx.get(f"{node.url}/").headers["Location"] == "/admin/"
-    for path in ("/errors/", "/guide", "/openapi.json", "/en/"):
-        assert httpx.get(f"{node.url}{path}").status_code == 404, path

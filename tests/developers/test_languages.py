@@ -3,26 +3,10 @@
 import re
 
 import pytest
-from django.test import Client, override_settings
-
-from identity.developers.pages import preferred
-from tests.developers.pages import page_of
+from django.test import Client
 
 ADDRESSES = ["", "guide", "errors/", "errors/no_permission"]
 every_address = pytest.mark.parametrize("address", ADDRESSES)
-
-
-@pytest.mark.parametrize(
-    ("accepted", "language"),
-    [
-        *(("", "en"), ("ms", "ms"), ("ms-MY", "ms"), ("ms-MY,ms;q=0.9,en;q=0.5", "ms")),
-        *(("en-GB,en;q=0.9,ms;q=0.5", "en"), ("de", "en"), ("de,ms;q=0.1", "ms"), ("*", "en")),
-        *(("de;q=0.9, fr", "en"), ("nonsense;q=", "en"), ("ms;q=0", "en"), ("MS", "ms")),
-        ("a" * 10_000, "en"),
-    ],
-)
-def test_the_browser_chooses_among_our_languages(accepted: str, language: str) -> None:
-    assert preferred(accepted) == language
 
 
 @every_address
@@ -37,18 +21,6 @@ def test_a_plain_address_is_in_the_language_of_the_browser_and_any_other_in_its_
     assert answer["Content-Language"] == language
     assert answer.get("Vary") == (None if prefix else "Accept-Language")
     assert f'<html lang="{language}">' in answer.content.decode()
-
-
-@every_address
-def test_each_page_names_itself_in_every_language(address: str) -> None:
-    for prefix in ("", "en/", "ms/"):
-        page = page_of(f"/{prefix}{address}")
-        url = "http://127.0.0.1:8000"
-        assert f'<link rel="canonical" href="{url}/{prefix}{address}">' in page
-        for code, place in (("x-default", ""), ("en", "en/"), ("ms", "ms/")):
-            assert f'hreflang="{code}" href="{url}/{place}{address}"' in page
-        assert f'<a href="/en/{address}" lang="en" hreflang="en"' in page
-        assert f'<a href="/ms/{address}" lang="ms" hreflang="ms"' in page
 
 
 @every_address
@@ -72,12 +44,3 @@ def test_a_page_runs_no_script_and_loads_nothing_from_elsewhere(address: str) ->
     assert answer["X-Content-Type-Options"] == "nosniff"
     page = answer.content.decode()
     assert re.findall(r"<script|<style|<img|<[^>]+ (?:style|on\w+)=|javascript:", page) == []
-
-
-@override_settings(AUTH_URL="https://id.example.org/sub")
-def test_below_a_path_every_link_stays_below_it() -> None:
-    page = page_of("/errors/no_permission")
-    assert 'href="/sub/developers/style.css"' in page
-    assert 'href="/sub/errors/"' in page
-    assert 'rel="canonical" href="https://id.example.org/sub/errors/no_permission"' in page
-    assert 'href="/errors' not in page

@@ -23,7 +23,7 @@ from django.test import Client
 from pytest_django import DjangoDbBlocker
 
 from identity.developers.examples import issued_example, refused_example
-from identity.developers.snippets.catalogue import AUTH_URL_OF_THE_FILES, SNIPPETS, Snippet
+from identity.developers.snippets.catalogue import AUTH_URL_OF_THE_FILES, SNIPPETS
 from tests.developers.pages import page_of
 from tests.servers.npm import install_locked
 from tests.servers.processes import CHECKOUT, NotAvailable
@@ -250,17 +250,6 @@ def test_a_program_is_of_its_language(
 # --- On the page ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("snippet", SNIPPETS, ids=lambda snippet: snippet.name)
-def test_the_page_shows_each_program_whole_and_offers_it_to_download(snippet: Snippet) -> None:
-    page = page_of("/")
-    assert f"<code>{downloaded(snippet.file)}</code></pre>" in page
-    assert f'href="/developers/{snippet.file}" download>' in page
-    # Each is shown by its own tab.
-    assert f'id="tab-{snippet.id}"' in page
-    style = Client().get("/developers/style.css").content.decode()
-    assert f".tabs:has(#tab-{snippet.id}:checked) .panel-{snippet.id}" in style
-
-
 def test_the_programs_have_the_address_of_this_service(settings: Any) -> None:
     settings.AUTH_URL = "https://id.example.org"
     for snippet in SNIPPETS:
@@ -270,8 +259,3 @@ def test_the_programs_have_the_address_of_this_service(settings: Any) -> None:
     page = page_of("/")
     assert "https://id.example.org/connect/token" in page
     assert "127.0.0.1" not in page
-
-
-@pytest.mark.parametrize("name", ["", "nothing", "catalogue.py", "..", "%2e%2e%2fhome.py"])
-def test_no_other_file_can_be_downloaded(name: str) -> None:
-    assert Client().get(f"/developers/{name}").status_code == 404

@@ -18,7 +18,6 @@ from tests.certificates.certificate_erp import certificate, nginx
 from tests.introspection.test_status import TOKEN
 from tokens.access_tokens.verification import InvalidToken
 from tokens.dpop.proof import InvalidProof, Proof, hash_of_token
-from tokens.resource_server.authentication import AccessTokenAuthentication
 from tokens.resource_server.possession import BEARER, DPOP, MustBeBound, check_possession
 
 ENCODED = "the.encoded.token"
@@ -110,24 +109,6 @@ def test_one_that_is_bound_to_a_certificate_comes_with_it() -> None:
     assert "not bound to a key" in str(refused(DPOP, CERTIFICATE, nginx(certificate())))
 
 
-@pytest.mark.parametrize(
-    ("headers", "after"),
-    [
-        ({}, timedelta(0)),
-        (nginx(certificate("CN=other,C=MY")), timedelta(0)),
-        (nginx(certificate(), "FAILED:x"), timedelta(0)),
-        (nginx(certificate()), timedelta(days=-1)),
-        (nginx(certificate()), timedelta(days=3650)),
-    ],
-)
-def test_without_that_very_certificate_or_at_another_time_it_is_refused(
-    headers: dict[str, str], after: timedelta
-) -> None:
-    no = refused(BEARER, CERTIFICATE, headers, at=AT + after)
-    assert not isinstance(no, MustBeBound)
-    assert "bound to a TLS certificate of its client" in str(no)
-
-
 def test_a_binding_that_nobody_knows_is_proved_by_nothing() -> None:
     unknown = Confirmation("other", THUMBPRINT)
     for headers in ({}, nginx(certificate()), proof()):
@@ -136,14 +117,3 @@ def test_a_binding_that_nobody_knows_is_proved_by_nothing() -> None:
 
 
 # --- The header Authorization ---------------------------------------------------------------------
-
-
-def test_an_api_is_called_at_one_of_the_two_addresses(settings: Settings) -> None:
-    settings.AUTH_URL = BASE
-    factory, authentication = APIRequestFactory(), AccessTokenAuthentication()
-    plain = Request(factory.get(PATH, REMOTE_ADDR=PROXY))
-    assert authentication.called_url(plain) == BASE
-    with_it = factory.get(PATH, headers=nginx(certificate()), REMOTE_ADDR=PROXY)
-    assert authentication.called_url(Request(with_it)) == MTLS_URL
-    assert authentication.authenticate_header(plain) == 'Bearer error="invalid_token"'
-    assert authentication.caller_of(ENCODED, TOKEN) is TOKEN

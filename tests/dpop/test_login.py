@@ -4,18 +4,13 @@ import json
 from typing import Any
 
 import pytest
-from django.utils import timezone
 from joserfc.jwk import ECKey, OKPKey, RSAKey
 
 from taxpayers.facts.token_binding import TokenBinding
-from taxpayers.models import Credential, RateLimitCounter, SystemUser
+from taxpayers.models import RateLimitCounter, SystemUser
 from tests.client_auth.key_erp import new_key_erp, new_pair
 from tests.dpop.dpop_erp import NONCE, DpopErp, events, new_dpop_erp, reason_of
-from tests.introspection.api import claims_of as claims_in
-from tests.introspection.api import new_api
 from tests.support.erp import Erp, assert_every_answer, claims_of, new_erp
-from tests.support.factories import GrantedPermissionFactory, IntermediaryFactory
-from tests.support.queries import statements_sent
 from tokens.models import LoginEvent, UsedProof
 
 pytestmark = pytest.mark.django_db
@@ -69,14 +64,6 @@ def test_the_first_request_gets_a_nonce_and_is_neither_recorded_nor_counted() ->
     assert reason_of(erp.login()) == "rate_limited"
 
 
-def test_every_answer_to_such_a_client_has_a_nonce_that_the_next_request_can_use(
-    erp: DpopErp,
-) -> None:
-    for proof in (None, "x", *(erp.proof(nonce=nonce) for nonce in ("", "é", None))):
-        assert erp.post(proof)[NONCE]
-        assert erp.post().status_code == 200
-
-
 def test_10_the_nonce(erp: DpopErp) -> None:
     for nonce in (None, "", "another", f"{erp.nonce}x"):
         assert reason_of(erp.post(erp.proof(nonce=nonce))) == "use_dpop_nonce"
@@ -96,18 +83,6 @@ def test_a_stranger_gets_the_same_answer_whatever_proof_it_sends(erp: DpopErp) -
             answers.add((response.status_code, reason_of(response)))
     assert answers == {(400, "invalid_credentials")}
     assert not UsedProof.objects.exists()
-
-
-def test_the_proof_is_named_after_the_end_of_the_secret_and_before_a_block(erp: DpopErp) -> None:
-    block = {"blocked_by": "officer", "blocked_reason": "abuse"}
-    SystemUser.objects.update(blocked_at=timezone.now(), **block)
-    assert reason_of(erp.post("x")) == "invalid_dpop_proof"
-    assert reason_of(erp.post()) == "system_user_blocked"
-    before = UsedProof.objects.count()
-    Credential.objects.update(revoked_at=timezone.now(), slot=None)
-    for proof in ("x", None):
-        assert reason_of(erp.post(proof)) == "secret_revoked"
-    assert UsedProof.objects.count() == before
 
 
 def test_a_wrong_proof_counts_against_the_limit_of_the_client() -> None:
@@ -159,28 +134,4 @@ def test_a_login_with_an_assertion_and_a_proof_uses_both_once() -> None:
     assert log_in(None, key_erp.assertion()).status_code == 200
 
 
-def test_a_login_with_a_proof_sends_no_more_statements(erp: DpopErp) -> None:
-    found = []
-    for log_in in (new_erp().login, erp.post):
-        assert log_in().status_code == 200
-        with statements_sent() as words:
-            assert log_in().status_code == 200
-        found.append(len([word for word in words if word != "INSERT"]))
-    assert found[0] == found[1]
-
-
 # --- Introspection --------------------------------------------------------------------------------
-
-
-def test_introspection_says_that_a_bound_token_of_an_intermediary_is_sent_with_a_proof() -> None:
-    erp = new_dpop_erp()
-    role: Any = IntermediaryFactory.create(taxpayer=erp.system_user.taxpayer)
-    granted: Any = GrantedPermissionFactory.create(intermediary=role)
-    token = erp.token(on_behalf_of=str(granted.taxpayer.identifier))
-    claims = claims_in(token)
-    assert json.loads(new_api().introspect(token).content) == {
-        "active": True,
-        "token_type": "DPoP",
-        **claims,
-    }
-    assert (claims["act"], set(claims["cnf"])) == ({"sub": erp.erp.tin}, {"jkt"})

@@ -84,13 +84,3 @@ def test_proofs_that_have_expired_do_not_fill_the_database(erp: DpopErp) -> None
         assert erp.call(ME, token).status_code == 200
     left = UsedProof.objects.filter(pk__in=[expired.pk, long_expired.pk, recent.pk])
     assert list(left) == [recent], "and what another node may still accept is not forgotten"
-
-
-def test_a_proof_that_is_refused_is_not_stored(erp: DpopErp) -> None:
-    token = erp.token()
-    before = UsedProof.objects.count()
-    erp.call(ME, token, proof=api_proof(erp, token, ath="x"))
-    DpopErp(new_erp(), new_pair()).call(ME, token)
-    erp.system_user.credentials.update(revoked_at=datetime.now(UTC), slot=None)
-    refused(erp.call(ME, token), "invalid_token", "was revoked on")
-    assert UsedProof.objects.count() == before

@@ -11,11 +11,11 @@ from django.http import HttpResponse
 
 from taxpayers.models import RateLimitCounter
 from taxpayers.rules import Refused
-from tests.support.erp import Erp, assert_unavailable, claims_of
+from tests.support.erp import Erp, assert_unavailable
 from tokens import uptime
 from tokens.models import LoginEvent
 from tokens.operations import clock
-from tokens.operations.clock import DatabaseClock, LocalClock
+from tokens.operations.clock import DatabaseClock
 from tokens.operations.node import this_node
 
 SECOND = timedelta(seconds=1)
@@ -88,15 +88,6 @@ def test_the_estimate_is_never_off_by_more_than_the_shortest_round_trip(machine:
             machine.pass_time(chance.uniform(0, 1000))
 
 
-def test_until_the_first_answer_it_is_the_clock_of_the_node(machine: Machine) -> None:
-    database = DatabaseClock()
-    machine.wall += 3600 * SECOND
-    assert database.now() == machine.wall
-    assert database.difference() == timedelta()
-    assert not database.is_wrong()
-    database.check()
-
-
 def test_a_clock_of_the_node_that_is_set_changes_nothing(machine: Machine) -> None:
     database = DatabaseClock()
     database.observe(machine.up, AT, machine.up)
@@ -140,13 +131,6 @@ def test_a_clock_that_is_more_than_two_seconds_off_is_wrong(
     assert vars(record)["seconds_ahead"] == pytest.approx(-sign * off, abs=1e-5)
 
 
-def test_the_clock_of_a_local_database_is_that_of_the_node(machine: Machine) -> None:
-    local = LocalClock()
-    local.observe(machine.up, AT + 3600 * SECOND, machine.up)
-    assert local.now() == AT
-    assert not local.is_wrong()
-
-
 # --- Logins ---------------------------------------------------------------------------------------
 def log_in_with_a_clock_off_by(off: timedelta, erp: Erp, **form: str) -> HttpResponse:
     """A login on a node whose clock is ahead by so much, or behind."""
@@ -184,17 +168,6 @@ def test_a_process_that_starts_with_a_wrong_clock_decides_nothing_from_what_its_
 def forget_the_time() -> None:
     """As a process that has just started: it has the facts of its node, but asked nothing yet."""
     this_node().clock._ahead = None
-
-
-@on_postgresql
-@pytest.mark.django_db
-def test_a_small_difference_is_no_reason_to_refuse_and_the_token_has_the_databases_time(
-    erp: Erp,
-) -> None:
-    for seconds in (-1.9, 1.9):
-        before = int(datetime.now(UTC).timestamp())
-        response = log_in_with_a_clock_off_by(timedelta(seconds=seconds), erp)
-        assert before <= claims_of(response)["iat"] <= datetime.now(UTC).timestamp()
 
 
 @on_postgresql

@@ -17,7 +17,6 @@ from taxpayers.credentials import (
     Prefix,
     fault_of,
     hash_secret,
-    is_client_id,
     is_same_secret,
     new_client_id,
     new_client_secret,
@@ -121,38 +120,24 @@ def test_every_character_of_one_secret_counts() -> None:
         (CLIENT_SECRET, Prefix.CLIENT_SECRET, None),
         (CLIENT_ID, Prefix.CLIENT_ID, None),
         (CLIENT_SECRET[:-1], Prefix.CLIENT_SECRET, Fault.CUT_OFF),
-        (CLIENT_SECRET[:30], Prefix.CLIENT_SECRET, Fault.CUT_OFF),
         ("cs_test_", Prefix.CLIENT_SECRET, Fault.CUT_OFF),
-        ("cs_te", Prefix.CLIENT_SECRET, Fault.CUT_OFF),
         (CLIENT_ID[:-3], Prefix.CLIENT_ID, Fault.CUT_OFF),
         (CLIENT_SECRET[:-1] + "1", Prefix.CLIENT_SECRET, Fault.MISTYPED),
-        (CLIENT_SECRET + "0", Prefix.CLIENT_SECRET, Fault.MISTYPED),
-        (CLIENT_SECRET * 2, Prefix.CLIENT_SECRET, Fault.MISTYPED),
         (CLIENT_SECRET.replace("test", "live"), Prefix.CLIENT_SECRET, Fault.MISTYPED),
         (CLIENT_SECRET.replace("test", "prod"), Prefix.CLIENT_SECRET, Fault.MISTYPED),
         (CLIENT_SECRET[:20] + " " + CLIENT_SECRET[20:], Prefix.CLIENT_SECRET, Fault.MISTYPED),
-        (CLIENT_SECRET[:20] + "\n" + CLIENT_SECRET[20:], Prefix.CLIENT_SECRET, Fault.MISTYPED),
         (CLIENT_SECRET[:-1] + "é", Prefix.CLIENT_SECRET, Fault.MISTYPED),
         (CLIENT_ID, Prefix.CLIENT_SECRET, Fault.SWAPPED),
-        (CLIENT_ID[:20], Prefix.CLIENT_SECRET, Fault.SWAPPED),
         ("cs_wherever", Prefix.CLIENT_ID, Fault.SWAPPED),
         (CLIENT_SECRET, Prefix.CLIENT_ID, Fault.SWAPPED),
         (f" {CLIENT_SECRET}", Prefix.CLIENT_SECRET, Fault.BLANKS),
         (f"\u00a0{CLIENT_ID}\t", Prefix.CLIENT_ID, Fault.BLANKS),
-        (f"{CLIENT_SECRET}\r\n", Prefix.CLIENT_SECRET, Fault.BLANKS),
         ("<client_secret>", Prefix.CLIENT_SECRET, Fault.PLACEHOLDER),
-        ("{{client_secret}}", Prefix.CLIENT_SECRET, Fault.PLACEHOLDER),
         ("${CLIENT_SECRET}", Prefix.CLIENT_SECRET, Fault.PLACEHOLDER),
-        ("%CLIENT_SECRET%", Prefix.CLIENT_SECRET, Fault.PLACEHOLDER),
         ("your_client_secret_here", Prefix.CLIENT_SECRET, Fault.PLACEHOLDER),
-        ("YOUR-CLIENT-ID", Prefix.CLIENT_ID, Fault.PLACEHOLDER),
-        ("changeme", Prefix.CLIENT_SECRET, Fault.PLACEHOLDER),
         ("xxxxxxxx", Prefix.CLIENT_SECRET, Fault.PLACEHOLDER),
-        ("********", Prefix.CLIENT_SECRET, Fault.PLACEHOLDER),
-        ("...", Prefix.CLIENT_SECRET, Fault.PLACEHOLDER),
         ("cs_test_…", Prefix.CLIENT_SECRET, Fault.PLACEHOLDER),
         ("cs_live_xxxxxxxxxxxxxxxx", Prefix.CLIENT_SECRET, Fault.PLACEHOLDER),
-        ("cs_live_YOURSECRET", Prefix.CLIENT_SECRET, Fault.PLACEHOLDER),
         ("cs_test_" + "0" * 49, Prefix.CLIENT_SECRET, Fault.PLACEHOLDER),
         # Random characters that spell a word: cut off, and with a wrong checksum.
         ("cs_test_O5puTL9TJ4Ix4ox10FadzV6pJOyourWEKsm", Prefix.CLIENT_SECRET, Fault.CUT_OFF),
@@ -166,10 +151,8 @@ def test_every_character_of_one_secret_counts() -> None:
         ("cs_test_" + "7" * 42 + "-", Prefix.CLIENT_SECRET, Fault.MISTYPED),
         ("cs_test_" + "7" * 41 + "-", Prefix.CLIENT_SECRET, Fault.CUT_OFF),
         ("550e8400-e29b-41d4-a716-446655440000", Prefix.CLIENT_ID, Fault.FOREIGN),
-        ("correct horse battery staple", Prefix.CLIENT_SECRET, Fault.FOREIGN),
         (CLIENT_SECRET.upper(), Prefix.CLIENT_SECRET, Fault.FOREIGN),
         ("", Prefix.CLIENT_SECRET, Fault.FOREIGN),
-        ("sha256$" + "0" * 64, Prefix.CLIENT_SECRET, Fault.FOREIGN),
     ],
 )
 def test_a_fault_is_named(text: str, kind: Prefix, fault: Fault | None) -> None:
@@ -184,25 +167,11 @@ def test_only_the_right_length_is_right_even_with_a_checksum(kind: Prefix, lengt
         assert fault_of(credential, kind, "test") is fault
 
 
-def test_an_id_of_either_environment_is_an_id_and_nothing_else_is() -> None:
-    assert is_client_id(new_client_id("live"))
-    assert is_client_id(new_client_id("test"))
-    for other_text in (CLIENT_SECRET, CLIENT_ID[:-1], f"{CLIENT_ID} ", "client_id", ""):
-        assert not is_client_id(other_text)
-
-
 def test_a_live_secret_in_the_test_environment_is_named_and_not_called_mistyped() -> None:
     live = new_client_secret("live")
     assert fault_of(live, Prefix.CLIENT_SECRET, "test") is Fault.OTHER_ENVIRONMENT
     assert fault_of(live, Prefix.CLIENT_SECRET, "live") is None
     assert fault_of(CLIENT_ID, Prefix.CLIENT_ID, "live") is Fault.OTHER_ENVIRONMENT
-
-
-@given(st.text(max_size=200), kinds, environments)
-def test_any_text_is_checked_without_an_error(
-    text: str, kind: Prefix, environment: Environment
-) -> None:
-    assert fault_of(text, kind, environment) is not None
 
 
 def test_a_hostile_text_is_checked_at_once() -> None:

@@ -317,16 +317,3 @@ def test_a_client_that_changes_before_each_record_is_decided_under_a_lock_in_the
     assert answer.status == 200
     assert answer.headers["X-Rate-Limit-Limit"] == "105"
     assert LoginEvent.objects.count() == RateLimitCounter.objects.get().used == 1
-
-
-@on_postgresql
-def test_a_limit_that_is_found_to_be_reached_under_the_lock_ends_the_login(
-    erp: Erp, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert erp.login().status_code == 200
-    limits = [*range(100, 105), 1]
-    with limit_changes_before_each_count(erp, limits, monkeypatch) as done:
-        (answer,) = answers_to([login_of(erp)])
-    assert done == ["changed"] * 6
-    assert (answer.status, answer.headers["X-Rate-Limit-Limit"]) == (429, "1")
-    assert LoginEvent.objects.count() == RateLimitCounter.objects.get().used == 1

@@ -11,7 +11,6 @@ from django.db import connection
 from django.test import override_settings
 from pytest_django.fixtures import Settings
 
-from taxpayers.credentials import new_client_id, new_client_secret
 from tests.support.erp import FORM, Erp, assert_every_answer, claims_of, new_erp, post
 from tests.support.factories import GrantedPermissionFactory, TaxpayerFactory
 from tests.support.queries import statements_sent
@@ -173,15 +172,3 @@ def test_the_first_login_of_a_client_on_a_node_takes_two_queries_and_every_other
             with statements_sent() as sent:
                 assert intermediary.login(on_behalf_of=on_behalf_of).status_code == 200
             assert sent == expected
-
-
-def test_a_login_that_fails_takes_two_queries(erp: Erp) -> None:
-    wrong, unknown = new_client_secret("test"), new_client_id("test")
-    for form in ({"client_secret": wrong}, {"client_id": unknown}):
-        for _ in range(2):
-            with statements_sent() as sent:
-                assert erp.login(**form).status_code == 400
-            if connection.vendor == "postgresql":
-                assert sent == ["SELECT", "WITH"]
-            else:
-                assert sent == ["SELECT", "SAVEPOINT", "SELECT", *["INSERT"] * 2, "RELEASE"]

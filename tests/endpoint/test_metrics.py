@@ -1,7 +1,6 @@
 """What Prometheus sees: every login by its outcome, over all processes (contract 6)."""
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -17,7 +16,6 @@ from prometheus_client.parser import text_string_to_metric_families
 from identity.metrics_files import share_counters
 from tests.conftest import StartService
 from tests.servers.processes import children_of
-from tests.servers.service import is_ready
 from tests.support.answers import headers_of
 from tests.support.erp import PATH, Erp, new_erp, post
 from tests.support.outages import database_out_of_reach
@@ -106,20 +104,6 @@ def test_all_processes_of_a_service_count_together(service: StartService) -> Non
     for name in ("cpu_seconds_total", "resident_memory_bytes", "open_fds", "max_fds"):
         of_each = {int(key.split()[1]) for key in scrapes[0] if key.startswith(f"process_{name} ")}
         assert of_each == {node.pid, *children_of(node.pid)}
-
-
-def test_the_gauges_of_a_process_end_with_it(service: StartService) -> None:
-    node = service(WEB_PROCESSES="2", QUICK="1")
-    folder = Path(node.environment["VAR_DIR"]) / f"metrics-{node.environment['PORT']}"
-    process = children_of(node.pid)[0]
-    gauges = folder / f"gauge_livemostrecent_{process}.db"
-    while not gauges.exists():
-        assert is_ready(node.url)
-    os.kill(process, signal.SIGKILL)
-    deadline = time.monotonic() + 20
-    while gauges.exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_counters_of_ended_processes_are_removed_and_those_of_others_stay(

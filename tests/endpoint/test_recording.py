@@ -93,12 +93,6 @@ def test_a_refused_client_is_recorded_with_all_that_is_known(blocked: Erp) -> No
     assert (event.scope, event.kid, event.source_address) == ("", "", "127.0.0.1")
 
 
-def test_a_refused_intermediary_is_recorded_as_the_actor(intermediary: Erp) -> None:
-    event = event_of(intermediary.login(on_behalf_of="C0000000000")["correlationId"])
-    assert (event.reason, event.since) == ("no_permission", None)
-    assert (event.subject, event.actor) == ("C0000000000", intermediary.tin)
-
-
 def test_a_wrong_secret_is_recorded_without_the_owner_of_the_id(erp: Erp) -> None:
     response = erp.login(client_secret=new_client_secret("test"), on_behalf_of="C0000000000")
     event = event_of(response["correlationId"])

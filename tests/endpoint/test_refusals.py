@@ -20,15 +20,7 @@ from pytest_django import Settings
 from taxpayers.credentials import new_client_id, new_client_secret
 from taxpayers.rules import Refused, RegistryReason
 from tests.endpoint.test_event_loop import Answer, Sent, login_of
-from tests.support.erp import (
-    PATH,
-    Erp,
-    assert_every_answer,
-    assert_refused,
-    assert_unavailable,
-    new_erp,
-    post,
-)
+from tests.support.erp import PATH, Erp, assert_refused, assert_unavailable, new_erp, post
 from tests.support.factories import GrantedPermissionFactory, IntermediaryFactory, TaxpayerFactory
 from tests.support.outages import database_out_of_reach
 from tests.wire.test_on_behalf_of import Send, both, committed
@@ -437,9 +429,3 @@ def test_only_the_exact_path_is_the_login(erp: Erp, path: str) -> None:
     response = Client().post(path, data=erp.form)
     assert response.status_code == 404
     assert "Location" not in response
-
-
-def test_every_answer_is_json_whatever_accept_says(erp: Erp) -> None:
-    for accept in ("text/html", "application/xml", "*/*;q=0", "nonsense"):
-        assert_every_answer(erp.login(headers={"Accept": accept}))
-        assert_every_answer(erp.login(client_id="x", headers={"Accept": accept}))

@@ -113,24 +113,6 @@ def test_of_two_faults_the_one_that_the_contract_names_first_is_told(
     assert fault_of(second[1](first[1](RIGHT)))[0] == first[0]
 
 
-MEANT_ON_BEHALF_OF: dict[str, Callable[[RawTokenRequest], RawTokenRequest]] = {
-    "another header": lambda raw: replace(raw, on_behalf_of_is_misspelled=True),
-    "the body": lambda raw: replace(raw, body=raw.body + b"&onbehalfof=C1000000001"),
-    "the query string": lambda raw: replace(raw, query_string="onbehalfof=C1000000001"),
-}
-
-
-@pytest.mark.parametrize("where", MEANT_ON_BEHALF_OF)
-@pytest.mark.parametrize(("other", "spoil"), FAULTS, ids=[reason for reason, _ in FAULTS])
-def test_onbehalfof_elsewhere_is_told_in_the_order_of_the_header(
-    where: str, other: str, spoil: Callable[[RawTokenRequest], RawTokenRequest]
-) -> None:
-    raw = MEANT_ON_BEHALF_OF[where](RIGHT)
-    assert fault_of(raw)[0] == "malformed_on_behalf_of"
-    first = "malformed_on_behalf_of" if other == "malformed_credentials" else other
-    assert fault_of(spoil(raw))[0] == first
-
-
 @pytest.mark.parametrize(
     ("text", "scopes"),
     [
@@ -145,20 +127,6 @@ def test_onbehalfof_elsewhere_is_told_in_the_order_of_the_header(
 def test_scopes_are_separated_by_one_space(text: str, scopes: tuple[str, ...]) -> None:
     body = RIGHT.body + b"&" + urlencode({"scope": text}).encode()
     assert read(replace(RIGHT, body=body)).scopes == scopes
-
-
-@pytest.mark.parametrize(
-    ("body", "missing"),
-    [
-        ("", "grant_type"),
-        ("client_id=a&client_secret=b", "grant_type"),
-        ("grant_type=x", "client_id"),
-        ("grant_type=x&client_secret=b", "client_id"),
-        ("grant_type=x&client_id=a", "client_secret"),
-    ],
-)
-def test_of_several_missing_parameters_the_first_is_named(body: str, missing: str) -> None:
-    assert fault_of(replace(RIGHT, body=body.encode())) == ("missing_parameter", missing)
 
 
 def test_of_two_credentials_of_the_wrong_form_the_id_is_named() -> None:
@@ -344,17 +312,6 @@ def test_what_is_percent_encoded_is_decoded_as_by_urllib(parts: list[bytes]) -> 
             percent_decoded(text)
     else:
         assert percent_decoded(text) == unquote_to_bytes(text)
-
-
-@pytest.mark.parametrize(
-    "form", [{"client_secret": "b"}, {"client_id": "x"}, {"client_id": "a", "client_secret": "b"}]
-)
-def test_credentials_in_both_places_are_refused_even_if_they_are_the_same(
-    form: dict[str, str],
-) -> None:
-    with pytest.raises(Refused) as refused:
-        read_credentials(form, basic("a:b"))
-    assert "both" in refused.value.detail
 
 
 # --- What is recognized in a request that was refused ------------------------------------------

@@ -13,7 +13,7 @@ from taxpayers.models import RateLimitCounter
 from taxpayers.services import block_system_user, unblock_system_user
 from tests.facts.registry_changes import CHANGES, SCOPES, WHY, Change, World
 from tests.support.databases import another_session
-from tests.support.erp import Erp, claims_of, new_erp
+from tests.support.erp import Erp, claims_of
 from tokens.calls import Call, CountedLogin
 from tokens.models import LoginEvent
 from tokens.operations.node import this_node
@@ -59,19 +59,6 @@ def test_the_next_login_obeys_a_change_by_sql(change: Change) -> None:
         for statement in world.sql(change.sql).split(";"):
             cursor.execute(statement)
     assert [log_in_to(world, change) for _ in range(2)] == [change.after] * 2
-
-
-def test_the_next_token_is_for_the_taxpayer_that_a_client_is_moved_to(erp: Erp) -> None:
-    assert claims_of(erp.login())["sub"] == erp.tin
-    other = new_erp()
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE system_users SET taxpayer_id = %s WHERE id = %s",
-            [other.system_user.taxpayer_id, erp.system_user.pk],
-        )
-        assert claims_of(erp.login())["sub"] == other.tin
-        cursor.execute("UPDATE taxpayers SET tin = 'C7654321000' WHERE tin = %s", [other.tin])
-        assert claims_of(erp.login())["sub"] == "C7654321000"
 
 
 @on_postgresql

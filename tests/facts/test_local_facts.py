@@ -12,7 +12,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
 
-import lmdb
 import pytest
 from pytest_django import Settings
 
@@ -147,28 +146,6 @@ def test_a_full_file_is_emptied_and_goes_on(
     assert sum(file.stat().st_size for file in folder.rglob("data.mdb")) <= MIB
 
 
-def test_a_file_that_another_process_has_filled_goes_on(folder: Path) -> None:
-    elsewhere(fill, folder)
-    facts = facts_in(folder, max_bytes=MIB)
-    queries = [replace(QUERY, lookup=hash_secret(str(n))) for n in range(100)]
-    for query in queries:
-        facts.store(query, FACTS)
-    assert facts.find(queries[-1]) == FACTS
-
-
-def fill(folder: Path) -> None:
-    path = folder / f"{local._FORMAT}-{local._BOOT_ID.read_text().strip()}"
-    path.mkdir(parents=True)
-    with lmdb.open(str(path), map_size=MIB) as environment:
-        for n in range(100_000):
-            try:
-                with environment.begin(write=True) as transaction:
-                    transaction.put(n.to_bytes(16), bytes(500))
-            except lmdb.MapFullError:
-                return
-    raise AssertionError("it was never full")
-
-
 # --- Who can read it ------------------------------------------------------------------------------
 def test_only_its_owner_can_read_it(folder: Path) -> None:
     before = os.umask(0)
@@ -200,16 +177,6 @@ def test_the_file_holds_no_id_no_secret_and_no_hash_of_one(folder: Path) -> None
     found = facts.find(query)
     assert found is not None
     assert found.client.client_id == client_id
-
-
-def test_the_names_of_the_entries_depend_on_the_key(folder: Path) -> None:
-    facts_in(folder, key=b"one").store(QUERY, FACTS)
-    assert elsewhere(find_with_key, folder, b"another") is None
-    assert elsewhere(find_with_key, folder, b"one") == FACTS
-
-
-def find_with_key(folder: Path, key: bytes) -> Facts | None:
-    return facts_in(folder, key=key).find(QUERY)
 
 
 @pytest.mark.postgresql

@@ -15,10 +15,9 @@ from django.db import DatabaseError, InterfaceError, OperationalError
 from oauthlib.common import Request
 
 from taxpayers.credentials import new_client_id, new_client_secret
-from taxpayers.facts.values import Facts, FactsQuery, Reading
+from taxpayers.facts.values import Facts, FactsQuery
 from taxpayers.rules import Refused
 from tests.facts.login_cases import (
-    BEING_CHANGED,
     BLOCKED,
     CASES,
     CLIENT_ID,
@@ -31,8 +30,6 @@ from tests.facts.login_cases import (
     FAIL,
     GRANTED,
     LIVE,
-    LOCK,
-    NEW,
     NO_PAUSE,
     NOT_CONFIRMED,
     NOW,
@@ -43,7 +40,6 @@ from tests.facts.login_cases import (
     REVOKED,
     RIGHT,
     STORED,
-    TAKE,
     WIDER,
     WRONG,
     Case,
@@ -140,13 +136,6 @@ def test_a_login_that_is_never_confirmed_ends_as_unavailable() -> None:
     assert b"access_token" not in step.answer.body
     assert sum(isinstance(call, CountedLogin) for call in calls) == 4
     assert sum(isinstance(call, LockedRead) for call in calls) >= 1
-
-
-def test_a_login_that_never_gets_an_index_ends_as_unavailable() -> None:
-    _node, _arrival, steps = Case("", None, (), "", "", 0).begin()
-    calls, ended = drive(steps, 4 * [Registry(NEW), BEING_CHANGED])
-    assert names(calls) == 3 * f"{READ} {TAKE} " + f"{LOCK} {TAKE}"
-    assert (ended.outcome, ended.answer.status) == UNAVAILABLE
 
 
 def test_a_login_whose_index_ends_again_and_again_ends_as_unavailable() -> None:
@@ -277,15 +266,6 @@ def test_a_node_whose_clock_is_found_to_be_wrong_decides_and_records_nothing(
     assert b"access_token" not in ended.answer.body
 
 
-def test_how_long_to_wait_is_told_from_the_moment_at_which_the_registry_was_read() -> None:
-    _node, arrival, steps = Case("", None, (), "", "", 0, WRONG).begin()
-    advance(steps)
-    advance(steps, Reading(arrival.at - 1.5 * SECOND, None))
-    ended = advance(steps, Throttle(arrival.at + 10 * SECOND))
-    assert isinstance(ended, EndedLogin)
-    assert ended.answer.headers["Retry-After"] == "12"
-
-
 # --- What nobody may see --------------------------------------------------------------------------
 def calls_of(form: dict[str, str], known: Facts | None, result: object) -> list[object]:
     """Those of a login that fails, without what differs from login to login."""
@@ -403,9 +383,3 @@ def test_callers_that_have_to_wait_cost_no_memory_that_grows() -> None:
         assert len(node.denials) == min(20, 2 * (number + 1))
     assert isinstance(node.local_facts, Memory)
     assert node.local_facts.facts is None
-
-
-def test_a_pause_ends_for_a_node_that_remembers_it() -> None:
-    node, arrival, steps = Case("", LIVE, (), "", "", 0, {"client_id": ""}).begin()
-    drive(steps, [Throttle(arrival.at - SECOND)])  # over by now
-    assert again(node, {"client_id": ""}, "192.0.2.1", [NO_PAUSE]) == (REJECT, 400)

@@ -238,24 +238,3 @@ def counted() -> dict[str, float]:
         for line in text.splitlines()
         if line.startswith(("introspections_total", "revocations_total"))
     }
-
-
-def test_each_answer_is_counted_by_its_outcome(api: Api, erp: Erp) -> None:
-    token = token_of(erp)
-    before = counted()
-    api.introspect(token)
-    revoke(erp, token)
-    revoke(erp, "x")
-    api.introspect(token)
-    api.introspect("x")
-    api.introspect("x", client_secret=new_client_secret("test"))
-    post(REVOKE, {"token": token})
-    grown = {name: value - before.get(name, 0) for name, value in counted().items()}
-    assert {name: value for name, value in grown.items() if value} == {
-        'introspections_total{outcome="active"}': 1,
-        'introspections_total{outcome="inactive"}': 2,
-        'introspections_total{outcome="invalid_credentials"}': 1,
-        'revocations_total{outcome="revoked"}': 1,
-        'revocations_total{outcome="nothing_to_revoke"}': 1,
-        'revocations_total{outcome="missing_parameter"}': 1,
-    }

@@ -11,18 +11,9 @@ from django.db.models import F
 from django.http import HttpResponse
 from pytest_django.fixtures import Settings
 
-from taxpayers.models import (
-    StatusIndex,
-    SystemUser,
-)
+from taxpayers.models import StatusIndex, SystemUser
 from taxpayers.services import Author
-from tests.introspection.api import (
-    INACTIVE,
-    Api,
-    claims_of,
-    new_api,
-    token_of,
-)
+from tests.introspection.api import INACTIVE, Api, claims_of, new_api, token_of
 from tests.support.answers import body_of, headers_of
 from tests.support.erp import Erp
 from tests.support.factories import GrantedPermissionFactory

@@ -4,17 +4,15 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, transaction
 
 from tests.introspection.api import Api, new_api
 from tests.introspection.test_at_once import answers_to, asked
-from tests.lanes.calls import results, with_store
 from tests.support.answers import body_of
 from tests.support.factories import ProtectedApiSecretFactory
 from tokens.calls import ApiSecretUse
 from tokens.models import ProtectedApiSecret
 from tokens.operations.node import this_node
-from tokens.store import async_store
 from tokens.store import django_store as store
 from tokens.store.api_secret_use import UsesOfThisMinute, minute_of
 
@@ -59,27 +57,6 @@ def test_the_minute_of_an_introspection_is_stored_with_the_secret_that_asked(api
     assert other.last_used_at is None
 
 
-@pytest.mark.django_db(transaction=True)
-def test_a_row_that_has_this_minute_is_not_written_again() -> None:
-    secret = ProtectedApiSecretFactory.create()
-    use = ApiSecretUse(secret.pk)
-
-    def written() -> Any:
-        assert with_store(lambda store: results(store, [use, use])) == [None, None]
-        secret.refresh_from_db()
-        with connection.cursor() as cursor:
-            if connection.vendor != "postgresql":
-                return secret.last_used_at
-            cursor.execute("SELECT xmin::text FROM protected_api_secrets")
-            return cursor.fetchone()
-
-    # The minute may change between the two, but not twice.
-    assert len({*(written() for _ in range(3))}) < 3
-    ProtectedApiSecret.objects.update(last_used_at=NOON)
-    written()
-    assert secret.last_used_at != NOON
-
-
 @pytest.mark.django_db
 def test_an_introspection_is_answered_also_if_its_use_cannot_be_stored(
     api: Api, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -99,31 +76,6 @@ def test_an_introspection_is_answered_also_if_its_use_cannot_be_stored(
         line for line in caplog.records if line.getMessage() == "use of a secret not stored"
     )
     assert getattr(logged, "reference") == answer.headers["correlationId"]  # noqa: B009 - an extra
-
-
-@pytest.mark.django_db(transaction=True)
-def test_uses_at_once_are_one_statement_whose_connection_is_closed(
-    api: Api, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    closed = []
-    close = async_store._PostgresqlExecutor.close
-
-    async def noting(self: Any) -> None:
-        closed.append(type(self))
-        await close(self)
-
-    monkeypatch.setattr(async_store._PostgresqlExecutor, "close", noting)
-
-    def use() -> datetime:
-        assert [answer.status for answer in answers_to([asked(api, "x")] * 3)] == [200] * 3
-        moment = last_use(api)
-        assert moment is not None
-        return moment
-
-    assert use() >= NOON
-    if connection.vendor == "postgresql":
-        # Once after the statement, and once with the store, as every other one.
-        assert closed.count(async_store._ClosingExecutor) == 2
 
 
 @pytest.mark.postgresql

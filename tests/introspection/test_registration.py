@@ -9,7 +9,7 @@ from taxpayers.credentials import Prefix, fault_of, hash_secret
 from taxpayers.models import Change
 from taxpayers.services import Author, ServiceError
 from tests.introspection.api import Api
-from tests.support.command_line import error_of, json_output_of, output_of
+from tests.support.command_line import json_output_of, output_of
 from tokens.models import ProtectedApi, ProtectedApiSecret
 from tokens.protected_apis.registration import issue_api_secret, register_protected_api
 
@@ -74,12 +74,6 @@ def test_a_wrong_value_is_named_and_changes_nothing(changes: dict[str, Any], tex
     assert not ProtectedApi.objects.exists()
 
 
-def test_a_name_is_given_once() -> None:
-    client_id = register().protected_api.client_id
-    with pytest.raises(ServiceError, match=f"named Invoicing: {client_id}"):
-        register()
-
-
 def test_at_most_two_secrets_are_live() -> None:
     api = register().protected_api
     second = issue_api_secret(protected_api=api, **BY).secret
@@ -121,12 +115,3 @@ def test_a_secret_is_rotated_and_revoked_by_id_or_by_name(api: Api) -> None:
     count = Change.objects.count()
     output_of("revoke_protected_api_secret", "Invoicing", answer["secret_hint"])
     assert Change.objects.count() == count, "safe to repeat"
-
-
-def test_what_does_not_exist_is_named(api: Api) -> None:
-    for command in ("deactivate_protected_api", "rotate_protected_api_secret"):
-        assert "There is no protected API Reports." in error_of(command, "Reports")
-    line = error_of("revoke_protected_api_secret", "Invoicing", "????")
-    assert f"Its secrets: …{api.client_secret[-4:]}." in line
-    pasted = error_of("deactivate_protected_api", api.client_secret)
-    assert api.client_secret not in pasted

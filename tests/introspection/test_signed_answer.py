@@ -71,23 +71,9 @@ def test_of_an_inactive_token_it_reveals_nothing(api: Api, erp: Erp) -> None:
 
 
 @pytest.mark.django_db
-def test_it_is_no_access_token(api: Api, erp: Erp) -> None:
-    answer = signed(api, token_of(erp)).content.decode()
-    me = Client().get("/api/v1/me", headers={"authorization": f"Bearer {answer}"})
-    assert me.status_code == 401
-    assert body_of(api.introspect(answer)) == INACTIVE
-
-
-@pytest.mark.django_db
 def test_a_caller_that_accepts_neither_form_is_told_so(api: Api, erp: Erp) -> None:
     answer = api.introspect(token_of(erp), headers={"accept": "text/html"})
     assert_error(answer, 406, "invalid_request", f"neither {JSON} nor {SIGNED}")
-
-
-@pytest.mark.django_db
-def test_a_caller_that_is_not_authenticated_is_not_told_about_forms(api: Api) -> None:
-    answer = api.introspect("x", client_secret="x", headers={"accept": "text/html"})
-    assert answer.status_code == 401
 
 
 @pytest.mark.parametrize(

@@ -3,17 +3,13 @@
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
-from uuid import UUID
 
 import pytest
 
 from taxpayers.facts.values import Facts
-from taxpayers.rules import Refused, RegistryReason
 from tests.endpoint.test_rules import AT, CLIENT, OTHER, OWN, PERMISSION, REPRESENTED, SECRET
 from tokens.access_tokens.status import TokenFacts, status_of
 from tokens.access_tokens.verification import AccessToken
-from tokens.answers.response import PROTECTED_API, refused_by
-from tokens.refusals.table import ProtocolReason
 
 SCOPES = ("InvoicingAPI", "ReportingAPI", "Other")
 OWN_FACTS = Facts(CLIENT, SECRET)
@@ -103,24 +99,3 @@ def test_what_once_ended_a_token_is_named_after_what_refuses_it_now() -> None:
 
 
 # --- 401 or 400 -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("reason", "code"),
-    [
-        (ProtocolReason.INVALID_CREDENTIALS, 401),
-        (RegistryReason.SECRET_REVOKED, 401),
-        (ProtocolReason.MALFORMED_REQUEST, 400),
-        (ProtocolReason.TEMPORARILY_UNAVAILABLE, 503),
-        (ProtocolReason.SERVER_ERROR, 500),
-    ],
-)
-def test_who_is_not_authenticated_gets_a_challenge_and_nobody_else(
-    reason: ProtocolReason | RegistryReason, code: int
-) -> None:
-    refused = Refused(reason, since=AT, parameter="client_secret", detail="x")
-    answer = refused_by(UUID(int=1), AT, refused, PROTECTED_API)
-    assert answer.status == code
-    assert ("WWW-Authenticate" in answer.headers) == (code == 401)
-    assert answer.headers["Cache-Control"] == "no-store"
-    assert b"Reference: 00000000-0000-0000-0000-000000000001" in answer.body

@@ -9,15 +9,7 @@ import psycopg
 import pytest
 
 from taxpayers.models import Credential, RateLimitCounter
-from tests.lanes.calls import (
-    clients,
-    counted,
-    note_batches,
-    opened_store,
-    query,
-    results,
-    with_store,
-)
+from tests.lanes.calls import clients, counted, note_batches, opened_store, results, with_store
 from tests.support.databases import present_url
 from tests.tokens.test_rate_limits import EPOCH
 from tokens.calls import Call, TakenIndex, TakeStatusIndex
@@ -25,7 +17,6 @@ from tokens.models import LoginEvent
 from tokens.rate_limits.quota import Quota
 from tokens.store import async_store
 from tokens.store.async_store import AsyncStore
-from tokens.store.lanes import CALL_SECONDS
 
 # SQLite has one writer: no login meets a locked row there.
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
@@ -169,21 +160,3 @@ def test_nodes_whose_logins_meet_count_each_at_its_first_decision() -> None:
     assert all(isinstance(quota, Quota) for quota in found)
     assert sorted(quota.used for quota in found) == sorted([*range(1, 17)] * 5)
     assert used(secrets) == [16] * 5
-
-
-def test_a_login_that_ends_under_the_lock_stays_so_if_the_connection_is_lost() -> None:
-    """Nothing was stored, so there is nothing left that could fail."""
-    (secret,) = clients(1)
-
-    async def lose_it(store: AsyncStore) -> bool:
-        ends_at = asyncio.get_running_loop().time() + CALL_SECONDS
-        async with store.client_locked(query(secret), ends_at) as (reading, _perform):
-            url = present_url()
-            async with await psycopg.AsyncConnection.connect(url, autocommit=True) as ending:
-                await ending.execute(
-                    "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
-                    " WHERE state = 'idle in transaction'"
-                )
-            return reading.facts is not None
-
-    assert with_store(lose_it)

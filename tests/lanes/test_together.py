@@ -1,29 +1,17 @@
 """Calls that wait go together, and each has its own result (both databases)."""
 
 import asyncio
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from django.db import DatabaseError
 
-from taxpayers.models import RateLimitCounter, StatusIndex
-from tests.lanes.calls import (
-    clients,
-    counted,
-    failed,
-    note_batches,
-    query,
-    rejected,
-    results,
-    with_store,
-)
+from taxpayers.models import RateLimitCounter
+from tests.lanes.calls import clients, counted, failed, note_batches, rejected, results, with_store
 from tokens.calls import Call
-from tokens.metrics import waiting_calls
 from tokens.models import LoginEvent
-from tokens.rate_limits.quota import Quota
 from tokens.store.async_store import AsyncStore
-from tokens.store.lanes import MAX_BATCH, MAX_WAITING, Overloaded, TooLate
+from tokens.store.lanes import MAX_WAITING, Overloaded, TooLate
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -61,28 +49,6 @@ def test_what_gathers_while_a_statement_is_under_way_goes_next(sizes: list[int])
     assert LoginEvent.objects.count() == 20
 
 
-def test_how_many_wait_behind_a_batch_is_a_metric(monkeypatch: pytest.MonkeyPatch) -> None:
-    def waiting(_batch: object) -> float:
-        (metric,) = waiting_calls.collect()
-        return sum(sample.value for sample in metric.samples)
-
-    before = waiting(())  # a store that was cut off in the middle leaves its last figure
-    shown = note_batches(monkeypatch, waiting)
-    calls = [rejected(bucket) for bucket in range(MAX_BATCH + 6)]
-    with_store(lambda store: results(store, calls))
-    assert [figure - before for figure in shown] == [6, 0]
-
-
-def test_readings_go_together_and_each_is_that_of_its_query(sizes: list[int]) -> None:
-    secrets = clients(10)
-    calls = [query(secret) for secret in secrets]
-    unknown = replace(calls[0], client_id="ci_test_unknown")
-    readings = with_store(lambda store: results(store, [*calls, unknown]))
-    assert sizes == [11]
-    ids = [reading.facts and reading.facts.credential.id for reading in readings]
-    assert ids == [*(secret.pk for secret in secrets), None]
-
-
 def test_logins_of_one_client_go_together_in_their_order_and_within_its_limit(
     sizes: list[int],
 ) -> None:
@@ -116,21 +82,6 @@ def test_one_bad_call_in_a_batch_fails_alone(position: int, sizes: list[int]) ->
     assert LoginEvent.objects.count() == 6
 
 
-def test_one_row_that_cannot_be_read_fails_alone(sizes: list[int]) -> None:
-    secrets = clients(4)
-    user = secrets[1].system_user
-    taxpayer = {"tin": user.taxpayer.tin, "rob": user.taxpayer.rob}
-    StatusIndex.objects.create(
-        index=7, system_user_id=user.pk, secret_id=secrets[1].pk, scopes=["no object"], **taxpayer
-    )
-    readings = with_store(lambda store: results(store, [query(secret) for secret in secrets]))
-    assert sizes == [4, 1, 1, 1, 1]
-    assert isinstance(readings.pop(1), ValueError)
-    assert [reading.facts.credential.id for reading in readings] == [
-        secret.pk for secret in secrets if secret.pk != secrets[1].pk
-    ]
-
-
 def test_too_many_waiting_are_refused_at_once_and_the_others_are_served() -> None:
     async def overload(store: AsyncStore) -> list[Any]:
         ends_at = asyncio.get_running_loop().time() + 30
@@ -153,19 +104,6 @@ def test_a_call_without_enough_time_left_is_not_sent(sizes: list[int]) -> None:
     with_store(send_late)
     assert sizes == []
     assert LoginEvent.objects.count() == 0
-
-
-def test_a_client_that_goes_away_costs_the_others_nothing() -> None:
-    calls = [counted(secret) for secret in clients(5)]
-
-    async def cancel_one(store: AsyncStore) -> list[Any]:
-        ends_at = asyncio.get_running_loop().time() + 1.9
-        gone, *sent = [asyncio.ensure_future(store.perform(call, ends_at)) for call in calls]
-        gone.cancel()
-        return await asyncio.gather(*sent)
-
-    done: list[Quota] = with_store(cancel_one)
-    assert [quota.used for quota in done] == [1] * 4
 
 
 def test_a_lane_closes_after_what_is_under_way() -> None:

@@ -13,9 +13,7 @@ from django.db import connection
 from pytest_django import Settings
 
 from taxpayers.credentials import new_client_secret
-from tests.endpoint.test_event_loop import Answer, Sent, answers_to, login_of, through_django
-from tests.endpoint.test_metrics import scraped
-from tests.support.erp import Erp, new_erp
+from tests.endpoint.test_event_loop import Answer, Sent, answers_to, through_django
 from tokens.models import FailureBucket, LoginEvent, ThrottledCaller
 from tokens.operations.recording import buckets
 
@@ -99,20 +97,6 @@ def test_every_refusal_before_authentication_counts_for_its_address(answers: Dri
     assert FailureBucket.objects.count() == 2
 
 
-@pytest.mark.slow
-@each_driver
-def test_an_address_has_500_without_a_pause_and_then_one_after_each_pause(answers: Driver) -> None:
-    found = []
-    for _ in range(21):
-        found += statuses(answers([from_(HERE, MALFORMED)] * 25))
-    in_time = 525 - found.count(429)
-    assert found[:501] == [400] * 501
-    assert found[501] == 429
-    # A pause of a second may end while this test runs, one of two and of four seconds as well.
-    assert 501 <= in_time <= 505
-    assert LoginEvent.objects.count() == bucket().failures == in_time
-
-
 @each_driver
 def test_an_ipv6_network_is_counted_as_one_address(answers: Driver) -> None:
     answers([from_(f"2001:db8:1:2::{n}", MALFORMED) for n in range(1, 6)])
@@ -154,20 +138,3 @@ def test_the_answer_says_why_and_until_when(answers: Driver) -> None:
 
 
 # --- Many, and what remains of them ---------------------------------------------------------------
-def test_throttled_requests_are_counted_by_their_cause(erp: Erp) -> None:
-    limited = new_erp(logins_per_minute=1)
-    begin_pause()
-
-    def causes() -> dict[str, float]:
-        name = "throttled_logins_total "
-        return {k.removeprefix(name): v for k, v in scraped().items() if k.startswith(name)}
-
-    before, outcomes = causes(), scraped()["logins_total rate_limited"]
-    assert set(before) == {"logins", "failures", "rejections", "revocations"}
-    one_after_the_other([from_(HERE, MALFORMED)] * 4)
-    one_after_the_other([from_(HERE, login_of(limited))] * 3)
-    one_after_the_other([from_(HERE, login_of(erp, client_secret=SECRET))] * 12)
-    after = causes()
-    added = {cause: after[cause] - before[cause] for cause in after}
-    assert added == {"logins": 2, "failures": 1, "rejections": 4, "revocations": 0}
-    assert scraped()["logins_total rate_limited"] - outcomes == 7

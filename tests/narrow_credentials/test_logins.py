@@ -11,21 +11,8 @@ from pytest_django import Settings
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.services import Author, change_credential, limit_system_user, set_taxpayer_active
 from tests.endpoint.test_refusals import AUTHORITY, DEVELOPER, MATCHED
-from tests.support.erp import (
-    Erp,
-    assert_refused,
-    description_of,
-    new_erp,
-    post,
-    reason_of,
-)
-from tests.support.factories import (
-    SUBMIT,
-    VIEW,
-    GrantedPermissionFactory,
-    TaxpayerFactory,
-)
-from tests.support.queries import statements_sent
+from tests.support.erp import Erp, assert_refused, description_of, new_erp, post, reason_of
+from tests.support.factories import SUBMIT, VIEW, GrantedPermissionFactory, TaxpayerFactory
 from tokens.models import LoginEvent
 
 pytestmark = pytest.mark.django_db
@@ -126,21 +113,6 @@ def test_a_taxpayer_is_the_whole_identifier_and_no_part_of_it(intermediary: Erp)
     assert reason_of(intermediary.login(on_behalf_of="C123456")) == "no_permission"
 
 
-def test_limits_cost_no_further_statement(intermediary: Erp) -> None:
-    tin = granted(intermediary, SUBMIT, VIEW)
-
-    def statements() -> list[str]:
-        assert intermediary.login(on_behalf_of=str(tin)).status_code == 200
-        with statements_sent() as sent:
-            assert intermediary.login(on_behalf_of=str(tin)).status_code == 200
-        return sent
-
-    before = statements()
-    limit(intermediary, SUBMIT, VIEW, taxpayers=(tin,))
-    allow_networks(intermediary, HERE)
-    assert statements() == before
-
-
 # --- Networks -------------------------------------------------------------------------------------
 
 
@@ -205,11 +177,3 @@ def test_a_stolen_secret_uses_up_nothing_of_its_owners_limit(erp: Erp) -> None:
     assert {answer.status_code for answer in answers} == {400, 429}, "it counts as a failure"
     assert [erp.login().status_code for _ in range(12)] == [200] * 12
     assert erp.login().status_code == 429
-
-
-def test_once_the_address_is_allowed_the_next_login_is_heard_though_many_failed(erp: Erp) -> None:
-    allow_networks(erp, "203.0.113.0/24")
-    answers = [erp.login() for _ in range(20)]
-    assert answers[-1].status_code == 429
-    allow_networks(erp, "203.0.113.0/24", HERE)
-    assert erp.login().status_code == 200

@@ -2,8 +2,6 @@
 
 import gzip
 import json
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -107,41 +105,6 @@ def test_an_unknown_key_while_the_service_is_away_is_503(issuer: Issuer) -> None
         assert_unavailable(verifier, issuer.token(key=new_key()))
         assert is_accepted(verifier, issuer.token()), "known keys still work"
     assert issuer.requests[JWKS] == 2
-
-
-def test_one_thread_fetches_for_all(issuer: Issuer) -> None:
-    verifier, token = issuer.verifier(), issuer.token()
-    issuer.may_answer.clear()
-    began = threading.Barrier(17)
-
-    def verify() -> str:
-        began.wait(30)
-        return verifier.verify(token).jti
-
-    with ThreadPoolExecutor(16) as threads:
-        verified = [threads.submit(verify) for _ in range(16)]
-        began.wait(30)
-        issuer.may_answer.set()
-        assert [done.result(30) for done in verified] == ["a-jti"] * 16
-    assert issuer.requests == {METADATA: 1, JWKS: 1}
-
-
-def test_while_one_thread_fetches_the_others_use_what_was_fresh_a_moment_ago(
-    issuer: Issuer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(http_client, "TIMEOUT_SECONDS", 60.0)
-    verifier, token = issuer.verifier(), issuer.token()
-    verifier.verify(token)
-    issuer.clock.seconds = FRESH_SECONDS
-    issuer.may_answer.clear()
-    with ThreadPoolExecutor(1) as thread:
-        fetching = thread.submit(verifier.verify, token)
-        while issuer.requests[JWKS] < 2:
-            assert not fetching.done()
-        assert verifier.verify(token).jti == "a-jti"
-        assert verifier._published.keys.cache._lock.locked(), "the other one still fetches"
-        issuer.may_answer.set()
-        assert fetching.result(60).jti == "a-jti"
 
 
 # --- What is not believed -------------------------------------------------------------------------

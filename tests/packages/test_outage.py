@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from einvoicing_tokens import Status, TokenVerifier
+from einvoicing_tokens import TokenVerifier
 from einvoicing_tokens.verifier import REFUSE_SECONDS
 from tests.packages.issuer import AT, LIST, Issuer, is_accepted
 from tests.packages.test_keys import assert_unavailable
@@ -68,16 +68,6 @@ def test_a_list_that_nobody_renews_grows_old_however_often_it_is_fetched(lists: 
         if seconds < REFUSE_SECONDS:
             assert both(strict, lists) == (True, False)
     assert_unavailable(strict, lists.token(index=INDEX))
-
-
-def test_after_a_pause_of_the_process_the_first_request_looks_again(lists: Issuer) -> None:
-    verifier = lists.verifier()
-    assert both(verifier, lists) == (True, False)
-    verifier._published.status_lists.caches()[0].look_ahead()
-    lists.end(INDEX)
-    publish(lists, 600)
-    lists.clock.seconds = 600
-    assert both(verifier, lists) == (False, False)
 
 
 def test_an_older_list_is_never_used_and_the_next_question_goes_to_another_node(
@@ -163,11 +153,6 @@ def test_a_file_that_cannot_be_trusted_is_not_used(
     assert both(lists.verifier(folder=folder), lists) == (True, False)
 
 
-def test_a_folder_that_cannot_be_written_costs_no_request(lists: Issuer, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    assert both(lists.verifier(folder=tmp_path / "file" / "facts"), lists) == (True, False)
-
-
 # --- The thread -----------------------------------------------------------------------------------
 
 
@@ -200,26 +185,6 @@ def test_no_request_waits_while_there_are_facts(lists: Issuer, ahead: TokenVerif
     assert both(ahead, lists) == (True, False)
     assert time.monotonic() - began < 1
     lists.may_answer.set()
-
-
-def test_an_outage_is_logged_each_minute_and_reported(
-    lists: Issuer, caplog: pytest.LogCaptureFixture
-) -> None:
-    seen: list[Status] = []
-    verifier = lists.verifier(look_ahead=True, on_status=seen.append)
-    assert verifier.status() == Status(None, 0.0, "")
-    assert verifier._look_ahead is not None
-    verifier._look_ahead.ensure = lambda: None  # type: ignore[method-assign]
-    verifier.verify(lists.token(index=INDEX))
-    lists.is_away = True
-    for lists.clock.seconds in range(0, 181, 3):
-        turn(verifier, lists)
-    assert [status.age_seconds for status in seen[:3]] == [0, 6, 12], "every 5 seconds"
-    assert "answered 503" in seen[-1].error
-    assert seen[-1].usable_seconds == pytest.approx(HORIZON + 10 - (seen[-1].age_seconds or 0))
-    told = [one for one in caplog.messages if "can be used for" in one]
-    assert len(told) == 3
-    assert "Facts are 126 s old" in told[-1]
 
 
 def test_the_thread_begins_with_a_token_anew_after_a_fork_and_ends_with_its_verifier(

@@ -5,7 +5,6 @@ the metadata, log in by the login method of the plan, call the protected resourc
 """
 
 import json
-import re
 import stat
 import sys
 from typing import Any
@@ -18,33 +17,6 @@ from tests.real_clients.registered import Registered
 from tests.servers.processes import CHECKOUT, completed
 
 FOLDER = CHECKOUT / "deploy" / "conformance"
-# What the suite reads of a configuration for such a plan, beside what it has in common.
-OF_PLAN = {"private-key-jwt-dpop": set(), "mtls-mtls": {"mtls", "mtls2"}}
-COMMON = {"alias", "description", "server", "client", "client2", "resource"}
-CLIENT = {"client_id", "scope", "jwks"}
-
-
-@pytest.mark.parametrize("plan", OF_PLAN)
-def test_a_template_has_what_the_suite_reads_and_no_private_key(plan: str) -> None:
-    text = (FOLDER / f"{plan}.json").read_text(encoding="utf-8")
-    template = json.loads(text)
-    assert template.keys() == COMMON | OF_PLAN[plan]
-    for client in (template["client"], template["client2"]):
-        assert client.keys() >= CLIENT
-        assert client["jwks"] == {"keys": []}
-    for certificate in OF_PLAN[plan]:
-        assert template[certificate].keys() == {"cert", "key", "ca"}
-    assert "BEGIN" not in text
-
-
-def test_the_readme_names_each_template_and_the_variant_of_its_plan() -> None:
-    readme = (FOLDER / "README.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"`([\w-]+)\.json`", readme))
-    assert named == OF_PLAN.keys() == {file.stem for file in FOLDER.glob("*.json")}
-    for method, binding in (("private_key_jwt", "dpop"), ("mtls", "mtls")):
-        variant = f"[client_auth_type={method}][sender_constrain={binding}]"
-        profile = "[fapi_profile=fapi_client_credentials_grant][openid=plain_oauth]"
-        assert f"fapi2-security-profile-final-test-plan{variant}{profile}" in readme
 
 
 @pytest.fixture(scope="module")

@@ -88,13 +88,6 @@ except ServiceError:
     assert 0 < int(taken) <= MEMORY_BYTES
 
 
-def test_formatted_cells_far_away_and_many_empty_rows_do_no_harm() -> None:
-    book = raw_workbook(
-        '<row r="3"><c r="B3"><v>1</v></c></row><row r="1048576"><c r="XFD1048576" s="0"/></row>'
-    )
-    assert workbook_to_csv(io.BytesIO(book)) == b"\r\n\r\n,1\r\n"
-
-
 def test_a_file_of_blank_lines_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     assert MAX_FILE_BYTES <= 256 << 20
     monkeypatch.setattr(csv_reader, "MAX_FILE_BYTES", 10_000)

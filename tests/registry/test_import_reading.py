@@ -35,7 +35,6 @@ ACME = entry(2, "C1234567890", "R-123", "Acme")
         "name,tin,rob\nAcme,C1234567890,R-123",
         'TIN, Rob ,"Name"\n c1234567890 ,r-123,"Acme"',
         "tin,rob,name,active\nC1234567890,R-123,Acme,",
-        "tin,rob,name,,\nC1234567890,R-123,Acme,,",
         "tin,rob,name\nC1234567890,R-123,Acme\n\n,,\n \n",
     ],
     ids=[
@@ -45,11 +44,6 @@ ACME = entry(2, "C1234567890", "R-123", "Acme")
 )
 def test_the_same_table_is_read_however_it_was_written(content: str) -> None:
     assert read(content) == ParsedFile([ACME], [])
-
-
-def test_a_name_may_hold_delimiters_quotation_marks_and_any_letter() -> None:
-    reading = read('tin,name\nC1234567890,"Lim, Tan & ""Söhne"" 株式会社"\nC1234567891,Plain\n')
-    assert [e.name for e in reading.rows] == ['Lim, Tan & "Söhne" 株式会社', "Plain"]
 
 
 @pytest.mark.parametrize(
@@ -109,14 +103,10 @@ def test_a_taxpayer_in_a_bad_row_does_not_make_its_good_row_a_repetition() -> No
     ("content", "message"),
     [
         (b"", "The file is empty, or its first line is."),
-        (b"\n\ntin,name\n", "The file is empty, or its first line is."),
         (b"tin,name\n", "The file has no rows below its header."),
-        (b"tin,name\n\n,\n", "The file has no rows below its header."),
         (b"C1234567890,Acme\n", "must name the columns tin, name, and optionally rob, active"),
         (b"tin\tname\nC1234567890\tAcme\n", r"It is: 'tin\tname'"),
-        (b"tin,name,tin\nC1,A,C2\n", "must name the columns"),
         (b"tin,name,telephone\nC1,A,1\n", "It is: 'tin,name,telephone'"),
-        (b"tin,rob\nC1,A\n", "must name the columns"),
         (b"\xff\xfet\x00i\x00n\x00", "Line 1 is not UTF-8. Save it as CSV UTF-8"),
         (b"tin,name\nC1234567890,Acme\nC1234567891,Caf\xe9\n", "Line 3 is not UTF-8."),
         (
@@ -128,7 +118,6 @@ def test_a_taxpayer_in_a_bad_row_does_not_make_its_good_row_a_repetition() -> No
         (b"tin,name\n" + b"," * 1_000_000, "Line 2 is too long"),
         (b'tin,name\nC1,"a\n' + b'","\n' * 100_000, "is too long"),  # a row of many lines
         (b'tin,name\nC1,"' + b"a\n" * 100_000, "Line 2 and what follows cannot be read"),
-        (b"tin,name\nC0000000001,A\nC0000000002,B\0\n", "Line 3 has a NUL character"),
         ("tin,name\nC1,Café\n".encode("utf-16-le"), "Line 1 has a NUL character"),
         (b"tin,name\nC1,\xed\xa0\x80\n", "Line 2 is not UTF-8"),  # half a pair
     ],
@@ -138,13 +127,6 @@ def test_a_malformed_file_is_refused_with_its_fault(content: bytes, message: str
         read(content)
     assert message in str(fault.value)
     assert "\n" not in str(fault.value)
-
-
-def test_another_countrys_notation_decides_which_rows_are_good() -> None:
-    file = io.BytesIO(b"tin,name\n123456789,Acme\nC1234567890,Other\n")
-    reading = read_taxpayers(file, Notation(tin="[0-9]{9}"))
-    assert [e.line for e in reading.rows] == [2]
-    assert reading.bad_rows == [BadRow(3, "the TIN does not have the form [0-9]{9}")]
 
 
 class Endless(io.RawIOBase):

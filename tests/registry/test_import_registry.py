@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import json
 import os
 import subprocess
 import sys
@@ -12,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -200,26 +198,6 @@ def test_a_file_has_at_most_as_many_rows_as_logins_can_wait_for(
 
 
 # --- The command --------------------------------------------------------------------------------
-
-
-def test_import_registry_names_every_bad_row_to_people_and_machines(file: Path) -> None:
-    path = write(file, "x;;Bad;", "C0000000001;;Good;", "C0000000002;;;")
-    faults = {
-        2: "the TIN must be 5 to 20 letters and digits",
-        4: "Give a name: it is missing or blank",
-    }
-    bad_rows = [{"line": line, "fault": fault} for line, fault in faults.items()]
-    for form in ((), ("--json",)):
-        out, err = io.StringIO(), io.StringIO()
-        with pytest.raises(CommandError, match=r"^2 of 3 rows are bad. Nothing has been imported."):
-            call_command("import_registry", path, *form, stdout=out, stderr=err)
-        if form:
-            expected = {"registered": 0, "unchanged": 0, "bad_rows": bad_rows}
-            assert (json.loads(out.getvalue()), err.getvalue()) == (expected, "")
-        else:
-            lines = "".join(f"line {line}: {fault}\n" for line, fault in faults.items())
-            assert (out.getvalue(), err.getvalue()) == ("", lines)
-    assert not Taxpayer.objects.exists()
 
 
 # --- Many ---------------------------------------------------------------------------------------

@@ -109,19 +109,6 @@ def test_a_block_has_who_when_and_why_or_nothing(at: Any, by: Any, why: Any) -> 
         )
 
 
-def test_what_keeps_the_rules_is_stored() -> None:
-    for rob in ("", "201901234567", "201901234568"):  # a TIN alone, and with several ROB numbers
-        TaxpayerFactory.create(tin="C1234567890", rob=rob)
-    for until in (NOW + TICK, None):
-        _permission(valid_until=until)
-    user = SystemUserFactory.create()
-    for _ in range(3):  # without a slot they are not limited
-        CredentialFactory.create(system_user=user, slot=None)
-    assert set(PermissionCode.objects.values_list("code", flat=True)) == {
-        f"documents:{name}" for name in ("submit", "view", "cancel", "reject")
-    }
-
-
 def test_what_others_depend_on_cannot_be_deleted() -> None:
     permission = GrantedPermissionFactory.create()
     owner = SystemUserFactory.create()

@@ -405,13 +405,3 @@ def test_a_change_that_cannot_be_recorded_is_not_made(
         assert registry() == before
     getattr(services, name)(**given, by=Author("alice"), at=AT)
     assert registry() != before
-
-
-def test_a_long_name_never_cuts_the_identifier_off_the_label() -> None:
-    row = TaxpayerFactory.create(tin="C1234567890", name="x" * 255)
-    services.rename_taxpayer(
-        taxpayer=row, name="y" * 255, reason="longer", by=Author("a" * 200), at=AT
-    )
-    change = Change.objects.get()
-    assert change.label.startswith("C1234567890 yyy")
-    assert (len(change.label), len(change.by)) == (255, 150)

@@ -73,23 +73,6 @@ def test_a_secret_is_stored_as_a_hash_and_valid_for_a_year() -> None:
     assert issued.credentials.client_secret not in f"{issued} {issued!r} {vars(issued.secret)}"
 
 
-def test_a_system_user_is_registered_with_the_given_values(settings: Settings) -> None:
-    settings.SCOPES = {"InvoicingAPI": {}, "ReportingAPI": {}}
-    issued = register_system_user(
-        taxpayer=TaxpayerFactory.create(),
-        name="ERP",
-        scopes=["ReportingAPI", "InvoicingAPI", "ReportingAPI"],
-        expires_at=AT + TICK,
-        secret_expires_at=AT + DAY,
-        logins_per_minute=0,
-        **BY,
-    )
-    user = issued.system_user
-    assert user.scopes == "InvoicingAPI ReportingAPI"
-    assert (user.expires_at, user.logins_per_minute) == (AT + TICK, 0)
-    assert issued.secret.expires_at == AT + DAY
-
-
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [

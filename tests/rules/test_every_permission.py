@@ -136,12 +136,6 @@ def test_every_three_permissions_have_the_outcome_of_the_contract() -> None:
     assert not wrong, f"{len(wrong)} cases, the first: {wrong[0]}"
 
 
-def test_only_at_the_same_moment_more_than_one_answer_is_right() -> None:
-    for kinds in product(CHOICES, repeat=2):
-        if len(expected(kinds)) > 1:
-            assert {end(kind, place) for place, kind in enumerate(kinds) if kind} == {AT}
-
-
 def test_each_permission_is_in_force_if_it_alone_gives_a_token() -> None:
     for kind, place in product(KINDS, PLACES):
         assert is_in_force(permission(kind, place), AT) is (alone(kind, place) is None)

@@ -91,13 +91,3 @@ def test_the_first_refusal_is_the_one_that_a_login_with_a_valid_secret_gets() ->
             assert (first and (first.reason, first.since)) == (
                 refused and (refused.reason, refused.since)
             )
-
-
-def test_everything_that_refuses_is_named_not_only_the_first() -> None:
-    most = max((standing_of(client, (), KNOWN_SCOPES, AT).refusals for client in CLIENTS), key=len)
-    assert [refused.reason for refused in most] == [
-        "system_user_blocked",
-        "system_user_expired",
-        "taxpayer_inactive",
-        "invalid_scope",
-    ]

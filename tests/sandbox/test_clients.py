@@ -19,12 +19,7 @@ from identity.sandbox.registry import make_sandbox, renew_ending_secret, renew_o
 from identity.sandbox.state import state_of
 from taxpayers.credentials import Prefix, fault_of
 from taxpayers.models import Change, SystemUser
-from taxpayers.sandbox.clients import (
-    CREDENTIALS,
-    SANDBOX_CLIENT_IDS,
-    SandboxName,
-    sandbox_name,
-)
+from taxpayers.sandbox.clients import CREDENTIALS, SANDBOX_CLIENT_IDS, SandboxName, sandbox_name
 from taxpayers.services import Author, ServiceError, block_system_user, unblock_system_user
 from taxpayers.services.sandbox.clients import (
     move_sandbox_secret_end,
@@ -32,7 +27,7 @@ from taxpayers.services.sandbox.clients import (
     reset_sandbox_counter,
 )
 from tests.support.command_line import json_output_of
-from tests.support.erp import Erp, assert_refused, claims_of, new_erp
+from tests.support.erp import Erp, assert_refused, new_erp
 from tests.support.factories import TaxpayerFactory
 from tests.support.staff import staff_client
 from tokens.models import LoginEvent
@@ -79,15 +74,6 @@ def test_each_client_is_refused_for_its_reason(sandbox: None) -> None:
         assert f"/errors/{client.gets}>" in answer["Link"]
 
 
-def test_the_others_get_a_token(sandbox: None) -> None:
-    for client in (c for c in CLIENTS if c.gets == TOKEN):
-        answer = log_in(client)
-        assert answer.status_code == 200, (client, answer.content)
-        claims = claims_of(answer)
-        assert claims["client_id"] == client.credentials.client_id
-        assert ("act" in claims) == bool(client.on_behalf_of)
-
-
 def test_a_client_that_always_fails_never_has_to_wait(sandbox: None) -> None:
     for _ in range(PAIR_BACKOFF.free + 2):
         answer = log_in(BY_NAME[SandboxName.SECRET_EXPIRED])
@@ -118,13 +104,6 @@ def test_a_wrong_secret_gets_no_special_answer(sandbox: None) -> None:
         assert "/errors/invalid_credentials>" in answer["Link"]
 
 
-def test_a_token_of_a_minute_says_so_and_ends_after_a_minute(sandbox: None) -> None:
-    answer = log_in(BY_NAME[SandboxName.TOKEN_FOR_A_MINUTE])
-    assert json.loads(answer.content)["expires_in"] == 60
-    claims = claims_of(answer)
-    assert claims["exp"] - claims["iat"] == 60
-
-
 # --- Time -----------------------------------------------------------------------------------------
 
 
@@ -141,16 +120,6 @@ def test_the_secret_that_ends_tomorrow_does_so_on_every_day(sandbox: None) -> No
         end = timezone.localtime(secret_end(SandboxName.SECRET_ENDS_TOMORROW))
         assert end.date() == timezone.localtime(at).date() + timedelta(days=1)
         assert f"{end:%H:%M:%S}" == "23:59:59"
-
-
-def test_it_is_renewed_once_a_day_and_recorded(sandbox: None) -> None:
-    tomorrow = timezone.now() + timedelta(days=1)
-    assert renew_ending_secret(tomorrow)
-    assert not renew_ending_secret(tomorrow)
-    change = Change.objects.order_by("pk").last()
-    assert change is not None
-    assert (change.by, change.action) == ("sandbox", "retire_secret")
-    assert change.after["secret_expires_at"] != change.before["secret_expires_at"]
 
 
 def test_the_server_renews_it(sandbox: None) -> None:
@@ -219,11 +188,6 @@ def test_ids_and_secrets_have_the_form_of_this_environment_and_no_live_one_takes
         assert sandbox_name(credentials.client_id) == name
     assert len({c.client_id for c in CREDENTIALS.values()}) == len(SandboxName)
     assert len({c.client_secret for c in CREDENTIALS.values()}) == len(SandboxName)
-
-
-def test_the_credentials_are_the_same_in_every_installation() -> None:
-    works = CREDENTIALS[SandboxName.WORKS]
-    assert works.client_id == "ci_test_1syWOTMqqqvAFVjdWX4v3Y3gEo6U"
 
 
 def test_the_page_and_its_json_show_every_client_and_query_nothing() -> None:

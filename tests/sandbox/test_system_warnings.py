@@ -71,11 +71,6 @@ def test_a_refusal_carries_it_too_and_tells_a_stranger_nothing(erp: Erp) -> None
 
 
 @pytest.mark.django_db
-def test_a_request_that_cannot_be_read_carries_none() -> None:
-    assert header_of(warning("every_login"), client_id="x") is None
-
-
-@pytest.mark.django_db
 def test_a_client_of_the_sandbox_always_gets_one() -> None:
     make_sandbox(timezone.now())
     credentials = CREDENTIALS[SandboxName.SYSTEM_WARNING]

@@ -14,7 +14,6 @@ from tests.introspection.api import claims_of, revoke, token_of
 from tests.self_service.calls import CREDENTIALS, PERMISSIONS, assert_error, call, explanation_path
 from tests.support.erp import Erp
 from tests.support.moments import now
-from tests.support.outages import database_out_of_reach
 from tests.tokens.test_protected_api import FOREIGN, FOREIGN_TOKENS, MISSING
 from tokens.self_service.view import SelfServiceView
 
@@ -61,17 +60,6 @@ def test_a_token_that_is_no_longer_active_is_refused(
     says = "The token is no longer active"
     assert_error(answer, 401, "invalid_token", says, allowed(path), **CHALLENGE)
     assert erp.system_user.credentials.filter(revoked_at=None).exists()
-
-
-@pytest.mark.parametrize(("method", "path"), CALLS)
-def test_a_database_out_of_reach_is_a_503_without_details(erp: Erp, method: str, path: str) -> None:
-    token = token_of(erp)
-    with database_out_of_reach():
-        answer = call(method, path, token)
-    more = {"Retry-After": "5"}
-    says = "Nothing is wrong with the request"
-    assert_error(answer, 503, "temporarily_unavailable", says, allowed(path), **more)
-    assert b"10.1.2.3" not in answer.content
 
 
 def test_each_call_is_in_the_log_without_the_token(

@@ -4,7 +4,6 @@ from datetime import timedelta
 
 import pytest
 from django.http import HttpResponse
-from pytest_django import DjangoAssertNumQueries
 
 from taxpayers.credentials import hash_secret, hint_of
 from taxpayers.models import Credential, SystemUser, Taxpayer
@@ -12,12 +11,7 @@ from tests.introspection.api import token_of
 from tests.self_service.calls import CREDENTIALS, assert_answer, call, text_of
 from tests.support.answers import body_of
 from tests.support.erp import Erp, new_erp
-from tests.support.factories import (
-    VIEW,
-    CredentialFactory,
-    GrantedPermissionFactory,
-    SystemUserFactory,
-)
+from tests.support.factories import VIEW, CredentialFactory, GrantedPermissionFactory
 from tests.support.moments import now
 
 pytestmark = pytest.mark.django_db
@@ -102,14 +96,6 @@ def test_nothing_of_another_client_of_the_same_taxpayer_is_shown(erp: Erp) -> No
     assert len(body_of(credentials(token_of(erp)))["secrets"]) == 1
 
 
-def test_a_token_on_behalf_of_another_taxpayer_shows_the_client_itself(intermediary: Erp) -> None:
-    tin = GrantedPermissionFactory.create(intermediary=intermediary.role).taxpayer.tin
-    body = body_of(credentials(token_of(intermediary, on_behalf_of=tin)))
-    assert body["taxpayer"] == {"tin": intermediary.tin}
-    assert body["client_id"] == intermediary.client_id
-    assert tin not in str(body)
-
-
 def test_a_client_without_a_limit_or_whose_window_is_over(erp: Erp) -> None:
     token, usage = token_of(erp), type(SystemUser.objects.get().usage).objects
     usage.update(window_started_at=now() - timedelta(minutes=5), used=12)
@@ -117,20 +103,6 @@ def test_a_client_without_a_limit_or_whose_window_is_over(erp: Erp) -> None:
     assert body_of(credentials(token))["rate_limit"] == whole
     unlimited = body_of(credentials(token_of(new_erp(logins_per_minute=0))))["rate_limit"]
     assert (unlimited["logins_per_minute"], unlimited["remaining"]) == (0, None)
-
-
-@pytest.mark.parametrize("clients", [1, 30])
-def test_it_takes_three_queries(
-    erp: Erp, clients: int, django_assert_num_queries: DjangoAssertNumQueries
-) -> None:
-    for _ in range(clients):
-        CredentialFactory.create(
-            system_user=erp.system_user, slot=None, revoked_at=now(), expires_at=now() + DAY
-        )
-        SystemUserFactory.create(taxpayer=erp.system_user.taxpayer)
-    token = token_of(erp)
-    with django_assert_num_queries(3):
-        assert credentials(token).status_code == 200
 
 
 def test_the_limits_are_shown_but_not_the_other_taxpayers(intermediary: Erp) -> None:

@@ -7,13 +7,7 @@ from urllib.parse import urlencode
 import pytest
 from django.http import HttpResponse
 
-from taxpayers.models import (
-    GrantedPermission,
-    Intermediary,
-    PermissionCode,
-    SystemUser,
-    Taxpayer,
-)
+from taxpayers.models import GrantedPermission, Intermediary, SystemUser, Taxpayer
 from tests.introspection.api import token_of
 from tests.self_service.calls import PERMISSIONS, assert_answer, assert_error, call, text_of
 from tests.support.answers import body_of
@@ -26,7 +20,6 @@ from tests.support.factories import (
     TaxpayerFactory,
 )
 from tests.support.moments import now
-from tokens.self_service.usable_permissions import usable_permissions
 
 pytestmark = pytest.mark.django_db
 ALLOW = "GET, HEAD"
@@ -95,16 +88,6 @@ def test_what_is_in_force_gets_a_token_and_what_is_not_listed_does_not(intermedi
         assert gets_token == (states.get(tin) == "in_force"), tin
 
 
-def test_the_last_moment_is_inside(intermediary: Erp) -> None:
-    end = now() + DAY
-    grant(intermediary, valid_until=end)
-    client = intermediary.system_user.pk
-    arguments: dict[str, Any] = {"taxpayer": None, "cursor": "", "limit": 9}
-    assert usable_permissions(client, at=end, **arguments).rows
-    later = end + timedelta(microseconds=1)
-    assert not usable_permissions(client, at=later, **arguments).rows
-
-
 def test_a_taxpayer_that_is_no_intermediary_acts_for_nobody(erp: Erp) -> None:
     GrantedPermissionFactory.create()
     assert body_of(listed(token_of(erp))) == {
@@ -159,18 +142,6 @@ def test_pages_have_each_permission_once_in_an_order_that_lasts(intermediary: Er
         assert (collected, pages) == (whole, -(-12 // limit))
 
 
-def test_what_changes_between_two_pages_neither_repeats_nor_hides_the_others(
-    intermediary: Erp,
-) -> None:
-    granted = [grant(intermediary) for _ in range(6)]
-    token = token_of(intermediary)
-    first = body_of(listed(token, limit=3))
-    GrantedPermission.objects.filter(pk=granted[2].pk).delete()  # the one that the cursor names
-    GrantedPermission.objects.filter(pk=granted[4].pk).update(revoked_at=now())
-    second = listed(token, limit=3, cursor=first["next_cursor"])
-    assert taxpayers_of(second) == [granted[3].taxpayer.tin, granted[5].taxpayer.tin]
-
-
 def test_one_taxpayer_can_be_asked_for(intermediary: Erp) -> None:
     grant(intermediary, "C1000000001")
     grant(intermediary, "C1000000001", taxpayer__rob="ROB-1")
@@ -206,22 +177,6 @@ def test_a_cursor_of_another_intermediary_shows_nothing_of_it(intermediary: Erp)
     cursor = body_of(listed(token_of(other), limit=1))["next_cursor"]
     own = set(taxpayers_of(listed(token_of(intermediary))))
     assert set(taxpayers_of(listed(token_of(intermediary), cursor=cursor))) <= own
-
-
-def test_a_page_has_100_entries_unless_another_number_is_asked_for(intermediary: Erp) -> None:
-    taxpayers = Taxpayer.objects.bulk_create(
-        Taxpayer(tin=f"T{n:09}", name="A company") for n in range(501)
-    )
-    role = intermediary.role
-    GrantedPermission.objects.bulk_create(
-        GrantedPermission(taxpayer=t, intermediary=role, valid_from=now() - DAY) for t in taxpayers
-    )
-    assert PermissionCode.objects.exists()
-    token = token_of(intermediary)
-    assert len(taxpayers_of(listed(token))) == 100
-    most = body_of(listed(token, limit=500))
-    assert len(most["permissions"]) == 500
-    assert len(taxpayers_of(listed(token, cursor=most["next_cursor"]))) == 1
 
 
 def test_a_limited_client_sees_what_it_may_do_for_the_taxpayer_of_its_token(

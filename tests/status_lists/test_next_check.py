@@ -48,15 +48,6 @@ def test_by_facts_of_the_past_no_index_is_taken_and_none_is_changed(erp: Erp) ->
     assert StatusIndex.objects.get().scopes == {"Other": 1}
 
 
-def test_the_version_is_another_one_only_when_the_row_stands_for_more(erp: Erp) -> None:
-    """So logins that take the same index at once do not invalidate each other."""
-    versions = []
-    for scopes in (("InvoicingAPI",), ("InvoicingAPI",), ("InvoicingAPI", "Other"), ("Other",)):
-        take(erp, now() + HOUR, scopes=scopes)
-        versions.append(StatusIndex.objects.get().version)
-    assert versions[0] == versions[1] != versions[2] == versions[3]
-
-
 @pytest.mark.parametrize(
     ("first", "second"), [(2 * HOUR, HOUR), (HOUR, 2 * HOUR), (None, HOUR), (HOUR, None)]
 )

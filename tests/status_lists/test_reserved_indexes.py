@@ -9,16 +9,10 @@ from uuid import uuid4
 
 import pytest
 
-from taxpayers.models import (
-    Credential,
-    EndedStatusIndex,
-    RateLimitCounter,
-    StatusChange,
-    StatusIndex,
-)
+from taxpayers.models import Credential, EndedStatusIndex, RateLimitCounter, StatusIndex
 from tests.introspection.api import token_of
 from tests.lanes.calls import clients, counted, results, with_store
-from tests.support.erp import Erp, new_erp
+from tests.support.erp import new_erp
 from tests.support.queries import statements_sent
 from tokens.calls import (
     AssertionUse,
@@ -174,16 +168,3 @@ def test_a_login_that_meets_a_restored_backup_takes_another_index() -> None:
     for _ in range(2):
         assert token_of(new_erp())
     assert StatusIndex.objects.count() == 3
-
-
-def test_first_logins_cost_two_statements_and_leave_nothing_to_check() -> None:
-    assert token_of(new_erp())  # reserves
-    erp: Erp = new_erp()
-    StatusChange.objects.all().delete()
-    with statements_sent() as words:
-        assert erp.login().status_code == 200
-    assert words == ["SELECT", "WITH"]
-    with statements_sent() as words:
-        assert erp.login().status_code == 200
-    assert words == ["WITH"]
-    assert not StatusChange.objects.exists()

@@ -4,7 +4,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.db.models import F
 from django.http import HttpResponse
 from pytest_django.fixtures import Settings
@@ -13,7 +12,6 @@ from taxpayers.models import (
     Credential,
     EndedStatusIndex,
     GrantedPermission,
-    RateLimitCounter,
     StatusChange,
     StatusIndex,
     SystemUser,
@@ -22,11 +20,10 @@ from taxpayers.services import (
     Author,
     block_system_user,
     grant_permission,
-    issue_secret,
     revoke_codes,
     revoke_credential,
 )
-from tests.introspection.api import revoke, token_of
+from tests.introspection.api import token_of
 from tests.status_lists.reader import (
     bits_of,
     get,
@@ -40,10 +37,8 @@ from tests.support.erp import Erp, new_erp
 from tests.support.factories import SUBMIT, VIEW, GrantedPermissionFactory
 from tests.support.moments import now
 from tests.support.outages import database_out_of_reach
-from tests.support.queries import statements_sent
 from tokens.access_tokens.claims import LIST_LENGTH
 from tokens.status_lists import publication
-from tokens.status_lists.ending import end_indexes
 from tokens.status_lists.format import REUSED_AFTER, SET_FOR, TTL
 from tokens.status_lists.publication import READ_EVERY_SECONDS, forget_status_lists
 
@@ -121,19 +116,6 @@ def test_time_alone_sets_the_bit_without_a_login_or_a_change(erp: Erp) -> None:
 # --- A set bit stays ------------------------------------------------------------------------------
 
 
-def test_many_places_that_are_good_are_checked_with_the_statements_of_one() -> None:
-    sent: list[list[str]] = []
-    for clients in (1, 12):
-        for _ in range(clients):
-            token_of(new_erp())
-        StatusIndex.objects.update(check_at=now())
-        with statements_sent() as words:
-            end_indexes(now())
-        sent.append(words)
-    assert len(sent[1]) == len(sent[0])
-    assert not StatusIndex.objects.filter(check_at__lte=now()).exists()
-
-
 def test_an_index_that_cannot_be_checked_ends_and_holds_up_no_other(erp: Erp) -> None:
     damaged, other, good = token_of(new_erp()), token_of(erp), token_of(new_erp())
     use = StatusIndex.objects.filter(pk=reference_of(damaged)[1])
@@ -171,25 +153,6 @@ def test_a_bit_is_cleared_by_a_process_that_goes_on(
 # --- Revocation -----------------------------------------------------------------------------------
 
 
-def test_a_token_that_its_client_revokes_is_ended_with_those_of_its_secret_and_taxpayer(
-    intermediary: Erp,
-) -> None:
-    token, sibling = token_of(intermediary), token_of(intermediary)
-    issued = issue_secret(system_user=intermediary.system_user, **by())
-    second = {"client_secret": issued.credentials.client_secret}
-    others = [
-        token_of(intermediary, on_behalf_of=represented_by(intermediary)),
-        token_of(intermediary, **second),
-    ]
-    revoke(intermediary, token)
-    new = token_of(intermediary)
-    for _ in range(2):
-        assert [is_ended(each) for each in (token, sibling, new, *others)] == [
-            *(True, True, False, False, False)
-        ]
-        revoke(intermediary, token)
-
-
 # --- Logins ---------------------------------------------------------------------------------------
 
 
@@ -220,15 +183,6 @@ def test_no_index_is_given_twice_while_its_end_waits(erp: Erp) -> None:
     assert StatusChange.objects.filter(ended_index__isnull=False).count() == 1
     others = [token_of(new_erp()) for _ in range(3)]
     assert reference_of(first) not in map(reference_of, others)
-
-
-@pytest.mark.postgresql
-def test_a_truncated_table_ends_every_index(erp: Erp) -> None:
-    token, epoch = token_of(erp), RateLimitCounter.objects.get().epoch
-    with connection.cursor() as cursor:
-        cursor.execute("TRUNCATE status_indexes")
-    assert is_ended(token)
-    assert RateLimitCounter.objects.get().epoch != epoch
 
 
 # --- The answer -----------------------------------------------------------------------------------
@@ -296,14 +250,6 @@ def assert_unavailable(answer: HttpResponse) -> None:
         "Retry-After": "1",
     }
     assert body_of(answer)["error"] == "temporarily_unavailable"
-
-
-@pytest.mark.parametrize("path", [LIST, "/status"])
-def test_a_process_that_has_read_no_list_has_none(path: str) -> None:
-    forget_status_lists()
-    with database_out_of_reach():
-        assert_unavailable(get(path))
-    assert get(path).status_code == 200
 
 
 @pytest.mark.parametrize("is_kept_fresh", [True, False], ids=["by the thread", "when asked"])

@@ -110,16 +110,3 @@ def test_every_call_is_taken_once_the_first_one_at_once_and_no_row_twice_in_a_ba
             )
             taken += batch
         assert sorted(map(id, taken)) == sorted(map(id, all_calls)), seed
-
-
-def test_calls_of_one_row_are_taken_in_the_order_in_which_they_came() -> None:
-    for seed in range(50):
-        chance = random.Random(seed)  # noqa: S311 - of calls
-        left = waiting([rejection(chance.randrange(5)) for _ in range(60)])
-        came = list(left)
-        taken = []
-        while left:
-            taken += take_batch(left)
-        for bucket in range(5):
-            of_bucket = [one for one in taken if rows_of(one.call) == (bucket,)]
-            assert of_bucket == [one for one in came if rows_of(one.call) == (bucket,)]

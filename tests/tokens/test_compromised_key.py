@@ -19,14 +19,7 @@ from tests.tokens.test_signing import in_threads
 from tokens.access_tokens.verification import InvalidToken, verify
 from tokens.keys import signer as signing
 from tokens.keys import store as key_store
-from tokens.keys.ring import (
-    ALGORITHMS,
-    LEEWAY,
-    PUBLISHED_AHEAD,
-    Key,
-    KeyRing,
-    generate,
-)
+from tokens.keys.ring import ALGORITHMS, LEEWAY, Key, KeyRing, generate
 from tokens.keys.signer import clear_key_ring_cache, current_key_ring
 from tokens.keys.store import read_key_ring, rotate, stop_compromised_key
 from tokens.lifetime import TOKEN_LIFETIME
@@ -121,15 +114,6 @@ def test_a_key_that_waits_and_one_that_retired_can_be_stopped_too(signer: Key) -
     ring = read_key_ring(later["at"])
     assert kids(ring.published(later["at"])) == [second.kid, third.kid]
     assert ring.signer(later["at"]) == third
-
-
-def test_after_a_key_was_stopped_rotation_goes_on_as_usual(signer: Key) -> None:
-    rotate(alg="ES256", by=BY, at=AT)  # it waits, and will never sign
-    new = stop_compromised_key(kid=signer.kid, alg="ES256", **WHY)
-    following = rotate(alg="ES256", by=BY, at=AT)
-    ring = read_key_ring(AT)
-    assert ring.signer(AT + PUBLISHED_AHEAD - MOMENT) == new
-    assert ring.signer(AT + PUBLISHED_AHEAD) == following
 
 
 def test_the_private_part_of_a_stopped_key_is_deleted(signer: Key) -> None:

@@ -11,9 +11,8 @@ import pytest
 from tests.support.command_line import error_of, json_output_of
 from tests.support.erp import Erp
 from tests.support.moments import now
-from tests.support.staff import page_url, staff_client, text_of
 from tokens.answers.description import format_moment_with_offset
-from tokens.explanation import CheckState, explain, results_of
+from tokens.explanation import CheckState, explain
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent
 from tokens.refusals.table import REFUSALS, Check, ProtocolReason
@@ -56,10 +55,6 @@ def test_the_reference_may_be_pasted_with_the_whole_message(erp: Erp) -> None:
     assert explained(f'Error: "{message}"')["outcome"] == "unsupported_grant_type"
 
 
-def test_a_text_without_a_reference_is_refused() -> None:
-    assert "There is no reference in it" in error_of("explain_login", "nonsense")
-
-
 @pytest.mark.parametrize(
     ("age", "why", "tell"),
     [
@@ -92,23 +87,6 @@ def test_every_reason_that_is_recorded_fails_exactly_one_check(reason: str) -> N
     assert len(failed) == (0 if reason in unplanned else 1)
 
 
-@pytest.mark.parametrize("scope", ["2026-01-01", "2026-01-01T00:00:00+00:00", "20260101"])
-def test_what_the_client_wrote_is_no_date_whatever_it_looks_like(erp: Erp, scope: str) -> None:
-    response = erp.login(scope=scope)
-    told = json.loads(response.content)["error_description"].split(" Reference: ")[0]
-    answer = explained(response["correlationId"])
-    (failed,) = [check for check in answer["checks"] if check["state"] == "failed"]
-    assert failed["advice"] == told
-    event = LoginEvent.objects.get(pk=response["correlationId"])
-    assert scope in text_of(staff_client("viewer").get(page_url(event)))
-
-
 def test_where_the_service_failed_no_check_is_called_passed() -> None:
     results = explain(LoginEvent(reason=ProtocolReason.SERVER_ERROR, at=now())).results
     assert [(r.check, r.state) for r in results] == [(c, CheckState.NOT_REACHED) for c in Check]
-
-
-def test_only_the_checks_that_are_asked_for_are_explained() -> None:
-    some = {Check.SCOPE, Check.BLOCK}
-    results = results_of(None, is_on_behalf=True, checks=some)
-    assert [r.check for r in results] == [Check.BLOCK, Check.SCOPE]

@@ -9,7 +9,7 @@ from django.db import IntegrityError, connections
 from uuid_utils.compat import uuid7
 
 from taxpayers.models import RateLimitCounter
-from tests.tokens.rate_limit_cases import SECOND, failed
+from tests.tokens.rate_limit_cases import SECOND
 from tests.tokens.test_rate_limits import EPOCH, LONG_AGO, perform_together
 from tokens.calls import CountedLogin, Event, FailedLogin, RejectedRequest
 from tokens.models import FailureBucket, LoginEvent
@@ -153,14 +153,6 @@ def test_the_window_of_each_secrets_last_use_is_stored() -> None:
 
 
 @pytest.mark.django_db
-def test_a_login_beyond_the_limit_is_no_use_of_its_secret() -> None:
-    add_counter()
-    assert perform(login(1, secret_id=5)) is not None
-    assert perform(login(1, secret_id=6)) is None
-    assert list(RateLimitCounter.objects.get().secrets_used) == ["5"]
-
-
-@pytest.mark.django_db
 def test_a_refused_login_counts_and_is_no_use_of_its_secret() -> None:
     add_counter()
 
@@ -191,30 +183,6 @@ def test_of_a_batch_each_login_is_stored_or_not_by_itself() -> None:
     assert [outcome and outcome.used for outcome in outcomes] == [None, None, None, 1]
     assert list(LoginEvent.objects.values_list("pk", flat=True)) == [logins[-1].event.id]
     assert [used(n) for n in (1, 2, 4)] == [1, 0, 3]
-
-
-@pytest.mark.django_db
-def test_of_one_client_each_login_of_a_batch_has_its_own_place() -> None:
-    add_counter(1, used=1)
-    add_counter(2)
-    refused = login(5, secret_id=8)
-    logins = [
-        login(5, secret_id=6),
-        login(5, epoch=EPOCH + 1),  # takes no place
-        login(client=2),
-        refused._replace(event=refused.event._replace(reason="system_user_blocked")),
-        login(5, secret_id=7),
-        login(5, secret_id=6),
-        login(5, secret_id=9),  # beyond the limit
-    ]
-    outcomes = perform_together(logins)
-    assert [outcome and outcome.used for outcome in outcomes] == [2, None, 1, 3, 4, 5, None]
-    row = RateLimitCounter.objects.get(pk=1)
-    assert {outcomes[n].window_started_at for n in (0, 3, 4, 5)} == {row.window_started_at}
-    assert (row.used, used(2)) == (5, 1)
-    assert set(row.secrets_used) == {"6", "7"}
-    stored = {logins[n].event.id for n in (0, 2, 3, 4, 5)}
-    assert set(LoginEvent.objects.values_list("pk", flat=True)) == stored
 
 
 @pytest.mark.django_db
@@ -295,12 +263,3 @@ def test_failures_at_once_are_all_counted() -> None:
     assert LoginEvent.objects.count() == stored
     assert FailureBucket.objects.get(pk=0).failures == min(stored, len(PAIR_BACKOFF.pauses_seconds))
     assert FailureBucket.objects.get(pk=1).failures == stored
-
-
-@pytest.mark.django_db(transaction=True)
-def test_of_rejected_requests_at_once_exactly_those_before_the_pause_are_stored() -> None:
-    """The next one begins a pause of 16 seconds."""
-    FailureBucket.objects.create(pk=7, **failed(504, at=datetime.now(UTC))._asdict())
-    assert in_threads(lambda: perform(rejection(7)) is None, 40) == 1
-    assert LoginEvent.objects.count() == 1
-    assert FailureBucket.objects.get().failures == 505

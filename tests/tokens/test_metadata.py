@@ -79,13 +79,6 @@ def test_the_metadata_name_certificates_and_where_clients_present_them(settings:
     assert metadata["jwks_uri"].startswith("https://id.example.org/")
 
 
-def test_one_address_for_all_needs_no_aliases(settings: Settings) -> None:
-    settings.AUTH_URL = settings.MTLS_URL = "https://id.example.org"
-    metadata = body_of(get(METADATA))
-    assert "mtls_endpoint_aliases" not in metadata
-    assert metadata["tls_client_certificate_bound_access_tokens"] is True
-
-
 @pytest.mark.django_db
 def test_the_jwks_has_public_parts_only() -> None:
     response = get(JWKS, accept="text/html")
@@ -129,13 +122,6 @@ def test_any_other_method_is_answered_in_json(path: str, method: str) -> None:
         "error": "invalid_request",
         "error_description": "This address takes GET and HEAD only.",
     }
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize("path", [METADATA, OPENID, JWKS])
-def test_head_is_answered_like_get(path: str) -> None:
-    response = get(path, "HEAD")
-    assert (response.status_code, headers_of(response)) == (200, PUBLIC)
 
 
 @pytest.mark.django_db

@@ -4,24 +4,19 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import psycopg
 import pytest
-from django.db import connections
 from uuid_utils.compat import uuid7
 
-from tests.endpoint.test_database_changes import wait_until_a_session_waits
 from tests.support.databases import present_url
 from tokens.calls import Event, FailedLogin, RejectedRequest
 from tokens.models import FailureBucket, LoginEvent
-from tokens.rate_limits.throttle import Throttle
-from tokens.store.django_store import perform
 from tokens.store.postgresql import statement_for
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
 
-LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 SESSIONS, CALLERS, IN_A_BATCH = 2, 800, 40
 # So often a bucket may fail without a pause: then every failure is stored.
 ROUNDS = 10 // SESSIONS
@@ -97,27 +92,3 @@ def test_batches_in_opposite_orders_count_each_caller_once(kind: Kind, buckets: 
     assert LoginEvent.objects.count() == CALLERS * ROUNDS * SESSIONS
     failures = list(FailureBucket.objects.values_list("failures", flat=True))
     assert failures == [ROUNDS * SESSIONS] * CALLERS * buckets
-
-
-def test_a_rejected_request_obeys_a_pause_that_another_session_begins_at_the_same_moment() -> None:
-    FailureBucket.objects.create(pk=7, failures=504, last_at=LONG_AGO, retry_at=LONG_AGO)
-
-    def reject() -> object:
-        try:
-            return perform(rejected_request(7))
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(1) as thread, psycopg.connect(present_url()) as other:
-        other.execute(
-            "UPDATE failure_buckets SET last_at = statement_timestamp(),"
-            " retry_at = statement_timestamp() + interval '16 s'"
-        )
-        waiting = thread.submit(reject)
-        wait_until_a_session_waits()  # it has read the bucket as it was before
-        other.commit()
-        outcome = waiting.result(30)
-    assert isinstance(outcome, Throttle)
-    assert abs(outcome.retry_at - datetime.now(UTC)) < timedelta(seconds=5)
-    assert not LoginEvent.objects.exists()
-    assert FailureBucket.objects.get().failures == 504

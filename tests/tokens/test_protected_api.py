@@ -211,31 +211,24 @@ def last_letter_changed() -> str:
 
 FOREIGN_TOKENS: dict[str, Callable[[], str]] = {
     "alg none": lambda: unsigned("none"),
-    "alg None": lambda: unsigned("None"),
-    "alg empty": lambda: unsigned(""),
     "no alg": lambda: with_changed_header(lambda header: {"typ": "at+jwt", "kid": header["kid"]}),
     "HS256 with the public key as PEM": lambda: hs256_with_the_public_key("pem"),
     "HS256 with the public key as JWK": lambda: hs256_with_the_public_key("jwk"),
     "RS256 with an EC key": lambda: with_changed_header(lambda header: {**header, "alg": "RS256"}),
-    "alg a list": lambda: with_changed_header(lambda header: {**header, "alg": ["ES256"]}),
     "another key": foreign,
     "another key under our kid": lambda: foreign(our_kid()),
     "another key in the header": lambda: foreign(
         our_kid(), jwk=public_jwk(generate("ES256"), "ES256")
     ),
     "no kid": lambda: with_changed_header(lambda header: {"typ": "at+jwt", "alg": "ES256"}),
-    "kid a number": lambda: with_changed_header(lambda header: {**header, "kid": 1}),
     "kid a path": lambda: with_changed_header(lambda header: {**header, "kid": "../../dev/null"}),
     "crit": lambda: resigned({"crit": ["x"], "x": 1}),
     "detached": lambda: with_changed_header(lambda header: {**header, "b64": False}),
-    "header a list": lambda: with_changed_header(lambda _: ["typ"]),
     "header nested too deep": lambda: f"{b64(b'[' * 20_000)}.e30.e30",
     "header not UTF-8": lambda: f"{b64(bytes(range(128, 256)))}.e30.e30",
     "header not JSON": lambda: f"{b64(b'{')}.e30.e30",
     "payload of another token": with_other_claims,
     "last letter changed": last_letter_changed,
-    "signature cut off": lambda: token_for(authorization())[:-4],
-    "no signature": lambda: token_for(authorization()).rpartition(".")[0] + ".",
     "an encrypted token": lambda: f"{token_for(authorization())}.e30.e30",
     "a client secret": lambda: "cs_test_0123456789",
     "another issuer": lambda: resigned(iss="http://127.0.0.1:8001"),
@@ -254,18 +247,11 @@ def test_a_token_that_is_not_ours_is_refused(make: Callable[[], str]) -> None:
         (None, MISSING),
         ("", MISSING),
         ("Basic Y2k6Y3M=", MISSING),
-        ("{token}", MISSING),
-        ("Token {token}", MISSING),
         ("Bearer", MALFORMED),
-        ("Bearer ", MALFORMED),
         ("Bearer{token}", MALFORMED),
         ("Bearer {token} {token}", MALFORMED),
         ("Bearer {token},Bearer {token}", MALFORMED),
         ("Bearer {token}, Bearer {token}", MALFORMED),
-        ("Bearer Bearer {token}", MALFORMED),
-        ("Bearer '{token}'", MALFORMED),
-        ("Bearer <{token}>", MALFORMED),
-        ("Bearer {token}=", MALFORMED),
         ("Bearer\t{token}", MALFORMED),
         ("Bearer t\u00f6ken", MALFORMED),
         ("Bearer " + "a" * 30_000, FOREIGN),
@@ -282,15 +268,6 @@ def test_a_token_outside_the_header_is_ignored() -> None:
 
 
 # --- Everything else ----------------------------------------------------------------------------
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "NONSENSE"])
-def test_another_method_is_answered_in_json(erp: Erp, method: str) -> None:
-    response = get(f"Bearer {token_of(erp)}", method=method, accept="text/html")
-    assert (response.status_code, response["Allow"]) == (405, "GET, HEAD")
-    assert response["Content-Type"] == "application/json"
-    assert body_of(response) == {
-        "error": "invalid_request",
-        "error_description": f"Method '{method}' not allowed.",
-    }
 
 
 def test_keys_that_cannot_be_read_are_a_503_in_json() -> None:

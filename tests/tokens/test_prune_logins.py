@@ -1,6 +1,5 @@
 """`prune_logins`: old events are deleted, by month where there are partitions (contract 6)."""
 
-import re
 import threading
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,7 +12,7 @@ from uuid_utils.compat import uuid7
 
 from taxpayers.management.command import author
 from taxpayers.models import Change
-from tests.support.command_line import error_of, json_output_of
+from tests.support.command_line import json_output_of
 from tests.support.erp import Erp
 from tokens.access_tokens import revoked_tokens
 from tokens.login_events import partition_changes
@@ -159,29 +158,6 @@ def test_a_month_that_lies_in_the_default_partition_is_repaired(
 
 
 @with_partitions
-def test_a_repaired_month_is_a_partition_like_every_other() -> None:
-    def pattern(name: str) -> list[tuple[str, str]]:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT replace(pg_get_indexdef(indexrelid), %s, ''), indisvalid::text"
-                " FROM pg_index JOIN pg_inherits ON inhrelid = indexrelid"
-                " WHERE indrelid = %s::regclass"
-                " UNION ALL SELECT pg_get_constraintdef(oid), convalidated::text"
-                " FROM pg_constraint WHERE conrelid = %s::regclass",
-                [name, name, name],
-            )
-            return sorted(
-                (re.sub("INDEX \\S+ ON", "INDEX ON", one), two) for one, two in cursor.fetchall()
-            )
-
-    name = lose_partition_of(NOW)
-    event_at(NOW)
-    prune()
-    assert pattern(name)
-    assert pattern(name) == pattern("login_events_default")
-
-
-@with_partitions
 def test_a_repair_that_was_interrupted_is_continued(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partition_changes, "_TRIES", 1)
     name = lose_partition_of(NOW)
@@ -209,11 +185,6 @@ def test_old_logins_in_the_default_partition_are_deleted() -> None:
     assert partition_of(old) == partition_of(young) == "login_events_default"
     assert prune()["logins_of_no_month"] == 1
     assert list(LoginEvent.objects.all()) == [young]
-
-
-@pytest.mark.parametrize("text", ["400", "", "x", "-1d", "29d", "1e3d"])
-def test_a_wrong_age_is_refused_in_one_line(text: str) -> None:
-    assert error_of("prune_logins", f"--older-than={text}")
 
 
 # --- What is stored until it expires --------------------------------------------------------------

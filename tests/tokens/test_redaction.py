@@ -40,16 +40,12 @@ def nested(text: str, depth: int) -> str:
     ("text", "shown"),
     [
         (SECRET, f"cs_test_{HIDDEN}"),
-        (SECRET.replace("test", "live"), f"cs_live_{HIDDEN}"),
         (SECRET.upper(), f"CS_TEST_{HIDDEN}"),
         ("cs_test_abc, cut off", f"cs_test_{HIDDEN}, cut off"),
         (BODY, HIDDEN),
-        (f"x{BODY}y", HIDDEN),
         (f"{SECRET[:20]} {SECRET[20:]}", f"cs_test_{HIDDEN}"),
-        (f"{SECRET[:45]} Gn {SECRET[45:]}", f"cs_test_{HIDDEN}"),
         (f"{BODY} internally {BODY}", f"{HIDDEN} internally {HIDDEN}"),
         (f"the secret {BODY[:20]}\n{BODY[20:]} is wrong", f"the secret {HIDDEN} is wrong"),
-        (f"a={SECRET.replace('_', '%5F')}&b=1", f"a={HIDDEN}&b=1"),
         (f"a={SECRET.replace('_', '%255F')}&b=1", f"a={HIDDEN}&b=1"),
         ("".join(f"%{ord(c):02x}" for c in PART), HIDDEN),
         ("".join(f"%2525{ord(c):02X}" for c in PART), HIDDEN),
@@ -57,17 +53,13 @@ def nested(text: str, depth: int) -> str:
         (f"Basic {BASIC}", f"Basic {HIDDEN}"),
         (f"authorization: basic {BASIC}", f"authorization: basic {HIDDEN}"),
         ("Basic dXNlcjpwYXNz", f"Basic {HIDDEN}"),
-        (BASIC.rstrip("="), HIDDEN),
-        (f"Bearer {JWT}", f"Bearer {HIDDEN}"),
         (JWT, HIDDEN),
         (f"token={JWT};", f"token={HIDDEN};"),
         (f"{BODY}.{BODY}.X6zPVx1uyl_P4Ex79yYmmM", f"{HIDDEN}.{HIDDEN}.{HIDDEN}"),
         (f"{BODY}-Nmb23tJe-1P882hqpHF_-mSfQ.7abc", f"{HIDDEN}-{HIDDEN}"),
-        (f"{BODY}_-mSfQ9", f"{HIDDEN}_{HIDDEN}"),
         (f"{BODY}-word", f"{HIDDEN}-word"),
         (f"{SECRET}.Then it failed", f"cs_test_{HIDDEN}.Then it failed"),
         ("Bearer 0193a5c0-7b1e", f"Bearer {HIDDEN}"),
-        ("a" * 41, HIDDEN),
         ("0" * 16, HIDDEN),
         ("ci_test_" + BODY, f"ci_test_{BODY[:8]}{HIDDEN}"),
         (ID[:-1] + "X", f"{ID[:16]}{HIDDEN}"),
@@ -82,12 +74,8 @@ def nested(text: str, depth: int) -> str:
         (f"{PART} {REST}", HIDDEN),
         (f"{REST} {PART}", HIDDEN),
         (f"{PART} platform {REST}", HIDDEN),
-        (f"{REST} platform {PART}", HIDDEN),
         (f"{PART} platforms {REST}", f"{HIDDEN} platforms {REST}"),
-        (f"{PART} internationally {REST} word", f"{HIDDEN} internationally {REST} word"),
         (f"word {REST} internationally {PART}", f"word {REST} internationally {HIDDEN}"),
-        (f"{REST} internationally word {PART}", f"{REST} internationally word {HIDDEN}"),
-        (f"{PART} word internationally {REST}", f"{HIDDEN} word internationally {REST}"),
     ],
 )
 def test_what_could_be_a_secret_is_hidden(text: str, shown: str) -> None:
@@ -107,16 +95,13 @@ def test_what_could_be_a_secret_is_hidden(text: str, shown: str) -> None:
         "2026-11-21T10:00:00.123456+08:00",
         "C1000000001:202001234567",
         "2001:db8:85a3::8a2e:370:7334",
-        "python-requests/2.31.0",
         "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko)"
         " Chrome/120.0.0.0 Safari/537.36",
         'File "/usr/lib/python3.11/site-packages/django/core/handlers/base.py", line 197, in _f',
         "django.core.exceptions.ImproperlyConfigured: AccessTokenAuthentication",
-        "application/x-www-form-urlencoded; charset=utf-8",
         "the Basic Authorization header is not base64 of client_id:client_secret",
         "Send the header Authorization: Bearer, followed by a token.",
         "100% of internationalization",
-        "a%20b%2Fc",
         "a" * 40,  # a long word of some language
         "internationalization 123456789012345",  # one digit less than could be a secret
         f"{ID} is unknown",
@@ -228,12 +213,6 @@ def test_credentials_of_a_header_do_not_survive(
         assert_nothing_survives(hide_secrets(before + form + after), form[-60:])
 
 
-@given(st.text(max_size=300))
-def test_hiding_is_done_once_and_for_all(text: str) -> None:
-    shown = hide_secrets(text)
-    assert hide_secrets(shown) == shown
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", ["a", "%25", "a ", "%2", "cs_test_", "eyJ.", "Basic ", "%61"])
 def test_a_hostile_text_takes_no_time(unit: str) -> None:
@@ -281,13 +260,6 @@ def test_a_log_line_names_clients_keys_and_references() -> None:
     }
     line = json.loads(line_of(msg="rotated", **fields))
     assert {name: line[name] for name in fields} == fields
-
-
-def test_what_any_client_can_cause_is_logged_without_a_traceback() -> None:
-    error = (ValueError, ValueError("too many fields"), None)
-    line = line_of(name="django.security.TooManyFieldsSent", msg="too many", exc_info=error)
-    assert "traceback" not in json.loads(line)
-    assert "traceback" in json.loads(line_of(name="tokens.login", msg="x", exc_info=error))
 
 
 def test_a_reason_that_staff_enter_has_no_secret() -> None:

@@ -13,10 +13,7 @@ from tests.live.clients import login_at, new_client
 from tests.live.cluster import Cluster, behind
 from tests.servers.nginx import free_ports, start_balancer
 from tests.servers.processes import CHECKOUT, STOP_SECONDS, free_port, stopping
-from tests.servers.service import (
-    Service,
-    clean_environment,
-)
+from tests.servers.service import Service, clean_environment
 from tests.traces.collector import Collector, until
 
 pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("databases_of_services")]

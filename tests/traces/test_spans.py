@@ -132,28 +132,6 @@ def test_no_credential_token_or_address_is_in_a_trace(collector: Collector) -> N
     assert b"eyJ" in answers[0].body
 
 
-def test_a_method_that_a_client_invents_is_in_no_name(collector: Collector) -> None:
-    answers_to([Sent(b"", method="EYJHBGCI")])
-    (request,) = requests_of(collector, 1)
-    assert request.name == "HTTP /connect/token"
-    assert request.attributes["http.request.method"] == "_OTHER"
-
-
-def test_calls_that_go_together_show_it_in_their_statements(collector: Collector) -> None:
-    erps = [new_erp() for _ in range(6)]
-    answers_to([login_of(erp) for erp in erps], [login_of(erp) for erp in erps])
-    requests_of(collector, 12)
-    sizes = [span.attributes.get("db.operation.batch.size", 1) for span in statements(collector)]
-    assert max(sizes) > 1
-    for request in requests_of(collector, 12):
-        recorded = collector.children_of(request)[-2]
-        assert names(collector.children_of(recorded)) == ["statement"]
-
-
-def statements(collector: Collector) -> list[Span]:
-    return collector.named("statement")
-
-
 @pytest.mark.postgresql
 def test_a_client_that_changes_all_the_time_shows_its_lock(
     erp: Erp, collector: Collector, monkeypatch: pytest.MonkeyPatch

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import jwt
 import pytest
-from django.test import override_settings
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -133,29 +132,3 @@ def test_a_parameter_is_refused_in_the_body_and_in_the_query_string(
     assert_refused(
         send(in_body if where == "body" else in_query), "as a parameter, not as a header"
     )
-
-
-@committed
-@both
-@pytest.mark.parametrize("name", ["onbehalfof", "OnBehalfOf", "ONBEHALFOF", "onBehalfOf"])
-def test_the_case_of_the_header_does_not_matter(send: Send, name: str) -> None:
-    sent = acting()
-    (taxpayer,) = sent.headers.values()
-    answer = send(replace(sent, headers={name: taxpayer}))
-    assert (answer.status, subject_of(answer)) == (200, taxpayer)
-    assert answer.headers["X-Represented-Taxpayer"] == taxpayer
-
-
-@committed
-@both
-@override_settings(TIN_PATTERN="[0-9]{3}", ROB_PATTERN="R[0-9]")
-def test_the_patterns_are_settings(send: Send) -> None:
-    sent = acting()
-
-    def reason_for(taxpayer: str) -> str:
-        answer = send(replace(sent, headers={"onbehalfof": taxpayer}))
-        return LoginEvent.objects.get(pk=answer.headers["correlationId"]).reason
-
-    assert [reason_for(text) for text in ("123", "123:r1")] == ["no_permission"] * 2
-    refused = [reason_for(text) for text in ("C1000000001", "1234", "123:R", "123:")]
-    assert refused == ["malformed_on_behalf_of"] * 4

@@ -130,13 +130,6 @@ def test_requests_logs_in_with_its_certificate_and_with_a_renewed_one(
     assert (revoked.status_code, revoked.content) == (200, b"")
 
 
-def test_a_secret_works_at_this_address_too(party: Party) -> None:
-    erp = party.cluster.erp
-    for files in (None, party.files):
-        answer = party.login(files, client_id=erp.client_id, client_secret=erp.client_secret)
-        assert answer.status_code == 200
-
-
 def test_a_certificate_of_another_authority_is_refused_by_the_proxy(
     party: Party, tmp_path: Path
 ) -> None:
