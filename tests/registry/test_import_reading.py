@@ -39,7 +39,7 @@ ACME = entry(2, "C1234567890", "R-123", "Acme")
     ],
     ids=[
         *("commas", "semicolons", "CRLF", "byte order mark", "any order", "blanks and capitals"),
-        *("active left open", "empty columns", "blank rows"),
+        *("active left open", "blank rows"),
     ],
 )
 def test_the_same_table_is_read_however_it_was_written(content: str) -> None:
