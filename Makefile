@@ -41,12 +41,12 @@ install:  ## a production in this folder: only requirements.txt in .venv/, compi
 	@umask 022 && $(BIN)/python -m compileall -q identity tokens taxpayers manage.py
 	@echo "== installed in $(CURDIR)"
 
-quick: $(DEV) $(MALAY).mo  ## tests in process, on SQLite; ARGS="-k word" chooses
-	@$(PYTEST) -m "not processes and not slow" $(ARGS)
+quick: $(DEV) $(MALAY).mo  ## tests in process, on SQLite, below 0.1 s of CPU time in the last `make test`; ARGS="-k word" chooses
+	@$(PYTEST) -m "not processes and not slow" --cheaper-than=0.1 $(ARGS)
 
 test: $(DEV) $(MALAY).mo  ## every test, on SQLite; then on a real PostgreSQL each statement that they executed
 	@echo "== tests on SQLite, and with servers, browser and manage.py"
-	@$(PYTEST) -m "not long" --database=sqlite --statements=var/statements.txt $(ARGS)
+	@$(PYTEST) -m "not long" --database=sqlite --statements=var/statements.txt --costs=var/costs.tsv $(ARGS)
 	@echo "== each of their statements on PostgreSQL"
 	@$(PYTEST) -m "not long" --database=postgresql --statements=var/statements.txt $(ARGS)
 

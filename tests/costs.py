@@ -15,16 +15,33 @@ from typing import Any
 import pytest
 
 _TICKS = os.sysconf("SC_CLK_TCK")
+_LAST = Path(__file__).parents[1] / "var" / "costs.tsv"
 _HEADER = "cpu\tseconds\ttimes\tkind\tname\n"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--costs", metavar="FILE", help="write what each test and fixture costs")
+    parser.addoption(
+        "--cheaper-than",
+        metavar="SECONDS",
+        type=float,
+        help="leave out tests that cost more CPU time in the last `make test` (var/costs.tsv)",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.option.costs:
         config.pluginmanager.register(_Costs(config))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    limit = config.option.cheaper_than
+    if limit is None or not _LAST.exists():
+        return
+    rows = (line.split("\t") for line in _LAST.read_text().splitlines()[1:])
+    dear = {name for cpu, _, _, kind, name in rows if kind == "test" and float(cpu) > limit}
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid in dear])
+    items[:] = [item for item in items if item.nodeid not in dear]
 
 
 class _Costs:
