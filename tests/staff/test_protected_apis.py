@@ -104,6 +104,17 @@ def test_one_of_its_secrets_is_revoked_and_the_last_one_with_a_warning(
     assert "It has no valid secret. Issue a new one." in text_of(officer.get(page_url(api)))
 
 
+def test_who_revokes_a_secret_sees_whether_it_is_in_use(officer: Client, api: ProtectedApi) -> None:
+    rotate(officer, api)
+    old, new = ProtectedApiSecret.objects.order_by("pk")
+    for secret, hours in ((old, 25), (new, 23)):
+        used = timezone.now() - timedelta(hours=hours)
+        ProtectedApiSecret.objects.filter(pk=secret.pk).update(last_used_at=used)
+    page = text_of(officer.get(task_url(api, "revoke_secret")))
+    assert f"The secret {new} is in use." in page  # within a day
+    assert f"The secret {old} is in use." not in page
+
+
 def test_apis_are_found_by_name_and_client_id_with_few_queries(
     officer: Client, api: ProtectedApi, django_assert_max_num_queries: Any
 ) -> None:
