@@ -10,6 +10,7 @@ from tests.browser.support.office import Office
 OWN_PASSWORD = "the-rain-in-Ipoh-4711"
 
 
+@pytest.mark.long
 def test_a_colleague_gets_an_account_in_5_clicks_and_chooses_a_password(office: Office) -> None:
     page = office.page("account manager")
     clicks = Clicks(page)

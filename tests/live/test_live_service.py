@@ -48,14 +48,11 @@ def until(condition: Callable[[], object], seconds: float = 10) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
-def test_the_limit_and_the_record_are_exact_over_processes_and_nodes(
-    nodes: list[Service], node: Service, database: str
-) -> None:
-    used = nodes if database == "postgresql" else [node]
-    erp = new_client(used[0], "--logins-per-minute", "20")
-    assert logins(used, erp, 60) == {200: 20, 429: 40}
-    assert recorded(used[0], erp) == 20
+def test_the_limit_and_the_record_are_exact_over_processes(node: Service) -> None:
+    """On SQLite; on PostgreSQL, over two nodes: tests/live/test_load_balancer.py."""
+    erp = new_client(node, "--logins-per-minute", "20")
+    assert logins([node], erp, 60) == {200: 20, 429: 40}
+    assert recorded(node, erp) == 20
 
 
 def test_a_block_takes_effect_at_once_on_every_node(nodes: list[Service]) -> None:

@@ -42,7 +42,9 @@ CHUNKED = START + CLOSE + b"Transfer-Encoding: chunked\r\n\r\n"
 BUFFERED = (r"proxy_request_buffering off;", "proxy_request_buffering on;")
 
 
-@pytest.fixture(scope="module", params=["streaming", "buffering"])
+@pytest.fixture(
+    scope="module", params=["streaming", pytest.param("buffering", marks=pytest.mark.long)]
+)
 def proxy(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[Cluster]:
     """The nodes behind a proxy as it is shipped, and behind one that waits for the whole body."""
     if request.param == "streaming":

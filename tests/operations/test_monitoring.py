@@ -51,7 +51,7 @@ def run(*command: str) -> str:
     [
         ("check", "rules", "--lint-fatal", "alerts.yml"),
         ("check", "config", "--lint-fatal", "--syntax-only", "prometheus.yml"),
-        ("test", "rules", "alerts.test.yml"),
+        pytest.param(("test", "rules", "alerts.test.yml"), marks=pytest.mark.long),
     ],
     ids=lambda arguments: " ".join(arguments[:2]),
 )
