@@ -62,17 +62,6 @@ def test_an_account_is_created_with_one_role_and_a_first_password_shown_once(
     assert (row.action, row.by, row.address) == ("create_account", "mariam", ADDRESS)
 
 
-def test_two_roles_that_must_be_separate_are_refused(manager: Client) -> None:
-    both = {"role": ["registrar", "security officer"]}
-    response = manager.post(task_url(StaffAccount, "create_account"), NEW | both)
-    assert "No one can be registrar and security officer at once" in errors_of(response)
-    row = account()
-    sent = opened(manager, task_url(row, "change_role")) | both | {"reason": "Ticket"}
-    response = manager.post(task_url(row, "change_role"), sent)
-    assert "No one can be registrar and security officer at once" in errors_of(response)
-    assert not Change.objects.exists()
-
-
 def send(client: Client, row: StaffAccount, task: str, **values: Any) -> Any:
     url = task_url(row, task)
     return client.post(url, opened(client, url) | {"reason": "Ticket 4711"} | values)

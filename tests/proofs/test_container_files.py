@@ -221,15 +221,6 @@ def test_alerts_of_the_chart_are_those_of_prometheus_and_know_its_names() -> Non
         assert all(re.fullmatch(regular, name) for name in names)
 
 
-def test_the_authority_of_the_database_is_a_file_that_its_url_can_name() -> None:
-    for name, pod in pods().items():
-        for volume in pod["volumes"]:
-            if volume["name"] == "secrets":
-                assert {"key": "DATABASE_CA", "path": "DATABASE_CA"} in volume["secret"]["items"], (
-                    name
-                )
-
-
 @pytest.mark.processes
 def test_only_the_proxy_reaches_the_nodes_and_only_nodes_reach_the_database() -> None:
     for component, caller in (("login", "proxy-public"), ("staff", "proxy-staff")):
@@ -285,17 +276,6 @@ def test_the_jobs_are_those_of_systemd(name: str, unit: str) -> None:
     assert wanted
     assert commands(service(name)["command"]) == wanted
     assert commands(pods()[f"identity-{name}"]["containers"][0]["command"]) == wanted
-
-
-@pytest.mark.processes
-def test_migrations_run_before_the_nodes() -> None:
-    job = usual()["Job", "identity-migrate"]
-    assert job["metadata"]["annotations"]["helm.sh/hook"] == "pre-install,pre-upgrade"
-    for command in (
-        pods()["identity-migrate"]["containers"][0]["command"],
-        service("migrate")["command"],
-    ):
-        assert command == ["python", "manage.py", "migrate"]
 
 
 def test_each_proxy_of_the_chart_is_configured_by_the_image_and_serves_its_half() -> None:
@@ -384,21 +364,6 @@ def test_a_build_sees_all_that_the_service_reads_and_nothing_else(tmp_path: Path
         env={"PATH": os.environ["PATH"], "VAR_DIR": str(tmp_path / "var")},
     )
     assert done.stdout.splitlines() == [f"{path} 200" for path in PAGES], done.stderr
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        r"USER [1-9]\d*:[1-9]\d*",
-        r'CMD \["gunicorn", "--config", "deploy/gunicorn.conf.py"\]',
-        r"STOPSIGNAL SIGTERM",
-        r'.*CMD \["python", "-I", "deploy/container/is_ready.py"\]',
-        r".*--require-hashes --requirement \$\{REQUIREMENTS\}.*",
-        r"FROM \$\{BASE\}.*",
-    ],
-)
-def test_the_image_says(line: str) -> None:
-    assert re.search(rf"^{line}$", IMAGE, re.MULTILINE)
 
 
 class Node(BaseHTTPRequestHandler):
