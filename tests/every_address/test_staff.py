@@ -11,6 +11,7 @@ from django.contrib.auth.models import Group, User
 from django.db.models import Model
 from django.test import Client
 from django.urls import NoReverseMatch, URLPattern, URLResolver, get_resolver, reverse
+from django.utils import timezone
 from pytest_django import Settings
 
 from identity.staff.accounts.roles import ROLES
@@ -20,7 +21,8 @@ from tests.introspection.api import new_api
 from tests.staff.test_admin_safety import ADMINS
 from tests.support.accounts import new_staff, signed_in, with_totp
 from tests.support.factories import CredentialFactory, GrantedPermissionFactory, stored_login
-from tests.support.staff import staff_client, task_url
+from tests.support.staff import staff_client
+from tokens.keys.store import read_key_ring
 from tokens.models import ProtectedApi, SigningKey
 
 pytestmark = pytest.mark.django_db
@@ -125,9 +127,8 @@ def records(settings: Settings) -> dict[str, Model]:
 
 
 def _some_key() -> SigningKey:
-    created_key = task_url(SigningKey, "rotate_signing_key")
-    staff_client(None, "boss").post(created_key)
-    return SigningKey.objects.latest("generation")
+    read_key_ring(timezone.now())  # makes the first one
+    return SigningKey.objects.get()
 
 
 def url_of(name: str, records: dict[str, Model]) -> str:
