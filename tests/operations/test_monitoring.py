@@ -107,12 +107,12 @@ def test_the_dashboard_is_one_for_grafana() -> None:
     assert DASHBOARD["templating"]["list"]
     for panel in DASHBOARD["panels"]:
         assert panel["title"]
+        assert panel["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
         assert panel["type"] in ("stat", "timeseries")
         assert panel["fieldConfig"]["defaults"]["unit"] in ("short", "reqps", "percentunit", "s")
         for target in panel["targets"]:
             assert target["refId"]
             assert target["expr"]
-            assert target["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
     ids = [panel["id"] for panel in DASHBOARD["panels"]]
     assert len(set(ids)) == len(ids)
 

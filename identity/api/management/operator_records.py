@@ -1,9 +1,10 @@
 """What only operators list and show: staff accounts, protected APIs, signing keys, every change."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.utils import timezone
 from rest_framework import serializers
 
@@ -61,10 +62,14 @@ def _changes(given: dict[str, Any], _owner: None) -> "QuerySet[Change]":
     return Change.objects.filter(**{names.get(name, name): given[name] for name in given})
 
 
+def _all_of(model: type[Model]) -> Callable[[dict[str, Any], Any], "QuerySet[Any]"]:
+    return lambda _given, _owner: model._default_manager.all()
+
+
 LISTINGS = (
-    Listing("accounts", "", _Account, ("username",), lambda *_: User.objects.all()),
-    Listing("protected_apis", "", _ProtectedApi, ("client_id",), lambda *_: ProtectedApi.objects),
-    Listing("signing_keys", "", _SigningKey, ("-generation",), lambda *_: SigningKey.objects),
+    Listing("accounts", "", _Account, ("username",), _all_of(User)),
+    Listing("protected_apis", "", _ProtectedApi, ("client_id",), _all_of(ProtectedApi)),
+    Listing("signing_keys", "", _SigningKey, ("-generation",), _all_of(SigningKey)),
     Listing("changes", "", _Change, ("-at", "-id"), _changes, _ChangeFilters),
 )
 NAMED_BY = ("username", "client_id", "kid")  # a change has no name
