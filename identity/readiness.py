@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from functools import cache
+from math import isinf
 
 from django.db import DatabaseError, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
@@ -77,8 +78,8 @@ def _result(name: str, check: Check, at: datetime) -> str:
 
 def _status_lists(at: datetime) -> None:
     lists = status_lists()
-    if lists.is_kept_fresh and lists.age_seconds() > _OLD_SECONDS:
-        raise NotReady(f"{lists.age_seconds():.0f} s old")
+    if lists.is_kept_fresh and (age := lists.age_seconds()) > _OLD_SECONDS:
+        raise NotReady("not read yet" if isinf(age) else f"{age:.0f} s old")
 
 
 def _database(at: datetime) -> None:

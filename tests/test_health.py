@@ -99,6 +99,9 @@ def test_the_age_of_the_status_lists_is_told_beside_what_else_is_wrong(
         assert_not_ready(
             **{**NOT_CHECKED, "status_lists": "140 s old", "database": "failed: see the log"}
         )
+        with monkeypatch.context() as patch:
+            patch.setattr(lists, "_read_at", float("-inf"))  # a node that has just started
+            assert "not read yet" in get("/health/ready").content.decode()
     families = text_string_to_metric_families(get("/metrics").content.decode())
     ages = [one.samples[0].value for one in families if one.name == "status_list_age_seconds"]
     assert 140 <= ages[0] < 200
