@@ -14,7 +14,15 @@ from identity.configuration import faults
 from identity.configuration.setting_list import SETTINGS
 from identity.databases import database
 from identity.deployment import *  # noqa: F403 - each of its names is a setting
-from identity.deployment import BASE_DIR, DATABASE_URL, IS_EMBEDDED, IS_TRIAL, SERVE, VAR_DIR
+from identity.deployment import (
+    AUTH_URL,
+    BASE_DIR,
+    DATABASE_URL,
+    IS_EMBEDDED,
+    IS_TRIAL,
+    SERVE,
+    VAR_DIR,
+)
 from identity.env import read, saved_secret, unknown_settings, wrong_settings
 
 # Filled while these settings are read; tokens.checks reports them.
@@ -47,6 +55,11 @@ KEY_ENCRYPTION_KEYS: list[str] = _required("KEY_ENCRYPTION_KEYS")
 TIN_PATTERN: str = read("TIN_PATTERN")
 ROB_PATTERN: str = read("ROB_PATTERN")
 SCOPES: dict[str, dict[str, str]] = read("SCOPES")  # `check` finds out whether it is one
+EVIDENCE_REQUIRED: bool = read("EVIDENCE_REQUIRED")
+PERMISSION_REQUEST_LIFETIME = timedelta(days=read("PERMISSION_REQUEST_DAYS"))
+OPEN_REQUESTS_MOST: int = read("OPEN_REQUESTS_MOST")
+CONFIRM_URL = (read("CONFIRM_URL") or f"{read('STAFF_URL') or AUTH_URL}/confirm").rstrip("/")
+PORTAL_URL: str = read("PORTAL_URL")
 # What answers announce: a JSON list of {"text", "from", "condition"}.
 SYSTEM_WARNINGS: list[dict[str, str]] = read("SYSTEM_WARNINGS")
 SIGNING_ALGORITHM: str = read("SIGNING_ALGORITHM")

@@ -77,8 +77,41 @@ GRANT_PERMISSION = _permission("grant_permission", _("Granted a permission"), "p
 EXTEND_PERMISSION = _permission(
     "extend_permission", _("Changed the last day of the permission"), "permission.changed"
 )
+USE_PERMISSION = Action(
+    "grantedpermission",
+    None,
+    "use_permission",
+    _("The permission was used for the first time"),
+    "permission.first_used",
+)
 REVOKE_PERMISSION = _permission(
     "revoke_permission", _("Revoked a permission"), "permission.revoked"
+)
+
+_request = partial(Action, "permissionrequest")
+ASK_PERMISSION = _request(
+    None, "ask_permission", _("Asked for a permission"), "permission_request.opened"
+)
+APPROVE_PERMISSION_REQUEST = _request(
+    Duty.GRANT,
+    "approve_permission_request",
+    _("Approved the request"),
+    "permission_request.approved",
+)
+DECLINE_PERMISSION_REQUEST = _request(
+    Duty.GRANT,
+    "decline_permission_request",
+    _("Declined the request"),
+    "permission_request.declined",
+)
+WITHDRAW_PERMISSION_REQUEST = _request(
+    None,
+    "withdraw_permission_request",
+    _("Withdrew the request"),
+    "permission_request.withdrawn",
+)
+EXPIRE_PERMISSION_REQUEST = _request(
+    None, "expire_permission_request", _("The request expired"), "permission_request.expired"
 )
 
 _system_user = partial(Action, "systemuser", Duty.ISSUE)

@@ -49,7 +49,7 @@ FLOORS: layers.Floors = {
         ("models",),
         ("facts",),
         ("operations",),
-        ("actions", "async_sql", "redaction"),
+        ("actions", "async_sql", "evidence", "redaction"),
         (
             *("certificates", "client_keys", "credential_kind", "credentials", "duties"),
             *("identifiers", "moments", "names", "shut_down", "sql"),
@@ -63,7 +63,7 @@ FLOORS: layers.Floors = {
         ("doors", "middleware"),
         ("urls",),
         ("not_taken", "uploads"),
-        ("api", "errors", "wsgi", "deployment"),
+        ("api", "confirm", "errors", "wsgi", "deployment"),
         ("demo", "developers", "server", "webhooks", "env", "metrics_files"),
         (*("sandbox", "traces", "health", "logs", "management_api", "private_files"),),
         (

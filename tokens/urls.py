@@ -33,6 +33,17 @@ urlpatterns = [
         imported_on_first_use("tokens.self_service.permissions.permissions"),
         name="permissions",
     ),
+    *(
+        path(f"api/v1/{address}", imported_on_first_use(f"tokens.self_service.{view}"), name=name)
+        for address, view, name in (
+            ("permission-requests", "permission_requests.requests", "permission_requests"),
+            ("permission-requests/<str:id>", "permission_requests.request", "permission_request"),
+            ("permission-requests/<str:id>/withdraw", "permission_requests.withdraw", "withdraw"),
+            ("representatives", "representatives.representatives", "representatives"),
+            ("representatives/<str:id>", "representatives.representative", "representative"),
+            ("statement", "statement.statement", "statement"),
+        )
+    ),
     path(
         "api/v1/logins/<str:reference>/explanation",
         imported_on_first_use("tokens.self_service.explanations.explanation"),

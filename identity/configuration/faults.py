@@ -72,6 +72,16 @@ def certificate_url(value: str) -> Iterator[Fault]:
         )
 
 
+def confirmation_url(name: str, value: str) -> Iterator[Fault]:
+    """An address that the browsers of taxpayers open."""
+    if value and not host_of(value):
+        yield (
+            "tokens.E020",
+            f"{name} is not an absolute http or https address.",
+            "Give an address that taxpayers can open, or leave it empty.",
+        )
+
+
 def proxy_secret(values: list[str]) -> Iterator[Fault]:
     """What a proxy proves by that a certificate is from it."""
     if any(not _PROXY_SECRET.fullmatch(value) for value in values):

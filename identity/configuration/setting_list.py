@@ -166,6 +166,26 @@ _ALL = (
             'JSON: `{"name": {"description": "…", "audience": "…"}}`; `RegistryAPI` is for '
             "programs that manage the registry (`docs/management-api.md`)",
             _SCOPES, default_in_words="`InvoicingAPI`", check=faults.scopes),
+    Setting("EVIDENCE_REQUIRED", FLAG, "False",
+            "each grant, change and end of a permission says who approved it "
+            "(`docs/permission-requests.md`)",
+            "True"),
+    Setting("PERMISSION_REQUEST_DAYS", number(1, 365), "21",
+            "how many days a taxpayer has to decide a request for a permission",
+            "21"),
+    Setting("OPEN_REQUESTS_MOST", number(1, 1_000_000), "1000",
+            "how many requests for permissions an intermediary may have open",
+            "5000"),
+    Setting("CONFIRM_URL", TEXT, "",
+            "where taxpayers confirm requests for permissions, below a host of its own or of "
+            "`STAFF_URL`; the audience of portal tickets",
+            "https://confirm.id.example.org", default_in_words="`STAFF_URL` and `/confirm`",
+            check=partial(faults.confirmation_url, "CONFIRM_URL")),
+    Setting("PORTAL_URL", TEXT, "",
+            "the portal's address to which a confirm link without a ticket leads; it signs the "
+            "taxpayer in and comes back with one",
+            "https://portal.example.org/permission-requests", default_in_words="none",
+            check=partial(faults.confirmation_url, "PORTAL_URL")),
     Setting("SYSTEM_WARNINGS", vital(JSON), "[]",
             "JSON: what will be refused from a date on, announced in `X-System-Warning` "
             "(`docs/erp-developers.md`)",

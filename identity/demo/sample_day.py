@@ -13,6 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from identity.demo.sample_logins import RefusalPeriod, SampleClient, make_logins, set_last_used
+from taxpayers.evidence import on_paper
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import SystemUser, Taxpayer
 from taxpayers.rules import RegistryReason
@@ -131,12 +132,14 @@ def _grant(own: list[SampleClient], agents: list[IssuedSecret], at: datetime) ->
             intermediary=roles[number % len(roles)],
             codes=("documents:submit", "documents:view"),
             valid_until=None if days is None else at + timedelta(days=days),
+            evidence=on_paper(f"F-{1041 + number}"),
             by=_REGISTRAR,
             at=at - 150 * _DAY,
         )
         if number == 4:
             revoke_permission(
                 permission=permission,
+                evidence=on_paper("F-1180"),
                 reason="The taxpayer ended the contract; letter of this week",
                 by=_REGISTRAR,
                 at=at - 2.4 * _HOUR,

@@ -6,6 +6,7 @@ from datetime import datetime
 from django.db import transaction
 
 from taxpayers.credentials import Credentials, hash_secret
+from taxpayers.evidence import on_paper
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Credential, GrantedPermission, Intermediary, Taxpayer
 from taxpayers.services import (
@@ -45,7 +46,12 @@ def make_sample_registry(saved: SampleCredentials | None, at: datetime) -> Sampl
     )
     if not GrantedPermission.objects.filter(taxpayer=taxpayer, intermediary=intermediary).exists():
         grant_permission(
-            taxpayer=taxpayer, intermediary=intermediary, codes=PERMISSIONS, by=_BY, at=at
+            taxpayer=taxpayer,
+            intermediary=intermediary,
+            codes=PERMISSIONS,
+            evidence=on_paper("demo"),
+            by=_BY,
+            at=at,
         )
     return SampleCredentials(
         _credentials(taxpayer, "Demo ERP", saved.taxpayer if saved else None, at),

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from taxpayers.evidence import on_paper
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import GrantedPermission, Intermediary, Taxpayer
 from taxpayers.sandbox.clients import SandboxName
@@ -19,6 +20,7 @@ from tokens.operations.sandbox import NEVER
 
 SANDBOX = Author("sandbox", kind=AuthorKind.OPERATOR)
 BEGAN, ENDED = datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 12, 31, tzinfo=UTC)
+PROOF = on_paper("sandbox")
 REASON = "This is what the client of the sandbox shows"
 CODES = ("documents:submit", "documents:view")
 UNUSED_NETWORK = "192.0.2.0/24"  # RFC 5737: for documentation
@@ -63,6 +65,7 @@ def permission_of(
         codes=CODES,
         valid_from=begins,
         valid_until=ends,
+        evidence=PROOF,
         by=SANDBOX,
         at=at,
     )

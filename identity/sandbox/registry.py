@@ -27,6 +27,7 @@ from identity.sandbox.records import (
     ENDED,
     ENDED_AGENT,
     INACTIVE,
+    PROOF,
     REASON,
     SANDBOX,
     UNUSED_NETWORK,
@@ -139,7 +140,9 @@ def _make_expired_permission(name: SandboxName, at: datetime) -> None:
 
 
 def _make_revoked_permission(name: SandboxName, at: datetime) -> None:
-    revoke_permission(permission=permission_of(REVOKED, at), reason=REASON, by=SANDBOX, at=at)
+    revoke_permission(
+        permission=permission_of(REVOKED, at), evidence=PROOF, reason=REASON, by=SANDBOX, at=at
+    )
     new_client(name, at, AGENT)
 
 

@@ -16,6 +16,7 @@ from identity.staff.protected_apis.protected_apis import ProtectedApiAdmin
 from identity.staff.registry.granted_permissions import GrantedPermissionAdmin
 from identity.staff.registry.intermediaries import IntermediaryAdmin
 from identity.staff.registry.permission_codes import PermissionCodeAdmin
+from identity.staff.registry.permission_requests import PermissionRequestAdmin
 from identity.staff.registry.taxpayers import TaxpayerAdmin
 from identity.staff.system_users.system_users import SystemUserAdmin
 from taxpayers.models import (
@@ -23,6 +24,7 @@ from taxpayers.models import (
     GrantedPermission,
     Intermediary,
     PermissionCode,
+    PermissionRequest,
     SystemUser,
     Taxpayer,
 )
@@ -47,6 +49,7 @@ admin.site.register(Taxpayer, TaxpayerAdmin)
 admin.site.register(Intermediary, IntermediaryAdmin)
 admin.site.register(GrantedPermission, GrantedPermissionAdmin)
 admin.site.register(PermissionCode, PermissionCodeAdmin)
+admin.site.register(PermissionRequest, PermissionRequestAdmin)
 admin.site.register(SystemUser, SystemUserAdmin)
 admin.site.register(Change, HistoryAdmin)
 admin.site.register(LoginEvent, LoginEventAdmin)

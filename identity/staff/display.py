@@ -14,6 +14,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from taxpayers.evidence import EvidenceKind, shown
+
 
 def moment(value: datetime | None, otherwise: str = "—") -> SafeString:
     """The moment in the authority's time zone, to the minute; UTC to the second on hover."""
@@ -33,6 +35,21 @@ def moment_text(value: datetime) -> str:
     return formats.date_format(timezone.localtime(value), "j M Y, H:i")
 
 
+def evidence_text(stored: dict[str, str] | None) -> str:
+    """Who approved a change of a permission, and how that was proved (taxpayers.evidence)."""
+    match shown(stored):
+        case {"kind": EvidenceKind.PAPER_FORM, "paper_form": number}:
+            return _("Paper form {number}").format(number=number)
+        case {"kind": EvidenceKind.OWN_CLIENT, "approved_by": client_id}:
+            return _("System user {client_id} of the taxpayer").format(client_id=client_id)
+        case {"kind": EvidenceKind.SIGN_IN, **texts}:
+            return _(
+                "{approved_by} as {capacity}, {at}; signed in by {sign_in_method}, level"
+                " {sign_in_level}; words {words_version}, {words_hash}"
+            ).format(**texts | {"at": moment_text(datetime.fromisoformat(texts["at"]))})
+    return _("Entered before evidence was asked for")
+
+
 def display_value(value: Any) -> str:
     """A value of any field in the language of the reader; empty for none."""
     match value:
@@ -44,6 +61,8 @@ def display_value(value: Any) -> str:
             return ", ".join(str(item) for item in value)
         case datetime():
             return moment_text(value)
+        case {"kind": _kind}:
+            return evidence_text(value)
         case _:
             return str(value)
 

@@ -53,6 +53,7 @@ def _groups() -> dict[str, list[Item]]:
             _list_of("taxpayers.taxpayer", _("Taxpayers"), "business"),
             _list_of("taxpayers.intermediary", _("Intermediaries"), "handshake"),
             _list_of("taxpayers.grantedpermission", _("Permissions"), "verified_user"),
+            _list_of("taxpayers.permissionrequest", _("Requests"), "contract"),
             _list_of(
                 "taxpayers.permissioncode", _("Permission codes"), "label", "set_permission_code"
             ),

@@ -101,4 +101,7 @@ def _events_of(changes: Sequence[Change]) -> Iterable[NewEvent]:
     for change in wanted:
         if subject := subjects.get(change.pk):
             reference = None if change.task_id is None else str(change.task_id)
-            yield NewEvent(types[change.pk], change.at, subject, {"reference": reference})
+            more = {"reference": reference}
+            if evidence := change.after.get("evidence"):
+                more["evidence"] = evidence
+            yield NewEvent(types[change.pk], change.at, subject, more)

@@ -7,7 +7,14 @@ from typing import Any
 from django.db.models import Model
 
 from identity.management_api import BASE_PATH
-from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
+from taxpayers.models import (
+    Change,
+    GrantedPermission,
+    Intermediary,
+    PermissionRequest,
+    SystemUser,
+    Taxpayer,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +37,7 @@ _LISTS = {
     "taxpayer": "taxpayers",
     "intermediary": "intermediaries",
     "permission": "permissions",
+    "permission_request": "permission-requests",
     "system_user": "system-users",
 }
 
@@ -43,6 +51,8 @@ def subject_of(row: Model) -> Subject:
             return Subject("intermediary", str(row.taxpayer.identifier))
         case GrantedPermission():
             return Subject("permission", str(row.pk))
+        case PermissionRequest():
+            return Subject("permission_request", str(row.pk))
         case SystemUser():
             return Subject("system_user", row.client_id)
         case _:
@@ -53,6 +63,7 @@ _ROWS: Mapping[str, Callable[[], Any]] = {
     "taxpayer": Taxpayer.objects.all,
     "intermediary": lambda: Intermediary.objects.select_related("taxpayer"),
     "grantedpermission": GrantedPermission.objects.all,
+    "permissionrequest": PermissionRequest.objects.all,
     "systemuser": SystemUser.objects.all,
 }
 
@@ -62,15 +73,17 @@ def subjects_of(changes: Iterable[Change]) -> dict[int, Subject]:
 
     An export is a change of no record: it names a kind only.
     """
-    keys: dict[str, set[int]] = {}
-    listed = [
-        change for change in changes if change.object_type in _ROWS and change.object_id.isdecimal()
-    ]
+    keys: dict[str, set[str]] = {}
+    listed = [change for change in changes if change.object_type in _ROWS and change.object_id]
     for change in listed:
-        keys.setdefault(change.object_type, set()).add(int(change.object_id))
-    rows = {name: _ROWS[name]().in_bulk(list(ids)) for name, ids in keys.items()}
+        keys.setdefault(change.object_type, set()).add(change.object_id)
+    rows = {
+        (name, str(row.pk)): row
+        for name, ids in keys.items()
+        for row in _ROWS[name]().filter(pk__in=ids)
+    }
     return {
-        change.pk: subject_of(rows[change.object_type][int(change.object_id)])
+        change.pk: subject_of(rows[key])
         for change in listed
-        if int(change.object_id) in rows[change.object_type]
+        if (key := (change.object_type, change.object_id)) in rows
     }

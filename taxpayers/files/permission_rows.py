@@ -6,6 +6,7 @@ from functools import partial
 
 from django.utils.translation import gettext as _
 
+from taxpayers.evidence import Evidence, on_paper
 from taxpayers.files.csv_reader import CsvRow
 from taxpayers.files.rows import Columns, first_moment, last_moment, read_file, words
 from taxpayers.identifiers import Notation, TaxpayerId
@@ -14,8 +15,8 @@ from taxpayers.validation import ServiceError
 
 COLUMNS = Columns(
     ("taxpayer", "intermediary", "codes"),
-    ("valid_from", "valid_until"),
-    ignored=("taxpayer_name", "intermediary_name", "revoked_at", "granted_at"),
+    ("valid_from", "valid_until", "paper_form"),
+    ignored=("taxpayer_name", "intermediary_name", "revoked_at", "granted_at", "evidence"),
 )
 
 
@@ -29,6 +30,7 @@ class PermissionRow:
     codes: tuple[str, ...]
     valid_from: datetime | None
     valid_until: datetime | None
+    evidence: Evidence | None = None
 
     @property
     def key(self) -> str:
@@ -47,6 +49,7 @@ class PermissionRow:
             str(self.intermediary),
             " ".join(self.codes),
             *(format_moment(date) if date else "" for date in dates),
+            self.evidence.paper_form if self.evidence else "",
         )
 
 
@@ -61,6 +64,7 @@ def _parse(row: CsvRow, notation: Notation) -> PermissionRow:
         codes=tuple(sorted(set(words(row, "codes")))),
         valid_from=first_moment(row, "valid_from"),
         valid_until=last_moment(row, "valid_until"),
+        evidence=on_paper(form) if (form := row.cells.get("paper_form", "")) else None,
     )
 
 

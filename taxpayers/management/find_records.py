@@ -6,6 +6,7 @@ One, or many system users: those named, those of a file of any size, or all.
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
@@ -15,7 +16,14 @@ from taxpayers.credentials import Fault, Prefix, fault_of, hint_of
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.management.arguments import lines_of
 from taxpayers.management.command import WRONG_USAGE
-from taxpayers.models import Credential, GrantedPermission, Intermediary, SystemUser, Taxpayer
+from taxpayers.models import (
+    Credential,
+    GrantedPermission,
+    Intermediary,
+    PermissionRequest,
+    SystemUser,
+    Taxpayer,
+)
 from taxpayers.services import ServiceError, named
 
 _FAULT_TEXTS = {
@@ -54,6 +62,14 @@ def find_permission(number: int) -> GrantedPermission:
         raise ServiceError(
             f"There is no permission {number}. Its page and GET /permissions have it."
         )
+    return row
+
+
+def find_request(number: UUID) -> PermissionRequest:
+    """Raises ServiceError if there is none."""
+    row = PermissionRequest.objects.filter(pk=number).first()
+    if row is None:
+        raise ServiceError(f"There is no permission request {number}.")
     return row
 
 

@@ -3,9 +3,11 @@
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from typing import Any, ClassVar
+from uuid import UUID
 
 from django.core.management.base import CommandParser
 
+from taxpayers.evidence import on_paper
 from taxpayers.management.arguments import (
     NEVER,
     add_tin_and_rob,
@@ -17,11 +19,12 @@ from taxpayers.management.command import Output, ServiceCommand, add_reason
 from taxpayers.management.find_records import (
     find_intermediary,
     find_permission,
+    find_request,
     find_secret,
     find_system_user,
     find_taxpayer,
 )
-from taxpayers.models import Credential, GrantedPermission, SystemUser
+from taxpayers.models import Credential, GrantedPermission, PermissionRequest, SystemUser
 from taxpayers.moments import format_moment
 from taxpayers.operations import Reason
 from taxpayers.services import Author
@@ -33,6 +36,12 @@ Field = Mapping[str, Any]
 _DATE: Field = {"metavar": "DATE", "required": True, "flag": "--until"}
 _LATER = f"its new last day; {NEVER}: no end date"
 LATER: Field = {**_DATE, "type": parse_end_or_never, "help": _LATER}
+PAPER_FORM: Field = {
+    "flag": "--paper-form",
+    "metavar": "NUMBER",
+    "type": on_paper,
+    "help": "the form by which the taxpayer has decided this",
+}
 EARLIER: Field = {**_DATE, "type": parse_end, "help": "its last day"}
 
 
@@ -162,6 +171,27 @@ class PermissionCommand(OperationCommand):
 
     def data(self, row: GrantedPermission) -> dict[str, Any]:
         return {"id": row.pk, "valid_until": row.valid_until, "revoked_at": row.revoked_at}
+
+
+class PermissionRequestCommand(OperationCommand):
+    """`ID`."""
+
+    note = ""
+
+    def add_record(self, parser: CommandParser) -> None:
+        parser.add_argument("request", metavar="ID", type=UUID, help="the id of the request")
+
+    def find(self, options: Options) -> PermissionRequest:
+        return find_request(options["request"])
+
+    def data(self, row: PermissionRequest) -> dict[str, Any]:
+        return {
+            "id": str(row.pk),
+            "state": row.state,
+            "taxpayer": row.asked,
+            "intermediary": row.intermediary.taxpayer.identifier,
+            "permission": row.permission_id,
+        }
 
 
 class ChangedEnd(OperationCommand):

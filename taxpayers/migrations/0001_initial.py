@@ -6,6 +6,7 @@ The triggers are no migration: `migrate` puts in place those of its version (`ta
 import django.db.models.deletion
 import django.db.models.functions.datetime
 import django.utils.timezone
+import uuid_utils.compat
 from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import DatabaseError, migrations, models
@@ -178,6 +179,16 @@ class Migration(migrations.Migration):
                         default="",
                         editable=False,
                         verbose_name="allowed taxpayers",
+                    ),
+                ),
+                (
+                    "return_addresses",
+                    models.TextField(
+                        blank=True,
+                        db_default="",
+                        default="",
+                        editable=False,
+                        verbose_name="return addresses",
                     ),
                 ),
                 (
@@ -561,6 +572,14 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
+                    "first_used_at",
+                    models.DateTimeField(editable=False, null=True, verbose_name="first used"),
+                ),
+                (
+                    "evidence",
+                    models.JSONField(editable=False, null=True, verbose_name="evidence"),
+                ),
+                (
                     "intermediary",
                     models.ForeignKey(
                         on_delete=django.db.models.deletion.PROTECT,
@@ -765,6 +784,132 @@ class Migration(migrations.Migration):
                 ),
                 name="permission_from_before_until",
             ),
+        ),
+        migrations.CreateModel(
+            name="PermissionRequest",
+            fields=[
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid_utils.compat.uuid7,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("tin", models.CharField(max_length=64, verbose_name="TIN")),
+                (
+                    "rob",
+                    models.CharField(
+                        blank=True, default="", max_length=64, verbose_name="ROB number"
+                    ),
+                ),
+                (
+                    "client_id",
+                    models.CharField(editable=False, max_length=64, verbose_name="client ID"),
+                ),
+                ("codes", models.TextField(verbose_name="permission codes")),
+                (
+                    "valid_from",
+                    models.DateTimeField(blank=True, null=True, verbose_name="valid from"),
+                ),
+                (
+                    "valid_until",
+                    models.DateTimeField(blank=True, null=True, verbose_name="valid until"),
+                ),
+                (
+                    "replaces",
+                    models.BooleanField(
+                        default=False, verbose_name="replaces the present permissions"
+                    ),
+                ),
+                (
+                    "own_reference",
+                    models.CharField(blank=True, max_length=128, verbose_name="own reference"),
+                ),
+                ("return_address", models.TextField(blank=True, verbose_name="return address")),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("open", "Open"),
+                            ("approved", "Approved"),
+                            ("declined", "Declined"),
+                            ("withdrawn", "Withdrawn"),
+                            ("expired", "Expired"),
+                        ],
+                        default="open",
+                        editable=False,
+                        max_length=16,
+                        verbose_name="state",
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now, editable=False, verbose_name="asked"
+                    ),
+                ),
+                ("expires_at", models.DateTimeField(verbose_name="expires")),
+                (
+                    "decided_at",
+                    models.DateTimeField(editable=False, null=True, verbose_name="decided"),
+                ),
+                ("evidence", models.JSONField(editable=False, null=True, verbose_name="evidence")),
+                (
+                    "intermediary",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="requests",
+                        to="taxpayers.intermediary",
+                        verbose_name="intermediary",
+                    ),
+                ),
+                (
+                    "permission",
+                    models.ForeignKey(
+                        editable=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="requests",
+                        to="taxpayers.grantedpermission",
+                        verbose_name="permission",
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "permission request",
+                "verbose_name_plural": "permission requests",
+                "db_table": "permission_requests",
+                "default_permissions": ("view",),
+                "indexes": [
+                    models.Index(fields=["tin", "rob", "-id"], name="request_of_taxpayer"),
+                    models.Index(fields=["intermediary", "-id"], name="request_of_intermediary"),
+                    models.Index(
+                        condition=models.Q(("state", "open")),
+                        fields=["intermediary", "tin", "rob"],
+                        name="request_open",
+                    ),
+                    models.Index(
+                        condition=models.Q(("state", "open")),
+                        fields=["expires_at"],
+                        name="request_by_end",
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("permission__isnull", False), ("state", "approved")),
+                            models.Q(
+                                models.Q(("state", "approved"), _negated=True),
+                                ("permission__isnull", True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="request_approved_has_permission",
+                    )
+                ],
+            },
         ),
         migrations.RunPython(create_permission_codes, migrations.RunPython.noop),
         migrations.RunPython(tune_postgresql, migrations.RunPython.noop),

@@ -7,6 +7,7 @@ from taxpayers.models import name_lookups  # registers them
 from taxpayers.models.credential import MAX_LIVE_CREDENTIALS, SLOTS, Credential
 from taxpayers.models.history import Change, HistoryCheck
 from taxpayers.models.permission import GrantedPermission, PermissionCode
+from taxpayers.models.permission_request import PermissionRequest
 from taxpayers.models.status_index import EndedStatusIndex, StatusChange, StatusIndex
 from taxpayers.models.system_user import (
     DEFAULT_LOGINS_PER_MINUTE,

@@ -83,6 +83,10 @@ class SystemUser(AbstractApplication):
     allowed_taxpayers = models.TextField(
         _("allowed taxpayers"), blank=True, default="", db_default="", editable=False
     )
+    # Where a browser goes back to after a request for a permission; separated by blanks.
+    return_addresses = models.TextField(
+        _("return addresses"), blank=True, default="", db_default="", editable=False
+    )
     blocked_at = models.DateTimeField(_("blocked"), null=True, editable=False)
     blocked_by = models.CharField(_("blocked by"), max_length=150, blank=True, editable=False)
     blocked_reason = models.CharField(_("reason"), max_length=500, blank=True, editable=False)

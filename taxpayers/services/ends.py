@@ -10,10 +10,12 @@ from django.utils.translation import gettext as _
 
 from taxpayers import actions
 from taxpayers.actions import Action, marked
+from taxpayers.evidence import Evidence
 from taxpayers.facts.validity import is_over
 from taxpayers.models import GrantedPermission, Intermediary, SystemUser
 from taxpayers.moments import a_year_after, format_moment
 from taxpayers.operations import Operation
+from taxpayers.services.evidence import checked_evidence
 from taxpayers.services.granted_permissions import codes_of, grant_permission
 from taxpayers.services.history import Author, ChangeContext, lock_for_update, update_and_record
 from taxpayers.services.intermediaries import set_intermediary_active
@@ -98,11 +100,17 @@ def _why_past(until: datetime, at: datetime) -> str:
 
 @transaction.atomic
 def extend(
-    *, record: Ending, until: datetime | None, reason: str, by: Author, at: datetime
+    *,
+    record: Ending,
+    until: datetime | None,
+    evidence: Evidence | None = None,
+    reason: str,
+    by: Author,
+    at: datetime,
 ) -> Ending:
     """Let it end later, or (None) never. A permission that has ended is granted anew from now on.
 
-    Raises ServiceError if it would not end later.
+    `evidence` is of a permission. Raises ServiceError if it would not end later.
     """
     reason = validate_reason(reason)
     row = lock_for_update(record)
@@ -115,26 +123,40 @@ def extend(
             intermediary=row.intermediary,
             codes=codes_of(row),
             valid_until=until,
+            evidence=evidence,
             reason=reason,
             by=by,
             at=at,
         )
-    return _set_end(row, until, reason, by, at)
+    return _set_end(row, until, evidence, reason, by, at)
 
 
 @transaction.atomic
 def end_earlier(
-    *, record: Ending, until: datetime, reason: str, by: Author, at: datetime
+    *,
+    record: Ending,
+    until: datetime,
+    evidence: Evidence | None = None,
+    reason: str,
+    by: Author,
+    at: datetime,
 ) -> Ending:
     """Let it end earlier, at a moment in the future. Raises ServiceError if it would not."""
     reason = validate_reason(reason)
     row = lock_for_update(record)
     if fault := why_not_ended_earlier(row, until, at):
         raise ServiceError(fault)
-    return _set_end(row, until, reason, by, at)
+    return _set_end(row, until, evidence, reason, by, at)
 
 
-def _set_end(row: Ending, until: datetime | None, reason: str, by: Author, at: datetime) -> Ending:
+def _set_end(
+    row: Ending,
+    until: datetime | None,
+    evidence: Evidence | None,
+    reason: str,
+    by: Author,
+    at: datetime,
+) -> Ending:
     match row:
         case SystemUser():
             return extend_system_user(
@@ -151,7 +173,8 @@ def _set_end(row: Ending, until: datetime | None, reason: str, by: Author, at: d
             )
         case GrantedPermission():
             context = ChangeContext(actions.EXTEND_PERMISSION, by, at, reason)
-            update_and_record(row, context, valid_until=until)
+            proof = checked_evidence(evidence, at)
+            update_and_record(row, context, valid_until=until, evidence=proof)
             return row
 
 

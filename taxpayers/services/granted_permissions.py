@@ -9,9 +9,11 @@ from django.utils.translation import gettext as _
 
 from taxpayers import actions
 from taxpayers.actions import marked
+from taxpayers.evidence import Evidence
 from taxpayers.models import GrantedPermission, Intermediary, PermissionCode, Taxpayer
 from taxpayers.moments import format_moment
 from taxpayers.operations import ByReason, Operation, Reason
+from taxpayers.services.evidence import checked_evidence
 from taxpayers.services.history import (
     Author,
     ChangeContext,
@@ -64,6 +66,7 @@ def grant_permission(
     codes: Collection[str],
     valid_from: datetime | None = None,
     valid_until: datetime | None = None,
+    evidence: Evidence | None = None,
     reason: str = "",
     by: Author,
     at: datetime,
@@ -80,6 +83,7 @@ def grant_permission(
         codes=codes,
         valid_from=valid_from or at,
         valid_until=valid_until,
+        evidence=evidence,
         at=at,
     )
     save_new(record, context)
@@ -94,6 +98,7 @@ def prepare_permission(
     codes: Collection[str],
     valid_from: datetime,
     valid_until: datetime | None,
+    evidence: Evidence | None,
     at: datetime,
 ) -> NewRecord:
     """What `grant_permission` would store, or the present permission. Raises as it does."""
@@ -120,6 +125,8 @@ def prepare_permission(
         valid_until=valid_until,
     )
     fields = {"codes": wanted, "valid_from": valid_from, "valid_until": valid_until}
+    if proof := checked_evidence(evidence, at):
+        fields["evidence"] = proof
     for row in present.prefetch_related("codes"):
         if codes_of(row) == wanted:
             return NewRecord(row, fields)
@@ -129,6 +136,7 @@ def prepare_permission(
         valid_from=valid_from,
         valid_until=valid_until,
         created_at=at,
+        evidence=proof,
     )
     return NewRecord(row, fields)
 
@@ -140,13 +148,18 @@ def codes_of(permission: GrantedPermission) -> list[str]:
 
 @transaction.atomic
 def revoke_permission(
-    *, permission: GrantedPermission, reason: str, by: Author, at: datetime
+    *,
+    permission: GrantedPermission,
+    evidence: Evidence | None = None,
+    reason: str,
+    by: Author,
+    at: datetime,
 ) -> GrantedPermission:
     """Revoke it now and for good; nothing happens if it was revoked before."""
     context = context_of(REVOKE_PERMISSION, reason, by, at)
     row = lock_for_update(permission)
     if not REVOKE_PERMISSION.unneeded(row):
-        update_and_record(row, context, revoked_at=at)
+        update_and_record(row, context, revoked_at=at, evidence=checked_evidence(evidence, at))
     return row
 
 
@@ -185,6 +198,7 @@ def revoke_codes(
     taxpayer: Taxpayer,
     intermediary: Intermediary,
     codes: Collection[str] = (),
+    evidence: Evidence | None = None,
     reason: str,
     by: Author,
     at: datetime,
@@ -209,7 +223,9 @@ def revoke_codes(
         )
     ended = []
     for row in affected.filter(revoked_at=None).exclude(valid_until__lt=at):
-        ended.append(revoke_permission(permission=row, reason=reason, by=by, at=at))
+        ended.append(
+            revoke_permission(permission=row, evidence=evidence, reason=reason, by=by, at=at)
+        )
         remaining = [code for code in codes_of(row) if codes and code not in codes]
         if remaining and row.valid_until != at:
             grant_permission(
@@ -218,6 +234,7 @@ def revoke_codes(
                 codes=remaining,
                 valid_from=max(row.valid_from, at),
                 valid_until=row.valid_until,
+                evidence=evidence,
                 by=by,
                 at=at,
             )

@@ -63,6 +63,7 @@ def _prepare_permission(row: PermissionRow, named: NamedTaxpayers, at: datetime)
         codes=row.codes,
         valid_from=max(row.valid_from or at, at),
         valid_until=row.valid_until,
+        evidence=row.evidence,
         at=at,
     )
 

@@ -1,5 +1,6 @@
 """Changes of system users, the OAuth clients (contract 3 and 4)."""
 
+import re
 from collections.abc import Collection
 from datetime import datetime
 from typing import Any, Required, TypedDict, Unpack
@@ -22,6 +23,7 @@ from taxpayers.models import (
     Taxpayer,
 )
 from taxpayers.operations import ByReason, Operation, Reason
+from taxpayers.redaction import hide_secrets
 from taxpayers.services.credential_changes import IssuedSecret, create_secret
 from taxpayers.services.history import (
     Author,
@@ -39,6 +41,13 @@ from taxpayers.validation import (
     validate_known,
     validate_name,
     validate_reason,
+)
+
+MAX_ADDRESS_LENGTH = 500
+# http only on the developer's own machine (RFC 8252 section 7.3).
+_RETURN_ADDRESS = re.compile(
+    r"(?=.{1,500}$)(https://[A-Za-z0-9.-]+|http://(127\.0\.0\.1|localhost))(:[0-9]+)?"
+    r"(/[!$-;=?-Z_a-z~]*)?"
 )
 
 
@@ -173,11 +182,12 @@ def change_system_user(
     name: str | None = None,
     scopes: Collection[str] | None = None,
     logins_per_minute: int | None = None,
+    return_addresses: Collection[str] | None = None,
     reason: str,
     by: Author,
     at: datetime,
 ) -> SystemUser:
-    """Change its name, scopes or limit; None leaves the value as it is."""
+    """Change its name, scopes, limit or return addresses; None leaves the value as it is."""
     context = context_of(CHANGE_SYSTEM_USER, reason, by, at)
     fields: dict[str, Any] = {}
     if name is not None:
@@ -186,6 +196,8 @@ def change_system_user(
         fields["scopes"] = _validate_scopes(scopes)
     if logins_per_minute is not None:
         fields["logins_per_minute"] = _validate_limit(logins_per_minute)
+    if return_addresses is not None:
+        fields["return_addresses"] = _validate_addresses(return_addresses)
     row = lock_to_change(system_user, by)
     if scopes is not None:
         check_scopes(scopes, by)
@@ -289,6 +301,19 @@ def _check_credentials(row: SystemUser, scopes: Collection[str], at: datetime) -
 
 def _validate_scopes(scopes: Collection[str]) -> str:
     return " ".join(validate_known(scopes, settings.SCOPES, _("scope")))
+
+
+def _validate_addresses(addresses: Collection[str]) -> str:
+    """Exact addresses, separated by blanks: a request names one of them, letter for letter."""
+    for address in addresses:
+        if not _RETURN_ADDRESS.fullmatch(address):
+            raise ServiceError(
+                _(
+                    "A return address is https://… without a blank or a fragment, of {longest}"
+                    " characters at most, not {given}."
+                ).format(longest=MAX_ADDRESS_LENGTH, given=hide_secrets(address[:60]))
+            )
+    return " ".join(sorted(set(addresses)))
 
 
 def _validate_limit(logins_per_minute: int) -> int:

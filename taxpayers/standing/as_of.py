@@ -28,12 +28,12 @@ _Row = TypeVar("_Row", bound=Taxpayer | Intermediary | GrantedPermission)
 CHANGING: dict[type[Model], tuple[str, ...]] = {
     Taxpayer: ("name", "is_active"),
     Intermediary: ("is_active", "active_until"),
-    GrantedPermission: ("valid_from", "valid_until"),
+    GrantedPermission: ("valid_from", "valid_until", "first_used_at", "evidence"),
     SystemUser: (
         *("name", "scopes", "logins_per_minute", "expires_at"),
         *("blocked_at", "blocked_by", "blocked_reason", "token_endpoint_auth_method"),
         "token_binding",
-        *("allowed_permissions", "allowed_taxpayers"),
+        *("allowed_permissions", "allowed_taxpayers", "return_addresses"),
     ),
 }
 # What services change of a secret, by its name in the history of its system user.

@@ -11,13 +11,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Model
+from django.db.models import Model, Q
 
 from taxpayers.models import (
     Change,
     Credential,
     GrantedPermission,
     Intermediary,
+    PermissionRequest,
     SystemUser,
     Taxpayer,
 )
@@ -69,9 +70,9 @@ class Compared:
     def differences(self) -> Iterator[str]:
         """One sentence for each, with both values; in the order of the records."""
         rows = self.model._default_manager.select_related(*self.related).order_by("pk")
-        rows, last = rows.prefetch_related(*self.prefetched), 0
-        while some := list(rows.filter(pk__gt=last)[:_AT_ONCE]):
-            last = some[-1].pk
+        rows, behind = rows.prefetch_related(*self.prefetched), Q()
+        while some := list(rows.filter(behind)[:_AT_ONCE]):
+            behind = Q(pk__gt=some[-1].pk)
             told = self._told(str(row.pk) for row in some)
             for row in some:
                 if any(self._of(row, told.get(str(row.pk)))):
@@ -150,6 +151,15 @@ COMPARED = (
         lambda row: {"codes": sorted(code.pk for code in row.codes.all())},
         related=("taxpayer", "intermediary__taxpayer"),
         prefetched=("codes",),
+    ),
+    Compared(
+        PermissionRequest,
+        (
+            *("codes", "valid_from", "valid_until", "replaces", "own_reference", "expires_at"),
+            *("return_address", "state", "decided_at", "evidence", "permission_id"),
+        ),
+        lambda row: {"taxpayer": str(row.asked)},
+        related=("intermediary__taxpayer",),
     ),
     Compared(
         SystemUser,

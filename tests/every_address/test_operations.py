@@ -26,7 +26,14 @@ from identity.staff.accounts.changes import accounts, second_steps
 from identity.staff.accounts.roles import ROLES
 from identity.staff.models import StaffAccount
 from taxpayers.duties import MANAGEMENT_SCOPES, Duty
-from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
+from taxpayers.models import (
+    Change,
+    GrantedPermission,
+    Intermediary,
+    PermissionRequest,
+    SystemUser,
+    Taxpayer,
+)
 from taxpayers.operations import ByReason, Reason
 from taxpayers.services import granted_permissions, intermediaries, system_users, taxpayers
 from tests.client_auth.key_erp import new_pair
@@ -39,6 +46,7 @@ from tests.support.factories import (
     CredentialFactory,
     GrantedPermissionFactory,
     IntermediaryFactory,
+    PermissionRequestFactory,
     ProtectedApiFactory,
     SystemUserFactory,
     TaxpayerFactory,
@@ -134,6 +142,20 @@ ROWS = {
         ("import_registry", "<FILE>", "--kind", "permissions"),
         of=GrantedPermission,
         file=f"taxpayer,intermediary,codes\n<TIN>,<AGENT>,{SUBMIT}\n",
+    ),
+    "approve a request": Row(
+        "grant",
+        ("approve_permission_request", {"codes": [SUBMIT]}),
+        ("POST", "//permission-requests/<REQUEST>/approve", {"taxpayer": "<TIN>"}),
+        ("approve_permission_request", "<REQUEST>"),
+        of=PermissionRequest,
+    ),
+    "decline a request": Row(
+        "grant",
+        ("decline_permission_request", {}),
+        ("POST", "//permission-requests/<REQUEST>/decline", {"taxpayer": "<TIN>"}),
+        ("decline_permission_request", "<REQUEST>"),
+        of=PermissionRequest,
     ),
     "issue_credentials": Row(
         "issue",
@@ -415,6 +437,11 @@ def new_values(operation: Row, scopes: str) -> dict[str, Any]:
         **dict.fromkeys(("<PERMISSION>", "<API>", "<ACCOUNT>"), ""),
         "<PK>": str(user.pk),
     }
+    if operation.of is PermissionRequest:
+        asked: Any = PermissionRequestFactory.create(
+            tin=values["<TIN>"], intermediary=agent.intermediary
+        )
+        values |= dict.fromkeys(("<PK>", "<REQUEST>"), str(asked.pk))
     if operation.record and operation.of is not SystemUser:
         row: Any = MADE[operation.record.row](agent)
         operation.of._default_manager.filter(pk=row.pk).update(**operation.state)
@@ -455,7 +482,8 @@ def on_page(client: Client) -> Any:
             return False
         task, data = operation.page
         row: Any = operation.of
-        if operation.record or (row is SystemUser and task not in WITHOUT_RECORD):
+        is_about_one = row is SystemUser and task not in WITHOUT_RECORD
+        if operation.record or row is PermissionRequest or is_about_one:
             row = row._default_manager.get(pk=values["<PK>"])
         url = task_url(row, task)
         if operation.file:

@@ -20,7 +20,12 @@ from taxpayers.models import Change, PermissionCode
 from tests.introspection.api import new_api
 from tests.staff.test_admin_safety import ADMINS
 from tests.support.accounts import new_staff, signed_in, with_totp
-from tests.support.factories import CredentialFactory, GrantedPermissionFactory, stored_login
+from tests.support.factories import (
+    CredentialFactory,
+    GrantedPermissionFactory,
+    PermissionRequestFactory,
+    stored_login,
+)
 from tests.support.staff import staff_client
 from tokens.keys.store import read_key_ring
 from tokens.models import ProtectedApi, SigningKey
@@ -121,6 +126,7 @@ def records(settings: Settings) -> dict[str, Model]:
         PermissionCode.objects.all()[0],
         _some_key(),
         ProtectedApi.objects.get(pk=api.pk),
+        PermissionRequestFactory.create(),
         StaffAccount.objects.get(pk=account.pk),
     ]
     return {f"{row._meta.app_label}_{row._meta.model_name}": row for row in made}

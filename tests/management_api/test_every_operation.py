@@ -35,6 +35,7 @@ from tests.support.factories import (
     SUBMIT,
     GrantedPermissionFactory,
     IntermediaryFactory,
+    PermissionRequestFactory,
     TaxpayerFactory,
 )
 from tests.support.outages import database_out_of_reach
@@ -147,6 +148,9 @@ def real(portal: Portal) -> dict[str, Any]:
         "taxpayer": VALUES["taxpayer"],
         "client_id": client.client_id,
         "permission": granted.pk,
+        "permission_request": PermissionRequestFactory.create(
+            tin=VALUES["taxpayer"], intermediary=granted.intermediary
+        ).pk,
         "credential": client.system_user.credentials.get().pk,
         "webhook": new_endpoint(client_id=portal.erp.client_id).pk,
         "reference": client.login()["correlationId"],
@@ -373,7 +377,7 @@ CHANGES: dict[str, tuple[str, ...]] = {
     "RegistryAPI:taxpayers": (
         *("taxpayers", "intermediaries", "imports/taxpayers", "imports/intermediaries"),
     ),
-    "RegistryAPI:permissions": ("permissions", "imports/permissions"),
+    "RegistryAPI:permissions": ("permissions", "permission-requests", "imports/permissions"),
     "RegistryAPI:credentials": ("system-users", "imports/system-users"),
     "RegistryAPI:webhooks": ("webhooks",),
 }

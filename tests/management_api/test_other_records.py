@@ -43,6 +43,7 @@ def test_a_permission_is_granted_extended_shortened_and_revoked(portal: Portal) 
         "valid_until": "2036-12-31T15:59:59.999999Z",
         "revoked_at": None,
         "granted_at": text_of(row.created_at),
+        "evidence": {"kind": "entered_before"},
     }
     path = f"/permissions/{row.pk}"
     end = {"valid_until": "2037-12-31", "reason": "x"}

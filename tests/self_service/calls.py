@@ -13,6 +13,7 @@ from tests.support.factories import CredentialFactory
 
 CREDENTIALS, PERMISSIONS = "/api/v1/credentials/current", "/api/v1/permissions"
 REVOKE_LAST = f"{CREDENTIALS}?revoke_last=true"
+REPRESENTATIVES, STATEMENT = "/api/v1/representatives", "/api/v1/statement"
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"
 
 

@@ -11,7 +11,15 @@ from rest_framework.test import APIRequestFactory
 from identity.api.framework.view import ManagementView
 from taxpayers.services import Author, block_system_user
 from tests.introspection.api import claims_of, revoke, token_of
-from tests.self_service.calls import CREDENTIALS, PERMISSIONS, assert_error, call, explanation_path
+from tests.self_service.calls import (
+    CREDENTIALS,
+    PERMISSIONS,
+    REPRESENTATIVES,
+    STATEMENT,
+    assert_error,
+    call,
+    explanation_path,
+)
 from tests.support.erp import Erp
 from tests.support.moments import now
 from tests.tokens.test_protected_api import FOREIGN, FOREIGN_TOKENS, MISSING
@@ -20,15 +28,18 @@ from tokens.self_service.view import SelfServiceView
 pytestmark = pytest.mark.django_db
 
 CHALLENGE = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
+REQUESTS = "/api/v1/permission-requests"
 EXPLANATION = explanation_path("01a3a0c4-9b1e-7c3a-8d52-0f6b1c2d3e4f")
 ALLOWED = {
     CREDENTIALS: "GET, HEAD, DELETE",
-    PERMISSIONS: "GET, HEAD",
+    **dict.fromkeys((PERMISSIONS, REPRESENTATIVES, STATEMENT), "GET, HEAD"),
+    REQUESTS: "GET, HEAD, POST",
     EXPLANATION: "POST",
 }
 CALLS = [
     *(("GET", CREDENTIALS), ("DELETE", CREDENTIALS), ("DELETE", f"{CREDENTIALS}?revoke_last=true")),
-    *(("GET", PERMISSIONS), ("POST", EXPLANATION)),
+    *(("GET", PERMISSIONS), ("POST", EXPLANATION), ("GET", REPRESENTATIVES), ("GET", STATEMENT)),
+    *(("GET", REQUESTS), ("POST", REQUESTS)),
 ]
 
 

@@ -26,6 +26,7 @@ from taxpayers.models import (
     GrantedPermission,
     Intermediary,
     PermissionCode,
+    PermissionRequest,
     SystemUser,
     Taxpayer,
 )
@@ -67,6 +68,19 @@ class GrantedPermissionFactory(DjangoModelFactory[GrantedPermission]):
     def codes(self, create: bool, extracted: list[str] | None, **_: Any) -> None:
         for code in [SUBMIT, VIEW] if extracted is None else extracted:
             self.codes.add(PermissionCode.objects.get_or_create(code=code)[0])
+
+
+class PermissionRequestFactory(DjangoModelFactory[PermissionRequest]):
+    """Open, to a taxpayer that need not exist."""
+
+    class Meta:
+        model = PermissionRequest
+
+    tin = Sequence(lambda n: f"C{n:010}")
+    intermediary = SubFactory(IntermediaryFactory)
+    client_id = "ci_test_x"
+    codes = f"{SUBMIT} {VIEW}"
+    expires_at = LazyFunction(lambda: timezone.now() + timedelta(days=21))
 
 
 class SystemUserFactory(DjangoModelFactory[SystemUser]):

@@ -67,12 +67,22 @@ def test_every_night_old_deliveries_go_and_what_waits_too_long_is_given_up(
         rows = WebhookDelivery.objects.filter(event=sent)
         rows.update(created_at=moment, state=state, finished_at=end, leased_until=leased_until)
         WebhookEvent.objects.filter(pk=sent).update(created_at=moment)
-    assert json_output_of("nightly_webhooks") == {"announced": 0, "given_up": 1, "deleted": 1}
+    assert json_output_of("nightly_webhooks") == {
+        "expired": 0,
+        "announced": 0,
+        "given_up": 1,
+        "deleted": 1,
+    }
     assert [state for state, *_ in states()] == ["delivered", "failed", "pending", "pending"]
     assert WebhookEvent.objects.count() == 4
     row.refresh_from_db()
     assert row.given_up == 1
-    assert json_output_of("nightly_webhooks") == {"announced": 0, "given_up": 0, "deleted": 0}
+    assert json_output_of("nightly_webhooks") == {
+        "expired": 0,
+        "announced": 0,
+        "given_up": 0,
+        "deleted": 0,
+    }
 
 
 def test_every_night_secrets_are_encrypted_with_the_newest_key(settings: Settings) -> None:

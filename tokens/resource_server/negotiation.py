@@ -5,13 +5,13 @@ Apart from the errors: the REST framework's views import this module, and the er
 
 from collections.abc import Iterable
 
-from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
 
-class AlwaysJson(BaseContentNegotiation):
-    """The first renderer of the view, never a 406."""
+class AlwaysJson(DefaultContentNegotiation):
+    """The first renderer of the view, never a 406; reads what `Content-Type` says."""
 
     def select_renderer(
         self,

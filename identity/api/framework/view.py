@@ -8,7 +8,6 @@ from django.conf import settings
 from django.http import HttpRequest
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated
-from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.parsers import BaseParser
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
@@ -23,13 +22,8 @@ from identity.management_api import scopes_that_change, scopes_that_read
 from taxpayers.duties import Duty
 from taxpayers.services import Author
 from tokens.resource_server.answered_view import AnsweredView
-from tokens.resource_server.negotiation import AlwaysJson
 
 ANSWER_SECONDS = 10.0  # a change may wait for another one of the same record
-
-
-class JsonAlways(AlwaysJson, DefaultContentNegotiation):
-    """Answers JSON whatever `Accept` says; reads what `Content-Type` says."""
 
 
 class ManagementView(AnsweredView):
@@ -40,7 +34,6 @@ class ManagementView(AnsweredView):
 
     authentication_classes: Sequence[type[BaseAuthentication]] = (ManagementAuthentication,)
     permission_classes: Sequence[type[BasePermission]] = (MayManage,)
-    content_negotiation_class = JsonAlways
     parser_classes: Sequence[type[BaseParser]] = (JsonBody, MergePatchBody)
     http_method_names: Sequence[str] = ("get", "head", "post", "patch")
     schema = ManagementSchema()

@@ -7,6 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from identity.api.framework.fields import Body, End, Start, Taxpayer, Text, Texts, Whole
+from identity.api.registry.evidence import EvidenceBody
 from taxpayers.files.intermediary_rows import IntermediaryRow
 from taxpayers.files.permission_rows import PermissionRow
 from taxpayers.files.rows import Row
@@ -42,6 +43,7 @@ class PermissionRowBody(Body):
     permissions = Texts(help_text="Permission codes: GET /permission-codes.")
     valid_from = Start(required=False, help_text="Left out, or in the past: now.")
     valid_until = End(required=False, allow_null=True)
+    evidence = EvidenceBody(required=False)
 
 
 class SystemUserRowBody(Body):
@@ -71,6 +73,7 @@ def _permission(line: int, values: dict[str, Any]) -> PermissionRow:
         tuple(sorted(set(values["permissions"]))),
         values.get("valid_from"),
         values.get("valid_until"),
+        values.get("evidence"),
     )
 
 

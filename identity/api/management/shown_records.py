@@ -18,13 +18,17 @@ from identity.api.registry import (
     intermediaries,
     logins,
     permission_codes,
+    permission_requests,
     permissions,
     system_users,
     taxpayers,
 )
 from taxpayers.management.find_records import find_system_user
 
-_MODULES = (taxpayers, intermediaries, permissions, permission_codes, system_users, logins)
+_MODULES = (
+    *(taxpayers, intermediaries, permissions, permission_codes, permission_requests),
+    *(system_users, logins),
+)
 KINDS: dict[str, RecordKind] = {
     kind.singular.replace(" ", "_"): kind
     for kind in (*(module.KIND for module in _MODULES), *operator_records.KINDS)

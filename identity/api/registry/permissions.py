@@ -11,12 +11,13 @@ from identity.api.framework.fields import Body, End, Moment, Start, Taxpayer, Te
 from identity.api.framework.kinds import ApiTask, Asker, RecordKind, Values
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
-from identity.api.registry.taxpayers import tasks_by_reason
+from identity.api.registry.evidence import EvidenceBody, EvidenceRecord
+from identity.api.registry.taxpayers import ReasonBody
 from taxpayers.duties import Duty
 from taxpayers.facts.validity import is_over
 from taxpayers.models import GrantedPermission, Intermediary
 from taxpayers.models import Taxpayer as TaxpayerRow
-from taxpayers.services import grant_permission, granted_permissions, named
+from taxpayers.services import grant_permission, named
 from taxpayers.services.ends import END_PERMISSION_EARLIER, EXTEND_PERMISSION
 from taxpayers.services.granted_permissions import GRANT_PERMISSION
 
@@ -47,6 +48,7 @@ class PermissionRecord(serializers.Serializer[GrantedPermission]):
     valid_until = Moment(allow_null=True, help_text="Its last moment; null: no end.")
     revoked_at = Moment(allow_null=True)
     granted_at = Moment(source="created_at")
+    evidence = EvidenceRecord(source="*", help_text="Of its last change; the history has all.")
 
     def get_permissions(self, row: GrantedPermission) -> list[str]:
         """Its codes, sorted."""
@@ -65,6 +67,7 @@ class NewPermissionBody(Body):
     permissions = Texts(source="codes", help_text="Permission codes: GET /permission-codes.")
     valid_from = Start(required=False, help_text="Left out: now.")
     valid_until = End(required=False, allow_null=True, help_text="Left out, or null: no end.")
+    evidence = EvidenceBody(required=False)
     reason = Text(required=False)
 
 
@@ -72,6 +75,7 @@ class ExtendBody(Body):
     """A later end."""
 
     valid_until = End(allow_null=True, source="until", help_text="null: no end.")
+    evidence = EvidenceBody(required=False)
     reason = Text()
 
 
@@ -79,7 +83,14 @@ class EndEarlierBody(Body):
     """An earlier end."""
 
     valid_until = End(source="until")
+    evidence = EvidenceBody(required=False)
     reason = Text()
+
+
+class RevokeBody(ReasonBody):
+    """Why, and who decided it."""
+
+    evidence = EvidenceBody(required=False)
 
 
 class PermissionFilters(Filters):
@@ -155,5 +166,5 @@ TASKS = (
         note="One that has ended is granted anew from now on: the answer is the new permission.",
     ),
     ApiTask("end-earlier", END_PERMISSION_EARLIER, EndEarlierBody),
-    *tasks_by_reason(vars(granted_permissions)),
+    ApiTask("revoke", REVOKE_PERMISSION, RevokeBody),
 )

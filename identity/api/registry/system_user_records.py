@@ -43,6 +43,7 @@ class SystemUserRecord(serializers.Serializer[SystemUser]):
     token_binding = serializers.SerializerMethodField()
     allowed_permissions = Words(help_text="It may use these at most; none: all that are granted.")
     allowed_taxpayers = Words(help_text="It may act for these at most; none: for all.")
+    return_addresses = Words(help_text="Where requests for permissions may lead back to.")
     credentials = serializers.SerializerMethodField()
 
     @extend_schema_field(BlockRecord(allow_null=True))

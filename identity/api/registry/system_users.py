@@ -55,6 +55,7 @@ class ChangeSystemUserBody(Body):
     scopes = Texts(required=False)
     logins_per_minute = Whole(required=False, min_value=0, max_value=MAX_LOGINS_PER_MINUTE)
     expires_at = End(required=False, allow_null=True, help_text="null: no end.")
+    return_addresses = Texts(required=False)
     reason = Text()
 
 

@@ -50,6 +50,7 @@ _REGISTRY_AND_LOGINS = _of(
     "view_intermediary",
     "view_permissioncode",
     "view_grantedpermission",
+    "view_permissionrequest",
     "view_systemuser",
     "view_credential",  # its hint and dates, never a secret
 ) | _of("tokens", "view_loginevent")

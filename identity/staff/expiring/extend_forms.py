@@ -7,7 +7,7 @@ from unfold.widgets import UnfoldAdminRadioSelectWidget
 
 from identity.staff.framework.bulk_tasks import BulkForm
 from identity.staff.framework.edit_conflicts import EditConflictForm
-from identity.staff.framework.forms import LastDayField, ReasonField
+from identity.staff.framework.forms import EvidenceField, LastDayField, ReasonField
 
 YEAR, DAY = "year", "day"
 
@@ -53,6 +53,18 @@ class BulkExtendForm(BulkForm):
         if length == YEAR and day is not None:
             text = _("You chose + 1 year. Empty this day, or choose the same last day for all.")
             self.add_error("expires", text)
+
+
+class ExtendPermissionForm(ExtendForm):
+    evidence = EvidenceField()
+
+
+class EndPermissionEarlierForm(EndEarlierForm):
+    evidence = EvidenceField()
+
+
+class BulkExtendPermissionForm(BulkExtendForm):
+    evidence = EvidenceField()
 
 
 def watching(form: type[EditConflictForm], attribute: str) -> type[EditConflictForm]:

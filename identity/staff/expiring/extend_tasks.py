@@ -17,7 +17,9 @@ from identity.staff.expiring.extend_forms import (
     DAY,
     YEAR,
     EndEarlierForm,
+    EndPermissionEarlierForm,
     ExtendForm,
+    ExtendPermissionForm,
     watching,
 )
 from identity.staff.framework.edit_conflicts import EditConflictForm
@@ -114,7 +116,8 @@ class Extend(_EndTask):
             until = self._until(record, data, call["at"])
         else:
             until = self.form.values_for_service(record, data)["expires"]
-        return extend(record=record, until=until, reason=data["reason"], **call)
+        evidence = data.get("evidence")
+        return extend(record=record, until=until, evidence=evidence, reason=data["reason"], **call)
 
 
 class EndEarlier(_EndTask):
@@ -123,7 +126,8 @@ class EndEarlier(_EndTask):
     @transaction.atomic
     def perform(self, record: Ending, data: Data, **call: Unpack[Call]) -> Ending:
         values = self.form.values_for_service(record, data)
-        return end_earlier(record=record, until=values["expires"], reason=values["reason"], **call)
+        given = {name: values[name] for name in ("evidence", "reason") if name in values}
+        return end_earlier(record=record, until=values["expires"], **given, **call)
 
 
 # --- Each kind of record ----------------------------------------------------------------------
@@ -152,9 +156,9 @@ class EndIntermediaryEarlier(EndEarlier):
 
 class ExtendPermission(Extend):
     operation = EXTEND_PERMISSION
-    form = watching(ExtendForm, "valid_until")
+    form = watching(ExtendPermissionForm, "valid_until")
 
 
 class EndPermissionEarlier(EndEarlier):
     operation = END_PERMISSION_EARLIER
-    form = watching(EndEarlierForm, "valid_until")
+    form = watching(EndPermissionEarlierForm, "valid_until")

@@ -18,9 +18,11 @@ from unfold.widgets import (
 )
 
 from taxpayers.duties import MANAGEMENT_SCOPES
+from taxpayers.evidence import on_paper
 from taxpayers.identifiers import MalformedIdentifier, Notation, TaxpayerId
 from taxpayers.models import MAX_LOGINS_PER_MINUTE, SystemUser
 from taxpayers.moments import end_of_day, start_of_day
+from taxpayers.services.evidence import MAX_LENGTH
 from taxpayers.services.named import find_taxpayer, role_of
 from taxpayers.validation import MAX_NAME_LENGTH, MAX_REASON_LENGTH, ServiceError, rule_of
 
@@ -41,6 +43,9 @@ class TaskForm(forms.Form):
     ) -> None:
         super().__init__(data, files, initial=initial)
         self.record = record
+        for field in self.fields.values():
+            if isinstance(field, EvidenceField):
+                field.required = settings.EVIDENCE_REQUIRED
 
 
 class NameField(forms.CharField):
@@ -64,6 +69,21 @@ class ReasonField(forms.CharField):
 
 class ReasonForm(TaskForm):
     reason = ReasonField()
+
+
+class EvidenceField(forms.CharField):
+    """The number of the paper form by which a taxpayer has decided; becomes Evidence."""
+
+    widget = UnfoldAdminTextInputWidget(attrs=CODE)
+
+    def __init__(self, **kwargs: Any) -> None:
+        kwargs.setdefault("label", gettext_lazy("Number of the paper form"))
+        kwargs.setdefault("help_text", gettext_lazy("By which the taxpayer has decided this."))
+        super().__init__(max_length=MAX_LENGTH, required=False, **kwargs)
+
+    def clean(self, value: Any) -> Any:
+        number = super().clean(value)
+        return on_paper(number) if number else None
 
 
 def browser_calendar(

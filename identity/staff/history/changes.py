@@ -71,6 +71,14 @@ _FIELDS: dict[str, Any] = {
     "deleted_months": gettext_lazy("Months of logins deleted"),
     "url": gettext_lazy("URL"),
     "event_types": gettext_lazy("Event types"),
+    "evidence": gettext_lazy("Evidence"),
+    "state": gettext_lazy("State"),
+    "decided_at": gettext_lazy("Decided"),
+    "permission_id": gettext_lazy("Permission"),
+    "replaces": gettext_lazy("Replaces the present permissions"),
+    "own_reference": gettext_lazy("Own reference"),
+    "return_addresses": gettext_lazy("Return addresses"),
+    "return_address": gettext_lazy("Return address"),
     "former_secret_until": gettext_lazy("Former secret signs until"),
 }
 # As they read in a change that names the kind of its credential.

@@ -34,10 +34,11 @@ class ImportPermissions(ImportTask):
     column_notes = gettext_lazy(
         "taxpayer and intermediary are TIN or TIN:ROB. codes are separated by blanks. valid_from is"
         " the first day; empty means now. valid_until is the last day; empty means no end date."
+        " paper_form is the number of the form that the taxpayer has signed."
     )
     example = (
-        ("C2581234010", "C2590001010", "documents:submit documents:view", "", "2028-12-31"),
-        ("C2581234080:202301045678", "C2590001010", "documents:view", "2027-01-01", ""),
+        ("C2581234010", "C2590001010", "documents:submit documents:view", "", "2028-12-31", "F-1"),
+        ("C2581234080:202301045678", "C2590001010", "documents:view", "2027-01-01", "", ""),
     )
 
     def counted(self, count: int) -> str:

@@ -9,8 +9,8 @@ from django.db.models import Manager, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy
 
-from identity.staff.display import moment
-from identity.staff.expiring.extend_forms import BulkExtendForm
+from identity.staff.display import evidence_text, moment
+from identity.staff.expiring.extend_forms import BulkExtendPermissionForm
 from identity.staff.expiring.extend_tasks import EndPermissionEarlier, ExtendPermission
 from identity.staff.framework.badges import Badge, badge_of_permission, facts_of
 from identity.staff.framework.bulk_tasks import BulkTask
@@ -106,6 +106,7 @@ PERMISSIONS = Export(
         field("valid_from"),
         field("valid_until"),
         field("revoked_at"),
+        ("evidence", lambda row: evidence_text(row.evidence)),
         ("granted_at", lambda row: row.created_at),
     ),
 )
@@ -142,7 +143,7 @@ class GrantedPermissionAdmin(ExportingAdmin):
             ExtendPermission,
             gettext_lazy("Extend the selected permissions"),
             gettext_lazy("The intermediaries may act for the taxpayers for longer."),
-            BulkExtendForm,
+            BulkExtendPermissionForm,
         ),
     )
     tasks: ClassVar = (

@@ -13,9 +13,11 @@ from identity.staff.expiring.last_use import last_use_of_permission
 from identity.staff.framework.badges import REVOKED, badge_of_permission
 from identity.staff.framework.forms import (
     CheckboxesField,
+    EvidenceField,
     FirstDayField,
     IntermediaryField,
     LastDayField,
+    ReasonForm,
     TaskForm,
     TaxpayerField,
 )
@@ -53,6 +55,7 @@ class GrantPermissionForm(TaskForm):
         required=False,
         help_text=gettext_lazy("Leave empty for no end date. It can be revoked at any time."),
     )
+    evidence = EvidenceField()
 
 
 class GrantPermission(Task):
@@ -72,8 +75,13 @@ class GrantPermission(Task):
     done = gettext_lazy("The permission {name} is granted.")
 
 
+class RevokePermissionForm(ReasonForm):
+    evidence = EvidenceField()
+
+
 class RevokePermission(OperationTask):
     operation = REVOKE_PERMISSION
+    form = RevokePermissionForm
     button_label = gettext_lazy("Revoke")
     icon = "remove_moderator"
     template = "staff/registry/revoke_permission.html"

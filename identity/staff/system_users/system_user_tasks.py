@@ -1,17 +1,18 @@
 """Tasks that change a system user: name, scopes and limits, and what its tokens are bound to."""
 
 from datetime import datetime
-from typing import ClassVar, Unpack
+from typing import Any, ClassVar, Unpack
 
 from django import forms
 from django.db import transaction
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.widgets import UnfoldAdminSelectWidget
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
 from identity.staff.framework.edit_conflicts import EditConflictForm, EditTask
 from identity.staff.framework.forms import (
+    CODE,
     CheckboxesField,
     LimitField,
     NameField,
@@ -29,16 +30,36 @@ from taxpayers.services.login_method.binding import BIND_TOKENS
 from taxpayers.services.system_users import CHANGE_SYSTEM_USER
 
 
+class ReturnAddressesField(forms.CharField):
+    """Addresses separated by blanks or new lines; a list."""
+
+    widget = UnfoldAdminTextareaWidget(attrs=CODE | {"rows": 2})
+
+    def __init__(self) -> None:
+        super().__init__(
+            label=gettext_lazy("Return addresses"),
+            required=False,
+            help_text=gettext_lazy(
+                "Where its requests for permissions may lead the browser back to, one a line."
+            ),
+        )
+
+    def clean(self, value: Any) -> Any:
+        return sorted(set(super().clean(value).split()))
+
+
 class ChangeForm(EditConflictForm):
     watched: ClassVar = {
         "name": "name",
         "scopes": "scopes",
         "logins_per_minute": "logins_per_minute",
+        "return_addresses": "return_addresses",
     }
 
     name = NameField()
     scopes = CheckboxesField(label=gettext_lazy("Scopes"), choices=scope_choices)
     logins_per_minute = LimitField()
+    return_addresses = ReturnAddressesField()
     reason = ReasonField()
 
 

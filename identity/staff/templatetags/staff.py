@@ -9,12 +9,13 @@ from django.template import Library
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
-from identity.staff.display import moment, record_url
+from identity.staff.display import evidence_text, moment, record_url
 from identity.staff.sessions.limits import seconds_left
 
 register = Library()
 register.filter(moment)
 register.filter(record_url)
+register.filter(evidence_text)
 
 
 @register.simple_tag(takes_context=True)

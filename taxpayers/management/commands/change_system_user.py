@@ -38,7 +38,7 @@ from taxpayers.services import (
 
 _SECRET = "client_secret"
 _BINDINGS = {binding.value or "none": binding for binding in TokenBinding}
-_FIELDS = ("name", "scopes", "logins_per_minute")
+_FIELDS = ("name", "scopes", "logins_per_minute", "return_addresses")
 _LIMITS = {"only_permission", "only_taxpayer"}
 
 
@@ -67,6 +67,15 @@ class Command(ServiceCommand):
             dest="scopes",
             default=SUPPRESS,
             help="all scopes that it may ask for; others are removed",
+        )
+        parser.add_argument(
+            "--return-address",
+            metavar="URL",
+            nargs="*",
+            action="extend",
+            dest="return_addresses",
+            default=SUPPRESS,
+            help="where its requests for permissions may lead back to; others are removed",
         )
         parser.add_argument(
             "--expires",
@@ -128,6 +137,7 @@ class Command(ServiceCommand):
                 "scopes": row.scopes.split(),
                 "logins_per_minute": row.logins_per_minute,
                 "expires_at": row.expires_at,
+                "return_addresses": row.return_addresses.split(),
                 **limit_data(row),
             }
             | note,
@@ -164,7 +174,7 @@ def _check_options(options: dict[str, Any]) -> None:
     if not (is_given or name) and method is None and keys is None:
         raise CommandError(
             "Nothing to change: give --name, --logins-per-minute, --scope, --expires,"
-            " --only-permission, --only-taxpayer, --not-limited, --auth-method"
+            " --return-address, --only-permission, --only-taxpayer, --not-limited, --auth-method"
             " or --token-binding.",
             returncode=WRONG_USAGE,
         )

@@ -6,7 +6,7 @@ from django.core.management.base import CommandParser
 
 from taxpayers.management.arguments import add_end, add_taxpayer_and_intermediary, parse_start
 from taxpayers.management.find_records import find_intermediary, find_taxpayer
-from taxpayers.management.operation_command import OperationCommand, Options
+from taxpayers.management.operation_command import PAPER_FORM, OperationCommand, Options
 from taxpayers.models import GrantedPermission
 from taxpayers.moments import format_moment
 from taxpayers.services.granted_permissions import GRANT_PERMISSION, codes_of
@@ -14,7 +14,7 @@ from taxpayers.services.granted_permissions import GRANT_PERMISSION, codes_of
 
 class Command(OperationCommand):
     operation = GRANT_PERMISSION
-    fields = ("codes", "valid_from", "valid_until")
+    fields = {"evidence": PAPER_FORM}
     takes_reason = False
 
     def add_record(self, parser: CommandParser) -> None:
@@ -41,6 +41,7 @@ class Command(OperationCommand):
         return {
             "taxpayer": find_taxpayer(options["taxpayer"]),
             "intermediary": find_intermediary(options["intermediary"]),
+            **{name: options[name] for name in ("codes", "valid_from", "valid_until")},
             **super().given(options),
         }
 

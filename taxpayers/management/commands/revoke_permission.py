@@ -7,13 +7,14 @@ from django.core.management.base import CommandParser
 from taxpayers.management.arguments import add_taxpayer_and_intermediary
 from taxpayers.management.command import Output
 from taxpayers.management.find_records import find_intermediary, find_taxpayer
-from taxpayers.management.operation_command import OperationCommand, Options
+from taxpayers.management.operation_command import PAPER_FORM, OperationCommand, Options
 from taxpayers.models import GrantedPermission
 from taxpayers.services.granted_permissions import REVOKE_CODES, codes_of
 
 
 class Command(OperationCommand):
     operation = REVOKE_CODES
+    fields = {"evidence": PAPER_FORM}
 
     def add_record(self, parser: CommandParser) -> None:
         add_taxpayer_and_intermediary(parser)
@@ -32,6 +33,7 @@ class Command(OperationCommand):
             "taxpayer": find_taxpayer(options["taxpayer"]),
             "intermediary": find_intermediary(options["intermediary"]),
             "codes": options["codes"],
+            **super().given(options),
         }
 
     def answer(self, done: list[GrantedPermission], options: Options) -> Output:

@@ -1,0 +1,143 @@
+"""`/permission-requests`: what intermediaries ask of taxpayers, and what these decide."""
+
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+from rest_framework import serializers
+
+from identity.api.framework.fields import Body, End, Moment, Taxpayer, Text, Texts, Words
+from identity.api.framework.kinds import ApiTask, RecordKind
+from identity.api.framework.query import Filters
+from identity.api.framework.records import Listing
+from identity.api.registry.evidence import EvidenceBody, EvidenceRecord
+from taxpayers.duties import Duty
+from taxpayers.models import Intermediary, PermissionRequest
+from taxpayers.services.permission_requests import (
+    APPROVE_PERMISSION_REQUEST,
+    DECLINE_PERMISSION_REQUEST,
+    present_permissions,
+)
+
+_STATES = [str(name) for name, _title in PermissionRequest._meta.get_field("state").choices or ()]
+
+
+class PresentPermissionRecord(serializers.Serializer[Any]):
+    """A permission that the taxpayer has granted to the intermediary, and that has not ended."""
+
+    id = serializers.IntegerField()
+    permissions = serializers.SerializerMethodField()
+    valid_from = Moment()
+    valid_until = Moment(allow_null=True)
+
+    def get_permissions(self, row: Any) -> list[str]:
+        return sorted(code.pk for code in row.codes.all())
+
+
+class PermissionRequestRecord(serializers.Serializer[PermissionRequest]):
+    """A request. What the decision says is in `evidence`, and in `permission` what was granted."""
+
+    id = serializers.UUIDField()
+    state = serializers.SerializerMethodField()
+    taxpayer = serializers.CharField(source="asked", help_text="Who is asked; it may not exist.")
+    intermediary = serializers.CharField(source="intermediary.taxpayer.identifier")
+    intermediary_name = serializers.CharField(source="intermediary.taxpayer.name")
+    client_id = serializers.CharField(help_text="The system user that asked.")
+    permissions = Words(source="codes", help_text="The permission codes.")
+    valid_from = Moment(allow_null=True, help_text="null: once it is approved.")
+    valid_until = Moment(allow_null=True, help_text="null: no end.")
+    replaces = serializers.BooleanField(help_text="Whether approving ends what is granted now.")
+    reference = serializers.CharField(source="own_reference", help_text="Of who asked.")
+    return_address = serializers.CharField()
+    asked_at = Moment(source="created_at")
+    expires_at = Moment()
+    decided_at = Moment(allow_null=True)
+    permission = serializers.IntegerField(source="permission_id", allow_null=True)
+    evidence = EvidenceRecord(source="*", help_text="Of the decision.")
+
+    def get_state(self, row: PermissionRequest) -> str:
+        """One of open, approved, declined, withdrawn, expired."""
+        return row.state_at(self.context["at"])
+
+
+class WholePermissionRequestRecord(PermissionRequestRecord):
+    """A request with what the taxpayer has granted to the intermediary today."""
+
+    granted_now = serializers.SerializerMethodField()
+
+    def get_granted_now(self, row: PermissionRequest) -> Any:
+        rows = present_permissions(row, self.context["at"])
+        return PresentPermissionRecord(rows, many=True).data
+
+
+class DecisionBody(Body):
+    """For whom the person who decides acts, and how that was proved."""
+
+    taxpayer = Taxpayer(help_text="For whom the person acts: another one than asked is refused.")
+    evidence = EvidenceBody(required=False)
+    reason = Text(required=False)
+
+
+class ApproveBody(DecisionBody):
+    """What is left out is approved as it was asked."""
+
+    permissions = Texts(required=False, source="codes", help_text="Some of those asked for.")
+    valid_until = End(required=False, source="until", help_text="Not later than asked for.")
+
+
+class PermissionRequestFilters(Filters):
+    """Which requests are listed."""
+
+    taxpayer = Taxpayer(required=False, help_text="Those that this taxpayer is asked.")
+    intermediary = Taxpayer(required=False, help_text="Those of this intermediary.")
+    state = serializers.ChoiceField(_STATES, required=False)
+
+
+def find_request(text: str) -> PermissionRequest | None:
+    """The request with this id; None if there is none."""
+    try:
+        key = UUID(text)
+    except ValueError:
+        return None
+    return _with_names(PermissionRequest.objects.filter(pk=key)).first()
+
+
+def _with_names(rows: "QuerySet[PermissionRequest]") -> "QuerySet[PermissionRequest]":
+    return rows.prefetch_related("intermediary__taxpayer")
+
+
+def _rows(given: dict[str, Any], _owner: Any) -> "QuerySet[PermissionRequest]":
+    rows = _with_names(PermissionRequest.objects.all())
+    if "taxpayer" in given:
+        rows = rows.filter(tin=given["taxpayer"].tin, rob=given["taxpayer"].rob)
+    if "intermediary" in given:
+        named = given["intermediary"]
+        roles = Intermediary.objects.filter(taxpayer__tin=named.tin, taxpayer__rob=named.rob)
+        rows = rows.filter(intermediary=roles.values("pk")[:1])
+    if "state" in given:
+        rows = rows.filter(Q(state=given["state"]))
+    return rows
+
+
+KIND = RecordKind(
+    name="permission-requests",
+    singular="permission request",
+    parameter="permission_request",
+    names="The id of the request.",
+    find=find_request,
+    address=lambda row: str(row.pk),
+    record=WholePermissionRequestRecord,
+    duty=Duty.GRANT,
+)
+LISTING = Listing(
+    "permission_requests",
+    "List permission requests, the newest first",
+    PermissionRequestRecord,
+    ("-pk",),
+    _rows,
+    PermissionRequestFilters,
+)
+TASKS = (
+    ApiTask("approve", APPROVE_PERMISSION_REQUEST, ApproveBody),
+    ApiTask("decline", DECLINE_PERMISSION_REQUEST, DecisionBody),
+)

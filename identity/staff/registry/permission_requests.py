@@ -1,0 +1,154 @@
+"""Requests of intermediaries: the list, the page of one, and what staff enter from paper forms."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, ClassVar
+
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from identity.staff.display import moment
+from identity.staff.framework.badges import Badge
+from identity.staff.framework.filters import ChoiceFilter, Choices
+from identity.staff.framework.forms import (
+    CheckboxesField,
+    EvidenceField,
+    LastDayField,
+    ReasonField,
+    TaskForm,
+)
+from identity.staff.framework.lists import Text, column, state_column
+from identity.staff.framework.records import RecordAdmin
+from identity.staff.framework.search import taxpayer_conditions
+from identity.staff.framework.tasks import Task
+from identity.staff.history.changes import recent_changes
+from identity.staff.registry.granted_permissions import shown_permissions
+from taxpayers.models import PermissionCode, PermissionRequest, Taxpayer
+from taxpayers.models.permission_request import APPROVED, DECLINED, EXPIRED, OPEN, WITHDRAWN
+from taxpayers.services.permission_requests import (
+    APPROVE_PERMISSION_REQUEST,
+    DECLINE_PERMISSION_REQUEST,
+    present_permissions,
+)
+
+_BADGES = {
+    OPEN: Badge(gettext_lazy("Open"), "warning"),
+    APPROVED: Badge(gettext_lazy("Approved"), "good"),
+    DECLINED: Badge(gettext_lazy("Declined"), "bad"),
+    WITHDRAWN: Badge(gettext_lazy("Withdrawn"), "neutral"),
+    EXPIRED: Badge(gettext_lazy("Expired"), "neutral"),
+}
+
+
+def badge_of_request(row: PermissionRequest, at: datetime) -> Badge:
+    """Its state."""
+    return _BADGES[row.state_at(at)]
+
+
+class _DecisionForm(TaskForm):
+    evidence = EvidenceField()
+    reason = ReasonField(required=False)
+
+
+class ApproveForm(_DecisionForm):
+    codes = CheckboxesField(label=gettext_lazy("Permission codes"))
+    until = LastDayField(
+        label=gettext_lazy("Last day"),
+        required=False,
+        help_text=gettext_lazy("Leave empty for the last day that was asked for."),
+    )
+    field_order = ("codes", "until", "evidence", "reason")
+
+    def __init__(self, *args: Any, record: PermissionRequest, **kwargs: Any) -> None:
+        super().__init__(*args, record=record, **kwargs)
+        asked: Any = self.fields["codes"]
+        asked.choices = [(code, code) for code in record.codes.split()]
+
+
+class ApproveRequest(Task):
+    operation = APPROVE_PERMISSION_REQUEST
+    button_label = gettext_lazy("Approve")
+    icon = "check_circle"
+    variant = "primary"
+    form = ApproveForm
+    done = gettext_lazy("The request {name} is approved.")
+
+    def initial(self, request: HttpRequest, record: Any, at: datetime) -> dict[str, Any]:
+        return {"codes": record.codes.split()}
+
+
+class DeclineRequest(Task):
+    operation = DECLINE_PERMISSION_REQUEST
+    button_label = gettext_lazy("Decline")
+    icon = "block"
+    form = _DecisionForm
+    done = gettext_lazy("The request {name} is declined.")
+
+
+class RequestStateFilter(ChoiceFilter):
+    title = gettext_lazy("state")
+    parameter_name = "state"
+
+    def conditions(self, at: datetime) -> Choices:
+        late = Q(state=OPEN, expires_at__lt=at)
+        return {
+            OPEN: (_BADGES[OPEN].word, Q(state=OPEN, expires_at__gte=at)),
+            **{s: (_BADGES[s].word, Q(state=s)) for s in (APPROVED, DECLINED, WITHDRAWN)},
+            EXPIRED: (_BADGES[EXPIRED].word, late | Q(state=EXPIRED)),
+        }
+
+
+class PermissionRequestAdmin(RecordAdmin):
+    list_display = (
+        column("asked", gettext_lazy("taxpayer"), lambda row: row.asked),
+        column("acting", gettext_lazy("intermediary"), lambda row: row.intermediary),
+        column(
+            "codes_shown",
+            gettext_lazy("permission codes"),
+            lambda row: ", ".join(row.codes.split()),
+        ),
+        state_column(badge_of_request),
+        column("made", gettext_lazy("asked"), lambda row: moment(row.created_at)),
+        column("expires", gettext_lazy("expires"), lambda row: moment(row.expires_at)),
+    )
+    list_filter = (RequestStateFilter,)
+    ordering = ("-pk",)
+    search_fields = ("tin",)
+    search_help_text = gettext_lazy("TIN of the taxpayer, or TIN or name of the intermediary")
+    record_template = "staff/registry/permission_request.html"
+    tasks: ClassVar = (ApproveRequest, DeclineRequest)
+
+    def list_title(self) -> Any:
+        return gettext_lazy("requests")
+
+    def record_title(self, record: PermissionRequest) -> str:
+        return str(record)
+
+    def search_conditions(self, term: str) -> Iterable[Q]:
+        named = taxpayer_conditions(term, "intermediary__taxpayer__")
+        return [Q(tin=term.upper().partition(":")[0]), *named]
+
+    def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
+        rows: QuerySet[Any] = super().get_queryset(request)
+        return rows.select_related("intermediary__taxpayer", "permission")
+
+    def record_context(
+        self, request: HttpRequest, record: PermissionRequest, at: datetime
+    ) -> dict[str, Any]:
+        asked = Taxpayer.objects.filter(tin=record.tin, rob=record.rob).first()
+        return {
+            "state": badge_of_request(record, at),
+            "asked": asked,
+            "effect": _effect(record),
+            "codes": PermissionCode.objects.filter(code__in=record.codes.split()).order_by("code"),
+            "present": shown_permissions(request, present_permissions(record, at), at),
+            "changes": recent_changes(request, record),
+        }
+
+
+def _effect(record: PermissionRequest) -> Text:
+    if record.replaces:
+        return _("Approving it ends what the taxpayer has granted to the intermediary until then.")
+    return _("What the taxpayer has granted to the intermediary until then stays.")

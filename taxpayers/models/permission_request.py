@@ -1,0 +1,102 @@
+"""Requests of intermediaries to act for a taxpayer, which that taxpayer decides (contract 4)."""
+
+from datetime import datetime
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+from uuid_utils.compat import uuid7
+
+from taxpayers.facts.validity import is_over
+from taxpayers.identifiers import TaxpayerId
+from taxpayers.models.permission import GrantedPermission
+from taxpayers.models.taxpayer import Intermediary
+from taxpayers.models.view_only import VIEW_ONLY
+
+OPEN, APPROVED, DECLINED, WITHDRAWN = "open", "approved", "declined", "withdrawn"
+EXPIRED = "expired"
+
+
+class PermissionRequest(models.Model):
+    """What an intermediary asks of a taxpayer; the taxpayer may not exist, and none is looked up.
+
+    So to ask teaches nothing about taxpayers. Its id is part of the address of the confirm page.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    tin = models.CharField(_("TIN"), max_length=64)
+    rob = models.CharField(_("ROB number"), max_length=64, blank=True, default="")
+    intermediary = models.ForeignKey(
+        Intermediary, models.PROTECT, related_name="requests", verbose_name=_("intermediary")
+    )
+    client_id = models.CharField(_("client ID"), max_length=64, editable=False)  # that asked
+    codes = models.TextField(_("permission codes"))  # separated by blanks
+    valid_from = models.DateTimeField(_("valid from"), null=True, blank=True)  # None: once approved
+    valid_until = models.DateTimeField(_("valid until"), null=True, blank=True)
+    # Whether approving ends what the taxpayer has granted to the intermediary until then.
+    replaces = models.BooleanField(_("replaces the present permissions"), default=False)
+    own_reference = models.CharField(_("own reference"), max_length=128, blank=True)
+    return_address = models.TextField(_("return address"), blank=True)
+    state = models.CharField(
+        _("state"),
+        max_length=16,
+        choices=[
+            (OPEN, _("Open")),
+            (APPROVED, _("Approved")),
+            (DECLINED, _("Declined")),
+            (WITHDRAWN, _("Withdrawn")),
+            (EXPIRED, _("Expired")),
+        ],
+        default=OPEN,
+        editable=False,
+    )
+    created_at = models.DateTimeField(_("asked"), default=timezone.now, editable=False)
+    expires_at = models.DateTimeField(_("expires"))
+    decided_at = models.DateTimeField(_("decided"), null=True, editable=False)
+    evidence = models.JSONField(_("evidence"), null=True, editable=False)  # of the decision
+    permission = models.ForeignKey(
+        GrantedPermission,
+        models.PROTECT,
+        null=True,
+        editable=False,
+        related_name="requests",
+        verbose_name=_("permission"),
+    )
+
+    class Meta:
+        db_table = "permission_requests"
+        verbose_name = _("permission request")
+        verbose_name_plural = _("permission requests")
+        default_permissions: ClassVar = VIEW_ONLY
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(state=APPROVED, permission__isnull=False)
+                | (~Q(state=APPROVED) & Q(permission__isnull=True)),
+                name="request_approved_has_permission",
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["tin", "rob", "-id"], name="request_of_taxpayer"),
+            models.Index(fields=["intermediary", "-id"], name="request_of_intermediary"),
+            models.Index(
+                fields=["intermediary", "tin", "rob"],
+                name="request_open",
+                condition=Q(state=OPEN),
+            ),
+            models.Index(fields=["expires_at"], name="request_by_end", condition=Q(state=OPEN)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.asked} → {self.intermediary.taxpayer.identifier}"
+
+    @property
+    def asked(self) -> TaxpayerId:
+        """The taxpayer that is asked, as it was named."""
+        return TaxpayerId(self.tin, self.rob)
+
+    def state_at(self, at: datetime) -> str:
+        """One that was not decided in time has expired, before the nightly work says so."""
+        is_late = self.state == OPEN and is_over(self.expires_at, at)
+        return EXPIRED if is_late else self.state

@@ -1,0 +1,59 @@
+"""An intermediary that asks, a taxpayer that decides, and the portal between them."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.http import HttpResponse
+
+from taxpayers.evidence import Evidence, EvidenceKind
+from taxpayers.models import PermissionRequest
+from tests.introspection.api import token_of
+from tests.management_api.portal import SCOPES, send
+from tests.support.answers import body_of
+from tests.support.erp import Erp, new_erp
+from tests.support.factories import SUBMIT, VIEW, IntermediaryFactory
+from tests.support.moments import now
+
+ASK = "/api/v1/permission-requests"
+RETURN = "https://agent.example.org/done?case=7"
+ALL_SCOPES = {
+    **SCOPES,
+    **{
+        scope: {"description": scope, "audience": "IdentityAPI"}
+        for scope in ("PermissionRequestAPI", "RepresentativeAPI")
+    },
+}
+SIGN_IN: dict[str, Any] = {
+    "approved_by": "p-1",
+    "capacity": "director",
+    "sign_in_method": "national id",
+    "sign_in_level": "high",
+    "words_version": "portal-1",
+    "words_hash": "sha256:0f",
+}
+SIGNED_IN = Evidence(EvidenceKind.SIGN_IN, **SIGN_IN)
+
+
+def new_agent(**fields: Any) -> Erp:
+    """The ERP system of an intermediary to which staff gave the scope to ask."""
+    taxpayer = IntermediaryFactory.create().taxpayer
+    scopes = "InvoicingAPI PermissionRequestAPI"
+    return new_erp(**{"taxpayer": taxpayer, "scopes": scopes, "return_addresses": RETURN} | fields)
+
+
+def ask(agent: Erp, tin: str, token: str = "", **body: Any) -> HttpResponse:
+    """Asks for two codes, unless told otherwise."""
+    sent = {"taxpayer": tin, "permissions": [SUBMIT, VIEW], **body}
+    return send("POST", ASK, token or token_of(agent), sent)
+
+
+def asked(agent: Erp, tin: str, **body: Any) -> PermissionRequest:
+    """An open request."""
+    answer = ask(agent, tin, **body)
+    assert answer.status_code == 202, answer.content
+    return PermissionRequest.objects.get(pk=body_of(answer)["id"])
+
+
+def make_late(row: PermissionRequest) -> None:
+    """As if its last moment had passed."""
+    PermissionRequest.objects.filter(pk=row.pk).update(expires_at=now() - timedelta(seconds=1))
