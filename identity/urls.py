@@ -6,6 +6,7 @@ served, `identity.staff.urls` is the root and includes these.
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.http import HttpResponseBase
@@ -21,11 +22,16 @@ View = Callable[..., HttpResponseBase]
 
 collectors: list[Collector] = []
 management: list[URLPattern] = []
+confirmation: list[URLPattern] = []
 if settings.SERVE != "login":
     from identity.api.urls import urlpatterns as management
+    from identity.confirm.page import confirm
     from identity.webhooks.metrics import WebhookMetrics
 
     collectors.append(WebhookMetrics())
+    # Below its own host or that of the staff; not under SERVE=login.
+    below = f"{urlsplit(settings.CONFIRM_URL).path}/"[1:]
+    confirmation.append(path(f"{below}<uuid:id>", confirm))
 health_paths: list[URLPattern] = [
     path("health", health.status),
     path("health/live", health.live),
@@ -36,6 +42,7 @@ urlpatterns = [
     *(() if settings.SERVE == "staff" else (*protocol, *developers, *sandbox)),
     *health_paths,
     *management,
+    *confirmation,
 ]
 
 

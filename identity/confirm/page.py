@@ -1,0 +1,201 @@
+"""The confirm page: a portal ticket opens it once, and a person approves or declines the request.
+
+No session, no cookie, no search: what the ticket said stands, signed, in the form itself.
+"""
+
+import base64
+import hashlib
+import logging
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+from uuid import UUID
+
+from django.conf import settings
+from django.core import signing
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.loader import render_to_string
+from django.utils import timezone, translation
+from uuid_utils.compat import uuid7
+
+from identity.confirm.refusals import TEXTS, ConfirmRefused
+from identity.confirm.tickets import take_ticket
+from identity.confirm.words import words_of
+from identity.developers.pages import LANGUAGES, preferred
+from taxpayers.evidence import Evidence, EvidenceKind
+from taxpayers.identifiers import TaxpayerId
+from taxpayers.models import PermissionRequest
+from taxpayers.moments import end_of_day, parse_moment
+from taxpayers.services import Author, ServiceError
+from taxpayers.services.permission_requests import (
+    OtherTaxpayer,
+    approve_permission_request,
+    decline_permission_request,
+    why_not_decided,
+)
+from tokens.request.proxies import TrustedProxies
+
+logger = logging.getLogger("identity.confirm")
+OPEN_FOR = 900  # seconds that a person has to read and decide
+_SALT = "identity.confirm"
+_STYLE = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
+_STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+
+
+def confirm(request: HttpRequest, id: UUID) -> HttpResponse:  # noqa: A002 - its name in the address
+    """GET with a ticket opens the page; POST, from the page, decides or changes the language."""
+    language = preferred(request.headers.get("Accept-Language", ""))
+    with translation.override(_chosen(request, language)):
+        try:
+            if request.method == "POST":
+                return _decide(request, id)
+            if request.method in ("GET", "HEAD"):
+                return _open(request, id)
+        except ConfirmRefused as refused:
+            logger.info("confirm page", extra={"outcome": refused.name, "request_id": str(id)})
+            text = TEXTS[refused.name]
+            shown = {
+                "what": translation.gettext(text.what),
+                "what_to_do": translation.gettext(text.what_to_do),
+                "detail": refused.detail,
+            }
+            return _page("refused", shown, status=text.status)
+    return HttpResponse(status=405, headers={"Allow": "GET, HEAD, POST"})
+
+
+def _chosen(request: HttpRequest, otherwise: str) -> str:
+    asked = request.POST.get("language") or request.POST.get("shown_in")
+    asked = asked or request.GET.get("ui_locales", "").partition(" ")[0]
+    return asked if asked in LANGUAGES else otherwise
+
+
+def _open(request: HttpRequest, key: UUID) -> HttpResponse:
+    text = request.GET.get("ticket", "")
+    if not text:
+        if not settings.PORTAL_URL:
+            raise ConfirmRefused("no_ticket")
+        mark = "&" if "?" in settings.PORTAL_URL else "?"
+        portal = f"{settings.PORTAL_URL}{mark}{urlencode({'request': key})}"
+        return HttpResponseRedirect(portal, headers={"Cache-Control": "no-store"})
+    at = timezone.now()
+    ticket = take_ticket(text, at)
+    if ticket.request != str(key):
+        raise ConfirmRefused("other_request")
+    facts = {**asdict(ticket), "taxpayer": str(ticket.taxpayer)}
+    return _show(_request(key, ticket.taxpayer, at), facts, at)
+
+
+def _decide(request: HttpRequest, key: UUID) -> HttpResponse:
+    at = timezone.now()
+    facts = _facts(request.POST.get("opened", ""), key)
+    taxpayer = TaxpayerId(*_pair(facts["taxpayer"]))
+    row = _request(key, taxpayer, at)
+    decision = request.POST.get("decision", "")
+    if decision not in ("approve", "less", "decline"):
+        return _show(row, facts, at)
+    evidence = Evidence(
+        EvidenceKind.SIGN_IN,
+        approved_by=facts["person"],
+        capacity=facts["capacity"],
+        sign_in_method=facts["method"],
+        sign_in_level=facts["level"],
+        words_version=facts["words_version"],
+        words_hash=facts["words_hash"],
+    )
+    address = TrustedProxies(settings.TRUSTED_PROXIES).source_address(request.META)
+    given: dict[str, Any] = {
+        "request": row,
+        "taxpayer": taxpayer,
+        "evidence": evidence,
+        "by": Author.client(facts["portal"], address, uuid7()),
+        "at": at,
+    }
+    try:
+        if decision == "decline":
+            row = decline_permission_request(**given)
+        elif decision == "approve":
+            row = approve_permission_request(**given)
+        else:
+            row = approve_permission_request(**given, **_less(request))
+    except OtherTaxpayer:
+        raise ConfirmRefused("other_taxpayer") from None
+    except ServiceError as fault:
+        raise ConfirmRefused("refused", str(fault)) from None
+    logger.info("confirm page", extra={"outcome": row.state, "request_id": str(row.pk)})
+    if row.return_address:
+        mark = "&" if urlsplit(row.return_address).query else "?"
+        back = f"{row.return_address}{mark}{urlencode({'request': row.pk, 'state': row.state})}"
+        return HttpResponse(status=303, headers={"Location": back, "Cache-Control": "no-store"})
+    return _page("done", {"row": row})
+
+
+def _less(request: HttpRequest) -> dict[str, Any]:
+    """Which of the codes, and until when. Raises ServiceError."""
+    codes, day = request.POST.getlist("codes"), request.POST.get("until", "")
+    if not codes:
+        raise ServiceError(translation.gettext("Choose at least one code, or decline."))
+    try:
+        return {"codes": codes, "until": parse_moment(day, end_of_day) if day else None}
+    except (ValueError, OverflowError):
+        raise ServiceError(translation.gettext("The last day is no day.")) from None
+
+
+def _request(key: UUID, taxpayer: TaxpayerId, at: datetime) -> PermissionRequest:
+    """The request, if it is to this taxpayer and open. Raises ConfirmRefused."""
+    rows = PermissionRequest.objects.select_related("intermediary__taxpayer")
+    row = rows.filter(pk=key).first()
+    if row is None:
+        raise ConfirmRefused("unknown_request")
+    if row.asked != taxpayer:
+        raise ConfirmRefused("other_taxpayer")
+    if fault := why_not_decided(row, at):
+        raise ConfirmRefused("not_open", fault)
+    return row
+
+
+def _show(row: PermissionRequest, facts: Mapping[str, Any], at: datetime) -> HttpResponse:
+    """The page; its form carries what the ticket said and the hash of the words."""
+    words = words_of(row, at)
+    shown = {"words_version": words.version, "words_hash": words.hash}
+    opened = signing.dumps({**facts, **shown, "request": str(row.pk)}, salt=_SALT)
+    back = urlsplit(row.return_address)
+    # A browser also checks where a form leads after its answer.
+    forms = f"'self' {back.scheme}://{back.netloc}" if row.return_address else "'self'"
+    context = {"row": row, "words": words, "facts": facts, "opened": opened}
+    return _page("ask", context, forms=forms)
+
+
+def _facts(opened: str, key: UUID) -> dict[str, Any]:
+    """What the ticket said, from the form. Raises ConfirmRefused."""
+    try:
+        facts: dict[str, Any] = signing.loads(opened, salt=_SALT, max_age=OPEN_FOR)
+    except signing.BadSignature:
+        raise ConfirmRefused("page_too_old") from None
+    if facts["request"] != str(key):
+        raise ConfirmRefused("other_request")
+    return facts
+
+
+def _pair(identifier: str) -> tuple[str, str]:
+    tin, _colon, rob = identifier.partition(":")
+    return tin, rob
+
+
+def _page(
+    part: str, context: Mapping[str, Any], *, status: int = 200, forms: str = "'none'"
+) -> HttpResponse:
+    language = translation.get_language() or "en"
+    more = {"part": part, "style": _STYLE, "language": language, "languages": LANGUAGES}
+    body = render_to_string("confirm/page.html", {**context, **more})
+    policy = f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; form-action {forms};"
+    headers = {
+        "Cache-Control": "no-store",
+        "Content-Language": language,
+        "Content-Security-Policy": f"{policy} base-uri 'none'; frame-ancestors 'none'",
+        "Referrer-Policy": "no-referrer",
+        "X-Content-Type-Options": "nosniff",
+    }
+    return HttpResponse(body, status=status, headers=headers)

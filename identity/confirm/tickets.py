@@ -1,0 +1,141 @@
+"""A portal ticket: a JWT by which a portal of the authority says who stands before its page.
+
+Signed with a key that is registered for the portal's system user (private_key_jwt), for this
+service only, at most five minutes valid, and used once.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from django.conf import settings
+
+from identity.confirm.refusals import ConfirmRefused
+from taxpayers.client_keys import ALGORITHMS, algorithm_of, key_name, load_key
+from taxpayers.duties import Duty, duties_of
+from taxpayers.identifiers import MalformedIdentifier, TaxpayerId
+from taxpayers.models import Credential
+from taxpayers.standing.loaded_rows import standing_of_row
+from taxpayers.validation import taxpayer_notation
+from tokens.calls import ProofUse
+from tokens.client_auth.compact_jws import (
+    UnreadableJws,
+    is_signature,
+    parts_of,
+    read_bytes,
+    read_json,
+)
+from tokens.store import django_store as store
+
+LIFETIME, SKEW = timedelta(minutes=5), timedelta(seconds=10)
+TYPE = "portal-ticket+jwt"  # no other JWT that the portal signs with this key (RFC 8725 3.11)
+MAX_LENGTH, MAX_TEXT = 4096, 128
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """A ticket that was accepted. `person` is opaque: an id of the portal, no name."""
+
+    portal: str  # its client_id
+    person: str
+    taxpayer: TaxpayerId
+    capacity: str
+    method: str
+    level: str
+    request: str
+
+
+class _Header(msgspec.Struct):
+    alg: str
+    kid: str = ""
+    typ: str = ""
+    crit: Any = None
+
+
+class _Claims(msgspec.Struct):
+    iss: str = ""
+    aud: str | list[str] = ""
+    exp: float = 0
+    iat: float = 0
+    jti: str = ""
+    sub: str = ""
+    taxpayer: str = ""
+    capacity: str = ""
+    amr: str | list[str] = ""
+    acr: str = ""
+    request: str = ""
+
+
+def take_ticket(text: str, at: datetime) -> Ticket:
+    """The ticket, which opens nothing a second time. Raises ConfirmRefused."""
+    header, claims, signed, signature = _parts(text)
+    _check_signature(header, claims.iss, signed, signature, at)
+    if claims.aud not in (settings.CONFIRM_URL, [settings.CONFIRM_URL]):
+        raise ConfirmRefused("other_audience")
+    last_moment = _last_moment(claims, at)
+    if not claims.sub:
+        raise ConfirmRefused("no_person")
+    ticket = _ticket(claims)
+    use = f"portal ticket\n{claims.iss}\n{claims.jti}".encode()
+    id_ = UUID(bytes=hashlib.blake2b(use, digest_size=16).digest())
+    if not store.perform(ProofUse(id_, last_moment)):
+        raise ConfirmRefused("replayed_ticket")
+    return ticket
+
+
+def _parts(text: str) -> tuple[_Header, _Claims, bytes, bytes]:
+    try:
+        header_part, claims_part, signature_part = parts_of(text[: MAX_LENGTH + 1])
+        header, claims = read_json(header_part, _Header), read_json(claims_part, _Claims)
+        signature = read_bytes(signature_part)
+    except UnreadableJws:
+        raise ConfirmRefused("malformed_ticket") from None
+    is_ours = header.typ.lower().removeprefix("application/") == TYPE and header.crit is None
+    if len(text) > MAX_LENGTH or not is_ours or not 0 < len(claims.jti) <= MAX_TEXT:
+        raise ConfirmRefused("malformed_ticket")
+    return header, claims, f"{header_part}.{claims_part}".encode(), signature
+
+
+def _check_signature(
+    header: _Header, portal: str, signed: bytes, signature: bytes, at: datetime
+) -> None:
+    """By a live key of a system user that may grant, and would get a token for it now."""
+    rows = Credential.objects.select_related("system_user__taxpayer").exclude(public_jwk="")
+    named = rows.filter(system_user__client_id=portal, lookup=key_name(header.kid))
+    key = None if "\0" in portal + header.kid else named.first()
+    if key is None or not key.is_live(at) or not key.fits(key.system_user):
+        raise ConfirmRefused("not_a_portal")
+    may_grant = Duty.GRANT in duties_of(key.system_user.scopes.split())
+    if not may_grant or not standing_of_row(key.system_user, at).gets_token:
+        raise ConfirmRefused("not_a_portal")
+    kind = msgspec.json.decode(key.public_jwk, type=dict[str, Any])["kty"]
+    is_right = ALGORITHMS.get(kind) == algorithm_of(header.alg)
+    if not is_right or not is_signature(load_key(key.public_jwk), signature, signed):
+        raise ConfirmRefused("not_a_portal")
+
+
+def _last_moment(claims: _Claims, at: datetime) -> datetime:
+    """The last moment at which it is accepted. Raises ConfirmRefused if that is not now."""
+    now, skew, longest = at.timestamp(), SKEW.total_seconds(), LIFETIME.total_seconds()
+    if claims.exp + skew < now or claims.iat + longest + skew < now:
+        raise ConfirmRefused("expired_ticket")
+    if claims.exp - claims.iat > longest or claims.iat > now + skew:
+        raise ConfirmRefused("long_ticket")
+    return datetime.fromtimestamp(claims.exp, UTC) + SKEW
+
+
+def _ticket(claims: _Claims) -> Ticket:
+    method = claims.amr if isinstance(claims.amr, str) else " ".join(claims.amr)
+    texts = (claims.sub, claims.capacity, method, claims.acr)
+    if not all(0 < len(text) <= MAX_TEXT and text.isprintable() for text in texts):
+        raise ConfirmRefused("incomplete_ticket")
+    try:
+        taxpayer = taxpayer_notation().parse(claims.taxpayer)
+    except MalformedIdentifier:
+        raise ConfirmRefused("incomplete_ticket") from None
+    return Ticket(
+        claims.iss, claims.sub, taxpayer, claims.capacity, method, claims.acr, claims.request
+    )

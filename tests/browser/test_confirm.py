@@ -1,0 +1,163 @@
+"""From ask to the first token, by strangers to our code: a vendor, a portal, and a real browser."""
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import requests
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from requests_oauth2client import OAuth2Client
+from werkzeug.serving import make_server
+
+from tests.browser import open_window
+from tests.browser.support.accessibility import THEME_RULES, violations
+from tests.browser.support.office import PHONE
+from tests.client_auth.key_erp import jwks, new_pair
+from tests.permission_requests.parties import ALL_SCOPES
+from tests.permission_requests.stand_in_portal import new_portal
+from tests.servers.processes import free_port, stopping
+from tests.servers.service import Service, service_environment, start_service
+
+if TYPE_CHECKING:
+    from tests.support.databases import MigratedSqlite
+
+pytestmark = pytest.mark.processes
+TAXPAYER, AGENT, SUBMIT = "C2584563222", "C9876543210", "documents:submit"
+
+
+@dataclass
+class Scene:
+    """The service, a vendor's credentials, and the portal before its page."""
+
+    service: Service
+    vendor: dict[str, str]
+    portal_url: str
+
+    def log_in(self, **kwargs: Any) -> Any:
+        client = OAuth2Client(
+            f"{self.service.url}/connect/token",
+            client_id=self.vendor["client_id"],
+            client_secret=self.vendor["client_secret"],
+            testing=True,  # no TLS in a test
+        )
+        with client.session:
+            return client.client_credentials(**kwargs)
+
+    def ask(self, **body: Any) -> dict[str, Any]:
+        sent = {"taxpayer": TAXPAYER, "permissions": [SUBMIT, "documents:view"], **body}
+        url, token = f"{self.service.url}/api/v1/permission-requests", self.log_in()
+        answer = requests.post(url, json=sent, auth=token, timeout=20)
+        assert answer.status_code == 202, answer.text
+        return answer.json()  # type: ignore[no-any-return]
+
+    def poll(self, request: dict[str, Any]) -> dict[str, Any]:
+        url = f"{self.service.url}/api/v1/permission-requests/{request['id']}"
+        answer = requests.get(url, auth=self.log_in(), timeout=20)
+        return answer.json()  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="module")
+def scene(
+    chromium: Any, migrated_sqlite: "MigratedSqlite", tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Scene]:
+    folder, port, portal_port = tmp_path_factory.mktemp("confirm"), free_port(), free_port()
+    portal_url = f"http://127.0.0.1:{portal_port}/permission-requests"
+    migrated_sqlite.write_to(folder / "identity.sqlite3")
+    environment = service_environment(
+        *(folder, port), SCOPES=json.dumps(ALL_SCOPES), PORTAL_URL=portal_url
+    )
+    service = start_service(environment, folder / "service.log")
+    with stopping(service):
+        for tin, name in ((TAXPAYER, "Kedai Aminah"), (AGENT, "Awan Invois Sdn Bhd")):
+            service.manage("register_taxpayer", tin, "--name", name)
+        service.manage("register_intermediary", AGENT)
+        service.manage("register_taxpayer", "C1000000000", "--name", "Tax authority")
+        scopes = ("--scope", "InvoicingAPI", "PermissionRequestAPI", "--logins-per-minute", "0")
+        vendor = service.manage("issue_credentials", AGENT, "--name", "ERP", *scopes)
+        service.manage("change_system_user", vendor["client_id"], "--return-address", portal_url)
+        pair = new_pair(kid="portal")
+        (folder / "jwks.json").write_text(jwks(pair), encoding="utf-8")
+        issued = ("issue_credentials", "C1000000000", "--name", "Portal", "--jwks")
+        scope = ("--scope", "RegistryAPI:permissions")
+        portal = service.manage(*issued, str(folder / "jwks.json"), *scope)
+        form = (Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        key = pair.private.private_bytes(*form).decode()
+        app = new_portal(f"{service.url}/confirm", portal["client_id"], "portal", key)
+        server = make_server("127.0.0.1", portal_port, app, threaded=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield Scene(service, vendor, portal_url)
+        server.shutdown()
+
+
+def window_of(chromium: Any, **options: Any) -> Any:
+    return open_window(chromium, **{"locale": "en-GB", **options})
+
+
+def sign_in(page: Any, asked: dict[str, Any]) -> None:
+    """The first two clicks: the link, and the portal's button."""
+    page.goto(asked["confirm_url"])  # leads to the portal
+    page.get_by_label("For").fill(TAXPAYER)
+    page.get_by_role("button", name="Sign in").click()
+
+
+def test_from_ask_to_the_first_token(scene: Scene, chromium: Any) -> None:
+    """Link, sign in, approve; nothing is copied, and no page of ours has a cookie or a script."""
+    asked = scene.ask(return_address=scene.portal_url, reference="case 7")
+    window = window_of(chromium, java_script_enabled=False)
+    sign_in(window.page, asked)
+    assert "Awan Invois Sdn Bhd (C9876543210)" in window.page.inner_text("h1")
+    opened_at = window.page.url
+    window.page.get_by_role("button", name="Approve", exact=True).click()
+    assert window.page.url.startswith(f"{scene.portal_url}?request={asked['id']}&state=approved")
+    assert not [c for c in window.page.context.cookies() if "session" in c["name"]]
+    assert scene.poll(asked)["state"] == "approved"
+    token = scene.log_in(requests_kwargs={"headers": {"onbehalfof": TAXPAYER}})
+    assert token.expires_in > 3500
+    window.page.goto(opened_at)
+    assert "was used before" in window.page.inner_text("h1")
+    window.page.context.close()
+    # The server answers the replay with 400, which the console of the browser shows.
+    assert all("400" in complaint for complaint in window.complaints)
+
+
+def test_less_is_approved_by_keyboard_and_in_malay(scene: Scene, chromium: Any) -> None:
+    asked = scene.ask(reference="case 8", replaces=True)
+    window = window_of(chromium)
+    page = window.page
+    sign_in(page, asked)
+    page.get_by_role("button", name="Bahasa Melayu").press("Enter")
+    assert page.locator("html").get_attribute("lang") == "ms"
+    assert "menggantikan" in page.inner_text("main")
+    page.locator("summary").press("Enter")
+    page.get_by_label("Submit documents").press("Space")
+    page.get_by_role("button", name="Luluskan ini sahaja").press("Enter")
+    page.get_by_text("Permintaan diluluskan.").wait_for()
+    polled = scene.poll(asked)
+    assert polled["granted"]["permissions"] == ["documents:view"]
+    page.context.close()
+    assert window.complaints == []
+
+
+def test_nothing_keeps_people_out_of_it(scene: Scene, chromium: Any, tmp_path: Path) -> None:
+    """WCAG 2.2 AA by axe, light and dark, wide and on a phone, also of a refusal."""
+    found: list[str] = []
+    for size in ({"width": 1280, "height": 800}, PHONE):
+        window = window_of(chromium, viewport=size)
+        page = window.page
+        sign_in(page, scene.ask(reference=f"case {size['width']}"))
+        page.locator("summary").click()
+        for scheme, rules in (("light", ()), ("dark", THEME_RULES)):
+            page.emulate_media(color_scheme=scheme)
+            found += violations(page, rules)
+        wide, inner = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+        assert wide <= inner
+        page.emulate_media(color_scheme="light")
+        page.screenshot(path=str(tmp_path / f"confirm-{size['width']}.png"), full_page=True)
+        page.reload()  # the ticket again
+        found += violations(page)
+        page.context.close()
+    assert found == []
