@@ -84,7 +84,7 @@ def test_it_asks_polls_lists_and_withdraws(settings: Settings) -> None:
         [other, body["id"]],
         None,
     )
-    assert len(body_of(send("GET", f"{ASK}?cursor={other}", token))["requests"]) == 1
+    assert send("GET", f"{ASK}?cursor={other}", token).status_code == 400
     assert body_of(send("GET", f"{ASK}/{body['id']}", token)) == body
     for _ in range(2):
         answer = send("POST", f"{ASK}/{body['id']}/withdraw", token)
@@ -158,6 +158,7 @@ def test_a_real_and_an_invented_taxpayer_cannot_be_told_apart() -> None:
     token = token_of(agent)
     granted = GrantedPermissionFactory.create(intermediary=agent.role).taxpayer
     inactive = TaxpayerFactory.create(is_active=False)
+    ask(agent, "C7770000009", token)  # what this process reads only once
     found: Counter[tuple[Any, ...]] = Counter()
     cases = [TaxpayerFactory.create().tin, granted.tin, inactive.tin, "C7770000001", "C7770000002"]
     for number in range(60):

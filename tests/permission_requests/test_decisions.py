@@ -73,8 +73,9 @@ def test_a_portal_lists_and_approves_and_the_intermediary_logs_in() -> None:
 def test_who_permitted_this_when_and_how_proved_is_answered_by_the_api_only() -> None:
     """An auditor's question, for each of many grants."""
     agent, portal = new_agent(), new_portal()
+    token = token_of(agent)
     for number in range(20):
-        row = asked(agent, TaxpayerFactory.create().tin)
+        row = asked(agent, TaxpayerFactory.create().tin, token=token)
         evidence: Any = {"paper_form": f"F-{number}"} if number % 2 else SIGN_IN
         sent = {"taxpayer": str(row.asked), "evidence": evidence}
         assert_ok(portal.post(f"/permission-requests/{row.pk}/approve", sent, If_Match="*"))
