@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import requests
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from django.test import override_settings
 from requests_oauth2client import OAuth2Client
 from werkzeug.serving import make_server
 
@@ -71,7 +72,7 @@ def scene(
         *(folder, port), SCOPES=json.dumps(ALL_SCOPES), PORTAL_URL=portal_url
     )
     service = start_service(environment, folder / "service.log")
-    with stopping(service):
+    with stopping(service), override_settings(SCOPES=ALL_SCOPES):
         for tin, name in ((TAXPAYER, "Kedai Aminah"), (AGENT, "Awan Invois Sdn Bhd")):
             service.manage("register_taxpayer", tin, "--name", name)
         service.manage("register_intermediary", AGENT)
