@@ -19,7 +19,7 @@ from taxpayers.models import GrantedPermission, Intermediary
 from taxpayers.models import Taxpayer as TaxpayerRow
 from taxpayers.services import grant_permission, named
 from taxpayers.services.ends import END_PERMISSION_EARLIER, EXTEND_PERMISSION
-from taxpayers.services.granted_permissions import GRANT_PERMISSION
+from taxpayers.services.granted_permissions import GRANT_PERMISSION, REVOKE_PERMISSION
 
 _NUMBER = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 _STATES = ("in_force", "not_yet_valid", "expired", "revoked")
