@@ -158,18 +158,19 @@ def test_a_real_and_an_invented_taxpayer_cannot_be_told_apart() -> None:
     token = token_of(agent)
     granted = GrantedPermissionFactory.create(intermediary=agent.role).taxpayer
     inactive = TaxpayerFactory.create(is_active=False)
-    ask(agent, "C7770000009", token)  # what this process reads only once
     found: Counter[tuple[Any, ...]] = Counter()
     cases = [TaxpayerFactory.create().tin, granted.tin, inactive.tin, "C7770000001", "C7770000002"]
     for number in range(60):
         tin = f"{cases[number]}" if number < len(cases) else f"C66600{number:05}"
         if number % 2 and number >= len(cases):
             TaxpayerFactory.create(tin=tin)
-        with CaptureQueriesContext(
-            connection,
-        ) as queries:
+        with CaptureQueriesContext(connection) as queries:
             answer = ask(agent, tin, token)
-        statements = tuple(re.sub(r"'[^']*'|\d+", "?", q["sql"]) for q in queries.captured_queries)
+        statements = tuple(
+            re.sub(r"'[^']*'|\d+", "?", q["sql"])
+            for q in queries.captured_queries
+            if "signing_keys" not in q["sql"]  # read again every few seconds
+        )
         body = json.loads(answer.content)
         masked = answer.content.decode()
         for value in (body["id"], tin, body["asked_at"], body["expires_at"]):
