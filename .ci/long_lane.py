@@ -19,6 +19,7 @@ _LOGINS = ("tokens/", "taxpayers/facts/", "taxpayers/rules.py", "identity/server
 _PAGES = ("identity/staff/", "identity/urls.py", "templates/", "locale/")
 _MET = {
     "tests/browser/": (*_PAGES, "identity/developers/"),
+    "tests/commands/": ("identity/demo", "identity/settings.py"),
     "tests/developers/": ("identity/developers/", "tokens/", "identity/sandbox/"),
     "tests/live/test_pgbouncer.py": ("tokens/store/", "identity/databases.py", "deploy/pgbouncer"),
     "tests/live/test_proxy_edges.py": ("deploy/nginx.conf", "identity/server/"),

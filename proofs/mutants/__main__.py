@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import signal
 import sys
 import time
@@ -59,7 +60,7 @@ def main() -> int:
     plan = tomllib.loads(options.plan.read_text(encoding="utf-8"))
     rooms = list(_rooms(plan, root, options.only))
     mutants = [one for room in rooms for module in room.modules for one in _made(root, module)]
-    explained = plan.get("survivors", {})
+    explained = _explained(plan, mutants)
     names = {(one.module, one.difference) for one in mutants}
     modules = {one.module for one in mutants}
     stale = [
@@ -120,6 +121,16 @@ def _rooms(plan: dict[str, Any], root: Path, only: Sequence[str] | None) -> Iter
             modules = [one for one in modules if one.startswith(tuple(only))]
         if modules:
             yield Room(modules, room["tests"], room.get("databases", ["sqlite"]))
+
+
+def _explained(plan: dict[str, Any], mutants: Sequence[Mutant]) -> dict[str, dict[str, str]]:
+    """Of each module the mutants that no test can notice, with the reason."""
+    explained: dict[str, dict[str, str]] = plan.get("survivors", {})
+    for one in mutants:
+        for alike, why in plan.get("alike", {}).items():
+            if re.fullmatch(alike, one.difference):
+                explained.setdefault(one.module, {})[one.difference] = why
+    return explained
 
 
 def _made(root: Path, module: str) -> Iterator[Mutant]:

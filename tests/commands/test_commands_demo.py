@@ -239,6 +239,7 @@ def test_the_demo_writes_for_its_owner_alone(first_run: FirstRun) -> None:
     assert any(name.endswith(".db") for name in first_run.written)  # counters of metrics
 
 
+@pytest.mark.long
 def test_the_answer_for_machines_follows_the_port_and_other_shells_know_the_address(
     again: Environment, first: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -287,6 +288,7 @@ def test_nothing_is_made_twice_also_by_two_that_start_at_once(
     assert made["auth_user"] == 1
 
 
+@pytest.mark.long
 def test_the_demo_runs_on_postgresql_too_and_makes_the_folder_of_its_file(
     empty_postgres_url: str, in_process: Path, settings: Settings
 ) -> None:
