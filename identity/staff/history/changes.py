@@ -6,10 +6,12 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
+from django.apps import apps
 from django.db.models import Model
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.dateparse import parse_datetime
+from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy
 
 from identity.staff.actions import ACTIONS
@@ -176,8 +178,16 @@ def _differences(row: Change) -> Iterator[Difference]:
         if field == "credential":  # the titles of the others have it
             continue
         if field == "secret" or before != after:
-            title = _FIELDS_BY_KIND.get(field, {}).get(kind) or _FIELDS.get(field, field)
+            title = _FIELDS_BY_KIND.get(field, {}).get(kind) or _FIELDS.get(field)
+            title = title or _column(row.object_type, field)
             yield Difference(title, _display(before), _display(after))
+
+
+def _column(kind: str, name: str) -> str:
+    """What its model calls it; an unknown name is shown as it is."""
+    models = (model._meta for model in apps.get_models() if model._meta.model_name == kind)
+    columns = (one for meta in models for one in meta.fields if one.name == name)
+    return next((capfirst(str(one.verbose_name)) for one in columns), name)
 
 
 def _display(value: Any) -> str:
