@@ -1,6 +1,5 @@
 """The commands for system users that log in with a private key or a certificate (contract 6)."""
 
-import io
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +7,7 @@ import pytest
 
 from taxpayers.models import SystemUser
 from tests.certificates.certificate_erp import CertificateErp, certificate
-from tests.client_auth.key_erp import KeyErp, jwks, new_key_erp, new_pair
+from tests.client_auth.key_erp import KeyErp, jwks, new_pair
 from tests.client_auth.kinds import SECRET
 from tests.support.command_line import error_of, json_output_of, output_of
 from tests.support.erp import Erp
@@ -56,20 +55,6 @@ def test_the_login_method_is_changed_there_and_back(method: str, files: dict[str
     assert back["auth_method"] == "client_secret"
     assert new.login().status_code == 400
     assert Erp(erp.client_id, back["client_secret"]).login().status_code == 200
-
-
-def test_a_key_is_added_and_the_old_one_removed(monkeypatch: pytest.MonkeyPatch) -> None:
-    erp, new = new_key_erp(), new_pair()
-    monkeypatch.setattr("sys.stdin", io.StringIO(jwks(new)))
-    added = json_output_of("register_client_key", erp.client_id, "-", "--expires", "2099-12-31")
-    assert [key["kid"] for key in added["keys"]] == [erp.pair.kid, new.kid]
-    removed = output_of("revoke_secret", erp.client_id, erp.pair.kid)
-    assert f"It still has …{new.kid[-4:]}." in removed
-    assert erp.login(erp.assertion(pair=new)).status_code == 200
-    assert erp.login().status_code == 400
-    last = output_of("revoke_secret", erp.client_id, new.kid[-4:])
-    assert "It has no other live key, so it cannot log in." in last
-    assert f"manage.py register_client_key {erp.client_id} FILE" in last
 
 
 @pytest.mark.parametrize(

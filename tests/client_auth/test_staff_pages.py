@@ -12,10 +12,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from taxpayers.models import Change, Credential, SystemUser
-from tests.certificates.certificate_erp import CertificateErp, certificate
-from tests.client_auth.key_erp import KeyErp, jwks, new_pair
+from tests.certificates.certificate_erp import certificate
+from tests.client_auth.key_erp import new_pair
 from tests.client_auth.kinds import CERTIFICATE, KEY, Kind, newest
-from tests.support.erp import Erp, new_erp
+from tests.support.erp import Erp
 from tests.support.staff import errors_of, opened, page_url, task_url, text_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("takes_certificates")]
@@ -31,24 +31,6 @@ def register(kind: Kind, user: SystemUser) -> str:
     return task_url(user, f"register_client_{kind.name.value}")
 
 
-def test_a_change_from_a_secret(officer: Client, kind: Kind) -> None:
-    erp, pair = new_erp(), new_pair()
-    page = text_of(officer.get(page_url(erp.system_user)))
-    assert "Logs in with Client secret" in page
-    assert "Register a new" not in page
-    task = "private_key" if kind is KEY else "certificate"
-    named = f"a {task.replace('_', ' ')}"
-    assert f"Change to {named}" in page
-    sent = {"keys": jwks(pair)} if kind is KEY else {"kind": "", "text": certificate().pem}
-    form = sent | {"expires": "", "reason": "asked by letter"}
-    response = officer.post(task_url(erp.system_user, f"use_{task}"), form, follow=True)
-    assert f"logs in with {named} now" in text_of(response)
-    user = erp.system_user
-    new = KeyErp(user, pair) if kind is KEY else CertificateErp(user, certificate())
-    assert (new.login().status_code, erp.login().status_code) == (200, 400)
-    assert Change.objects.filter(by="kumar", reason="asked by letter").count() == 2
-
-
 def test_a_change_to_a_secret_shows_it_once(officer: Client, kind: Kind, erp: Any) -> None:
     url = task_url(erp.system_user, "use_client_secret")
     form = opened(officer, url) | {"expires": "", "reason": "no keys"}
@@ -58,22 +40,6 @@ def test_a_change_to_a_secret_shows_it_once(officer: Client, kind: Kind, erp: An
     assert Erp(erp.client_id, secret).login().status_code == 200
     assert erp.login().status_code == 400
     assert secret not in officer.post(url, form, follow=True).content.decode()
-
-
-def test_one_is_registered_and_the_old_one_removed(officer: Client, kind: Kind, erp: Any) -> None:
-    old, url, pair = newest(erp), register(kind, erp.system_user), new_pair()
-    named = {"kind": "tls_client_auth_subject_dn", "text": "CN=new,C=MY"}
-    sent = {"keys": jwks(pair)} if kind is KEY else named
-    response = officer.post(url, sent | {"expires": "2099-12-31"}, follow=True)
-    shown = f"key {pair.kid}" if kind is KEY else "certificate with {kind}:{text}".format(**named)
-    assert f"The {shown} is registered." in text_of(response)
-    full = officer.post(url, {"keys": jwks(new_pair()), **named}, follow=True)
-    assert f"has two live {kind.name.plural}:" in text_of(full)
-    removal = {"secret": str(old.pk), "reason": "rotated"}
-    officer.post(task_url(erp.system_user, "revoke_secret"), removal)
-    assert erp.login().status_code == 400
-    new = erp.assertion(pair=pair) if kind is KEY else certificate("CN=new,C=MY")
-    assert erp.login(new).status_code == 200
 
 
 def test_a_private_key_is_refused_and_not_shown_again(

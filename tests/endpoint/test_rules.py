@@ -20,7 +20,6 @@ from taxpayers.facts.values import (
 )
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.rules import (
-    Authorization,
     AuthorizationRequest,
     Refused,
     RegistryReason,
@@ -53,30 +52,6 @@ AS_TAXPAYER = AuthorizationRequest(
     Facts(CLIENT, SECRET), asked_scopes=None, known_scopes=("InvoicingAPI", "Other"), at=AT
 )
 ON_BEHALF = replace(AS_TAXPAYER, facts=Facts(CLIENT, SECRET, REPRESENTED))
-
-
-def test_a_taxpayer_in_order_is_authorized_for_itself() -> None:
-    assert decide(AS_TAXPAYER) == Authorization(
-        client_id="ci_test_x",
-        subject=OWN,
-        actor=None,
-        scopes=("InvoicingAPI",),
-        asked_scopes=None,
-        permissions=(),
-        at=AT,
-    )
-
-
-def test_an_intermediary_in_order_is_authorized_for_the_taxpayer_with_its_permissions() -> None:
-    assert decide(ON_BEHALF) == Authorization(
-        client_id="ci_test_x",
-        subject=OTHER,
-        actor=OWN,
-        scopes=("InvoicingAPI",),
-        asked_scopes=None,
-        permissions=("documents:submit", "documents:view"),
-        at=AT,
-    )
 
 
 def test_a_code_that_was_granted_twice_is_in_the_token_once_and_all_are_sorted() -> None:

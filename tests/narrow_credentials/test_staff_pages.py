@@ -6,8 +6,7 @@ import pytest
 from django.test import Client
 
 from taxpayers.models import Change, Credential
-from tests.support.erp import Erp, claims_of
-from tests.support.factories import VIEW, GrantedPermissionFactory
+from tests.support.erp import Erp
 from tests.support.staff import opened, page_url, task_url, text_of
 
 pytestmark = pytest.mark.django_db
@@ -16,31 +15,6 @@ WHY = {"reason": "one branch"}
 
 def send(client: Client, url: str, **form: Any) -> Any:
     return client.post(url, {**opened(client, url), **WHY, **form})
-
-
-def test_a_limit_is_set_shown_and_removed(officer: Client, intermediary: Erp) -> None:
-    user = intermediary.system_user
-    one, other = (GrantedPermissionFactory.create(intermediary=intermediary.role) for _ in range(2))
-    tin = str(one.taxpayer.identifier)
-    url = task_url(user, "limit_system_user")
-    assert "no token for its own taxpayer" in text_of(officer.get(url))
-    assert send(officer, url, permissions=[VIEW], taxpayers=f" {tin.lower()}\n").status_code == 302
-    page = text_of(officer.get(page_url(user)))
-    assert (
-        f"Limit On behalf of others it gets these permissions at most: {VIEW}."
-        f" It may act for 1 taxpayer only: {tin}. It gets no token for its own taxpayer." in page
-    )
-    assert claims_of(intermediary.login(on_behalf_of=tin))["permissions"] == [VIEW]
-    assert intermediary.login(on_behalf_of=str(other.taxpayer.identifier)).status_code == 400
-    form = officer.get(url).context["form"]
-    assert (form["permissions"].value(), form["taxpayers"].value()) == ([VIEW], tin)
-    assert send(officer, url).status_code == 302
-    assert "It gets no token for its own" not in text_of(officer.get(page_url(user)))
-    assert intermediary.login().status_code == 200
-    assert (
-        list(Change.objects.values_list("action", "reason", "by"))
-        == [("limit_system_user", "one branch", "kumar")] * 2
-    )
 
 
 def test_the_networks_of_a_secret_are_set_shown_and_removed(officer: Client, erp: Erp) -> None:

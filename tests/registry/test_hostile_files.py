@@ -99,13 +99,11 @@ def test_a_file_of_blank_lines_ends(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "row",
     [
-        b",".join([b'"a\n"'] * 10),
         b"C!,x",
-        b"cs_live_" * 3000,
         b'"' * 60_000,
         b"C0000000001,'\xcc\x81",
     ],
-    ids=["rows of many lines", "bad rows", "texts like secrets", "quotation marks", "accents"],
+    ids=["bad rows", "quotation marks", "accents"],
 )
 def test_a_file_of_16_mib_takes_little_memory_and_time(row: bytes, tmp_path: Path) -> None:
     file = tmp_path / "hostile.csv"
