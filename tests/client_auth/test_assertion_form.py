@@ -88,6 +88,8 @@ def test_it_is_valid_from_the_later_moment_that_it_names(
         (signed().rpartition(".")[0], AssertionFault.UNREADABLE),
         ("", AssertionFault.UNREADABLE),
         ("..", AssertionFault.UNREADABLE),
+        ("a" * 4096, AssertionFault.UNREADABLE),
+        ("a" * 4097, AssertionFault.TOO_LONG),
     ],
 )
 def test_each_fault_has_its_name(assertion: str, fault: AssertionFault) -> None:
@@ -106,6 +108,24 @@ def test_the_audience_may_be_a_list_of_it_alone() -> None:
 def test_a_client_id_beside_it_is_its_own() -> None:
     assert read(signed(), "ci_live_1").client_id == "ci_live_1"
     assert fault_of(signed(), "ci_live_2") == AssertionFault.OTHER_CLIENT
+
+
+@pytest.mark.parametrize(
+    ("client_id", "assertion", "recorded"),
+    [
+        ("ci_live_2", signed(), "ci_live_2"),
+        ("ci_live_2", "x", "ci_live_2"),
+        ("", signed(), "ci_live_1"),
+        ("", signed({"alg": '"none"'}, aud="1"), ""),
+        ("", "x", ""),
+        ("", "x.!.y", ""),
+        ("", "", ""),
+    ],
+)
+def test_a_request_that_cannot_be_read_is_recorded_by_the_client_it_names(
+    client_id: str, assertion: str, recorded: str
+) -> None:
+    assert SentAssertion(client_id, assertion, JWT_BEARER).client_id == recorded
 
 
 def test_both_parameters_must_be_there() -> None:

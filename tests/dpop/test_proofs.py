@@ -88,6 +88,12 @@ def test_2_no_jwt(text: str) -> None:
     assert fault_of(text) == ProofFault.UNREADABLE
 
 
+def test_2_it_has_at_most_4096_characters() -> None:
+    longest = signed() + "A" * (4096 - len(signed()))
+    assert fault_of(longest, AT) == ProofFault.SIGNATURE  # it was read
+    assert fault_of(longest + "A", AT) == ProofFault.TOO_LONG
+
+
 @pytest.mark.parametrize(
     "claims", [{"jti": 7}, {"htm": ["POST"]}, {"htu": {}}, {"iat": "now"}, {"ath": 1}, {"nonce": 7}]
 )

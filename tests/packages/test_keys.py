@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -105,6 +107,23 @@ def test_an_unknown_key_while_the_service_is_away_is_503(issuer: Issuer) -> None
         assert_unavailable(verifier, issuer.token(key=new_key()))
         assert is_accepted(verifier, issuer.token()), "known keys still work"
     assert issuer.requests[JWKS] == 2
+
+
+def test_one_thread_fetches_for_all(issuer: Issuer) -> None:
+    verifier, token = issuer.verifier(), issuer.token()
+    issuer.may_answer.clear()
+    began = threading.Barrier(17)
+
+    def verify() -> str:
+        began.wait(30)
+        return verifier.verify(token).jti
+
+    with ThreadPoolExecutor(16) as threads:
+        verified = [threads.submit(verify) for _ in range(16)]
+        began.wait(30)
+        issuer.may_answer.set()
+        assert [done.result(30) for done in verified] == ["a-jti"] * 16
+    assert issuer.requests == {METADATA: 1, JWKS: 1}
 
 
 # --- What is not believed -------------------------------------------------------------------------

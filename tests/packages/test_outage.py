@@ -153,6 +153,11 @@ def test_a_file_that_cannot_be_trusted_is_not_used(
     assert both(lists.verifier(folder=folder), lists) == (True, False)
 
 
+def test_a_folder_that_cannot_be_written_costs_no_request(lists: Issuer, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert both(lists.verifier(folder=tmp_path / "file" / "facts"), lists) == (True, False)
+
+
 # --- The thread -----------------------------------------------------------------------------------
 
 
