@@ -73,28 +73,6 @@ def test_no_attribute_is_code(boss: Client, paths: list[str]) -> None:
                 assert attributes.get("type") == "application/json", (path, attributes)
 
 
-def test_names_of_icons_are_not_read_aloud(boss: Client, paths: list[str]) -> None:
-    for path in paths:
-        icons = [
-            attributes
-            for _tag, attributes in elements_of(boss, path)
-            if "material-symbols-outlined" in attributes.get("class", "").split()
-        ]
-        assert icons, path
-        assert all(icon.get("aria-hidden") == "true" for icon in icons), path
-
-
-def test_the_first_link_of_every_page_leads_to_its_content(boss: Client, paths: list[str]) -> None:
-    for path in paths:
-        elements = elements_of(boss, path)
-        links = [attributes for tag, attributes in elements if tag in ("a", "button", "input")]
-        assert links[0]["href"] == "#content", path
-        assert [tag for tag, attributes in elements if attributes.get("id") == "content"] == [
-            "main"
-        ]
-        assert [tag for tag, _ in elements].count("h1") == 1, path
-
-
 def test_every_popover_has_a_button_that_opens_it(boss: Client, paths: list[str]) -> None:
     for path in paths:
         elements = elements_of(boss, path)
@@ -123,13 +101,6 @@ def test_every_page_names_the_environment(
 
 def shown(client: Client, path: str) -> Any:
     return text_of(client.get(path))
-
-
-def test_an_empty_list_says_what_to_do_next(registrar: Client, viewer: Client) -> None:
-    text = shown(registrar, list_url(Taxpayer))
-    assert "Nothing here yet" in text
-    assert text.count("Register taxpayer") == 2  # above the list, and in it
-    assert "Register taxpayer" not in shown(viewer, list_url(Taxpayer))
 
 
 def test_a_search_without_a_result_names_the_term_and_leads_back(registrar: Client) -> None:

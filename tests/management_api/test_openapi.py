@@ -1,7 +1,6 @@
 """The OpenAPI description is valid and whole; that it is true, test_every_operation.py proves."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from drf_spectacular.drainage import GENERATOR_STATS
 from identity.api.framework.problems import PROBLEMS
 from identity.api.openapi import describe
 from identity.api.urls import records
-from taxpayers.duties import MANAGEMENT_SCOPES
 from tests.management_api.portal import BASE, assert_ok, assert_problem, send
 
 RULES = Path(drf_spectacular.__file__).parent / "validation" / "openapi_3_1_schema.json"
@@ -25,12 +23,6 @@ def schema() -> dict[str, Any]:
     return found
 
 
-def operations(schema: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    for path, methods in schema["paths"].items():
-        for method, operation in methods.items():
-            yield path, method, operation
-
-
 def test_it_is_valid_openapi_and_was_made_without_a_warning(
     schema: dict[str, Any], capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -40,24 +32,6 @@ def test_it_is_valid_openapi_and_was_made_without_a_warning(
     GENERATOR_STATS.reset()
     describe(records)
     assert not GENERATOR_STATS, capfd.readouterr().err
-
-
-def test_every_address_is_in_it_with_what_it_is_for(schema: dict[str, Any]) -> None:
-    assert len(schema["paths"]) == len(records)
-    ids = [operation["operationId"] for *_, operation in operations(schema)]
-    assert len(ids) == len(set(ids))
-    for path, method, operation in operations(schema):
-        assert operation["summary"], path
-        scopes = [scope for one in operation["security"] for scope in one["accessToken"]]
-        known = schema["components"]["securitySchemes"]["accessToken"]["flows"]
-        assert set(scopes) <= known["clientCredentials"]["scopes"].keys() == MANAGEMENT_SCOPES
-        assert scopes[-1] == "RegistryAPI"  # the narrowest first
-        assert ("RegistryAPI:read" in scopes) == (method == "get")
-        sent = {parameter["name"] for parameter in operation.get("parameters", ())}
-        is_new = path.count("/") == 4 or "/imports/" in path
-        if method == "patch" or (method == "post" and not is_new):
-            assert "If-Match" in sent, path
-        assert ("Idempotency-Key" in sent) == (method == "post")
 
 
 def test_every_kind_of_problem_has_its_page_without_a_token() -> None:

@@ -19,10 +19,6 @@ NEW = {"url": "https://portal.example.org/hooks?code=abc", "event_types": ["syst
 KEY = '"8e03978e-40d5-43e8-bc93-6894a57f9324"'
 
 
-def actions_of(portal: Portal, path: str) -> list[str]:
-    return [change["action"] for change in body_of(portal.get(f"{path}/history"))["items"]]
-
-
 def test_a_webhook_is_registered_and_its_secret_is_shown_once(portal: Portal) -> None:
     answer = portal.post("/webhooks", NEW | {"description": "Portal"}, Idempotency_Key=KEY)
     record = assert_ok(answer, 201)
@@ -52,21 +48,6 @@ def test_a_webhook_is_registered_and_its_secret_is_shown_once(portal: Portal) ->
     assert issued["secret"][6:] not in stored
     assert Change.objects.get().after["url"] == "https://portal.example.org/…"
     assert "hooks" not in stored
-
-
-def test_it_is_changed_disabled_and_enabled(portal: Portal) -> None:
-    path = f"/webhooks/{assert_ok(portal.post('/webhooks', NEW), 201)['id']}"
-    body = {"url": "https://other.example.org/", "event_types": [], "reason": "moved"}
-    stale = portal.etag(path)
-    record = assert_ok(portal.patch(path, body, If_Match=stale))
-    assert (record["url"], record["event_types"]) == ("https://other.example.org/", [])
-    assert_problem(portal.patch(path, body, If_Match=stale), 412, "changed_meanwhile")
-    for task, is_active in (("disable", False), ("enable", True)):
-        done = portal.post(f"{path}/{task}", {"reason": "x"}, If_Match=portal.etag(path))
-        assert assert_ok(done)["is_active"] is is_active
-    assert actions_of(portal, path) == [
-        *("enable_webhook", "disable_webhook", "change_webhook", "register_webhook")
-    ]
 
 
 def test_a_rotated_secret_is_shown_once_and_what_was_given_up_is_repeated(portal: Portal) -> None:

@@ -82,13 +82,6 @@ def make_logins(at: datetime) -> None:
             stored_login(at, reason)
 
 
-def test_the_page_says_it_in_words(viewer: Client) -> None:
-    make_logins(timezone.now())
-    shown = text_of(viewer.get(reverse("admin:index")))
-    assert "Worse than last week" in shown
-    assert "Of all logins, 42.9 % were refused; 33.3 % at the same hours last week." in shown
-
-
 def test_nothing_is_compared_while_older_logins_are_being_counted(
     viewer: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
