@@ -3,6 +3,7 @@
 Each node reaches the database through a separate proxy, which stands for its network.
 """
 
+import json
 import signal
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -70,6 +71,11 @@ class Site(ABC):
     population: Population
 
     @property
+    def offline_key(self) -> Path:
+        """What signs files of `block_offline` for these nodes."""
+        return self.folder / "offline-block.pem"
+
+    @property
     @abstractmethod
     def database_url(self) -> str:
         """Of the database as it is now, for its superuser."""
@@ -125,13 +131,18 @@ def start_nodes(
     )
     ports = free_ports()
     balancer = start_balancer(ports)
+    made = manage(
+        service_environment(folder, 0, DATABASE_URL=url.format(port=database_port)),
+        *("block_offline", "--new-key", str(folder / "offline-block.pem"), "--json"),
+    )
+    key = json.loads(made)["public_key"]
     stack.callback(balancer.stop)
     nodes = []
     for number, port in enumerate(ports.nodes):
         door = TcpProxy(database_port)
         stack.callback(door.stop)
         var = folder / f"node-{number}"
-        nodes.append(_start_node(var, port, ports.https_url, door, url.format(port=door.port)))
+        nodes.append(_start_node(var, port, ports.https_url, door, url.format(port=door.port), key))
         stack.callback(_stop, nodes[-1])
     return nodes, balancer
 
@@ -140,7 +151,9 @@ def _stop(node: Node) -> None:
     node.service.stop()  # the one that runs by then
 
 
-def _start_node(var: Path, port: int, auth_url: str, door: TcpProxy, database_url: str) -> Node:
+def _start_node(
+    var: Path, port: int, auth_url: str, door: TcpProxy, database_url: str, key: str
+) -> Node:
     var.mkdir()
     environment = service_environment(
         var,
@@ -150,5 +163,6 @@ def _start_node(var: Path, port: int, auth_url: str, door: TcpProxy, database_ur
         ENVIRONMENT="test",
         TRUSTED_PROXIES=HOST,
         DATABASE_URL=database_url,
+        OFFLINE_BLOCK_KEYS=key,
     )
     return Node(door, start_service(environment, var / "log"))

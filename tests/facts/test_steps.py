@@ -162,7 +162,7 @@ def test_an_error_at_any_call_ends_the_login_without_a_token(
         calls, ended = drive(steps, [*case.results[:n], error("at 10.1.2.3")])
         assert len(calls) == n + 1  # nothing is asked after it
         assert (ended.outcome, ended.answer.status) == (outcome, status)
-        assert ended.answer.headers.get("Retry-After") == ("5" if status == 503 else None)
+        assert ("Retry-After" in ended.answer.headers) == (status == 503)
         assert b"access_token" not in ended.answer.body
         assert b"10.1.2.3" not in ended.answer.body
 

@@ -219,7 +219,7 @@ def test_without_any_node_the_proxy_answers_as_the_service_would() -> None:
             ]
         for answer in answers:
             assert_proxy_answer(answer, 503, "temporarily_unavailable", "try again")
-            assert answer.headers["Retry-After"] == "5"
+            assert 5 <= int(answer.headers["Retry-After"]) <= 60
             log_with(answer.headers["correlationId"], cluster)
         assert erp.client_secret not in balancer.log
 

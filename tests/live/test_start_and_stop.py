@@ -336,7 +336,7 @@ def test_what_is_too_much_is_answered_at_once_and_what_was_let_in_is_finished(
                 connection.sendall(request_of)
                 refused = read_answer(connection)
             assert_refusal(refused, 503, "temporarily_unavailable", "try again")
-            assert refused.headers["retry-after"] == "5"
+            assert int(refused.headers["retry-after"]) >= 5
         assert status_of(small, GET_LIVE) == 200
         release()
         # On a busy machine the second was over for some, and they were told so.

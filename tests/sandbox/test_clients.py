@@ -27,7 +27,7 @@ from taxpayers.services.sandbox.clients import (
     reset_sandbox_counter,
 )
 from tests.support.command_line import json_output_of
-from tests.support.erp import Erp, assert_refused, new_erp
+from tests.support.erp import PAUSE, Erp, assert_refused, new_erp
 from tests.support.factories import TaxpayerFactory
 from tests.support.staff import staff_client
 from tokens.models import LoginEvent
@@ -88,7 +88,7 @@ def test_a_503_is_answered_as_a_real_one_and_leaves_no_record(sandbox: None) -> 
         error="temporarily_unavailable",
         says="try again",
         fixed_by="Nothing is wrong with the request",
-        headers={"Retry-After": "5"},
+        headers={"Retry-After": PAUSE},
     )
     assert not LoginEvent.objects.exists()
 

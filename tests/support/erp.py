@@ -146,6 +146,9 @@ def assert_refused(
         assert event.reason == reason
 
 
+PAUSE = r"[5-9]|[1-9]\d|[12]\d\d|30\d"  # of a 503: spread, by how many there are
+
+
 def assert_unavailable(response: HttpResponse, headers: dict[str, str] | None = None) -> None:
     """A 503 that blames nobody; `headers` as for `assert_refused`, without Retry-After."""
     assert_refused(
@@ -155,7 +158,7 @@ def assert_unavailable(response: HttpResponse, headers: dict[str, str] | None = 
         error="temporarily_unavailable",
         says="try again",
         fixed_by="Nothing is wrong with the request",
-        headers={"Retry-After": "5"} | (headers or {}),
+        headers={"Retry-After": PAUSE} | (headers or {}),
     )
 
 

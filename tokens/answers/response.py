@@ -13,6 +13,7 @@ from django.conf import settings
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.rules import Refused
 from tokens.answers.description import TOO_MANY, describe
+from tokens.answers.pauses import pause_seconds
 from tokens.client_auth.authenticated import SECRET_METHODS, AuthenticatedClient
 from tokens.dpop.possession import NONCE_HEADER, must_prove_key, nonces
 from tokens.http import rfc3339
@@ -37,7 +38,6 @@ def help_link(reason: str) -> str:
     return f'<{help_url(reason)}>; rel="help"'
 
 
-_RETRY_UNAVAILABLE_SECONDS = 5
 _ALLOWED_AFTER_A_PAUSE = 1  # of failed logins, or rejected requests: one after each pause
 
 
@@ -117,7 +117,7 @@ def refused_answer(
     if refused.reason == ProtocolReason.METHOD_NOT_ALLOWED:
         answer.headers["Allow"] = "POST"
     elif refused.reason == ProtocolReason.TEMPORARILY_UNAVAILABLE:
-        answer.headers["Retry-After"] = str(_RETRY_UNAVAILABLE_SECONDS)
+        answer.headers["Retry-After"] = str(pause_seconds())
     return answer
 
 

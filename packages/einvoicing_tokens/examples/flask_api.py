@@ -1,7 +1,7 @@
 """A protected API with Flask.
 
 pip install "./packages/einvoicing_tokens[flask]"
-AUTH_URL=http://127.0.0.1:8000 flask --app flask_api run --port 9000
+AUTH_URL=http://127.0.0.1:8000 FOLDER=facts flask --app flask_api run --port 9000
 """
 
 import os
@@ -12,7 +12,17 @@ from einvoicing_tokens import TokenVerifier
 from einvoicing_tokens.flask import TokenRequired
 
 app = Flask(__name__)
-tokens = TokenRequired(app, TokenVerifier(os.environ["AUTH_URL"], audience="InvoicingAPI"))
+verifier = TokenVerifier(
+    os.environ["AUTH_URL"], audience="InvoicingAPI", folder=os.environ.get("FOLDER")
+)
+tokens = TokenRequired(app, verifier)
+
+
+@app.get("/health")
+def health() -> dict[str, float | str | None]:
+    """How old the facts are that tokens are checked by."""
+    status = verifier.status()
+    return {"age_seconds": status.age_seconds, "error": status.error}
 
 
 @app.get("/documents")

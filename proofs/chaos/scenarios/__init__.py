@@ -6,6 +6,7 @@ from proofs.chaos.scenarios import (
     database,
     network,
     nodes,
+    outages,
     registry,
     restores,
 )
@@ -18,5 +19,6 @@ ALL: tuple[Scenario, ...] = (
     *registry.SCENARIOS,
     *clocks.SCENARIOS,
     *restores.SCENARIOS,
+    *outages.SCENARIOS,
     *network.SCENARIOS,
 )
