@@ -57,6 +57,11 @@ class Api:
         self.process = self.start_it()
         self.restarting.append((began, time.monotonic()))
 
+    def is_restarting(self, call: Call) -> bool:
+        """Whether this call found no API to answer it, because it restarted."""
+        around = any(begin - 1 <= call.at <= end + 1 for begin, end in self.restarting)
+        return around and call.status in (0, 502)
+
 
 def start_apis(stack: ExitStack, folder: Path, url: str, more: Mapping[str, str]) -> list[Api]:
     """Both, for the service at this address; `more` is their environment."""
@@ -135,10 +140,9 @@ def faults(calls: list[Call], apis: list[Api], refused_from: Mapping[str, float]
     """
     found: Counter[str] = Counter()
     for one in calls:
-        restarts = api_of(apis, one.api).restarting
-        is_restarting = any(begin - 1 <= one.at <= end + 1 for begin, end in restarts)
         limit = refused_from.get(one.client)
-        if limit is None and one.status != 200 and not (is_restarting and one.status in (0, 502)):
+        is_restarting = api_of(apis, one.api).is_restarting(one)
+        if limit is None and one.status != 200 and not is_restarting:
             found[f"{one.api} answered an honest client with {one.status}"] += 1
         if limit is not None and one.status == 200 and one.at >= limit:
             found[f"{one.api} accepted {one.client}"] += 1

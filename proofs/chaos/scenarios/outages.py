@@ -14,6 +14,7 @@ from proofs.chaos.protected_apis import (
     REFUSED_WITHIN,
     Api,
     Callers,
+    api_of,
     faults,
     start_apis,
     tls_of,
@@ -120,7 +121,11 @@ def _manage_alone(stage: Stage) -> Callable[..., object]:
 
 
 def _judge(stage: Stage, calling: Callers, apis: list[Api], refused_from: dict[str, float]) -> None:
-    honest = [one for one in calling.calls if one.client in _HONEST]
+    honest = [
+        one
+        for one in calling.calls
+        if one.client in _HONEST and not api_of(apis, one.api).is_restarting(one)
+    ]
     passed = sum(one.status == 200 for one in honest)
     late = max(
         (
@@ -131,7 +136,8 @@ def _judge(stage: Stage, calling: Callers, apis: list[Api], refused_from: dict[s
         default=0.0,
     )
     stage.note(
-        f"{len(calling.calls):,} calls; {passed:,} of {len(honest):,} of honest clients passed;"
+        f"{len(calling.calls):,} calls; {passed:,} of {len(honest):,} of honest clients passed"
+        " (without those while an API itself restarted);"
         f" who was blocked meanwhile was accepted for {max(late, 0.0):.1f} s"
     )
     if found := faults(calling.calls, apis, refused_from):

@@ -1,0 +1,108 @@
+"""What follows when the service returns.
+
+The tokens of all clients have ended. They come by their habits, on a simulated clock, to processes
+that each answer so many logins a second. One login in a hundred that are let in takes the real
+steps, from facts in memory; every token has the real `X-Renew-At`, and every 503 the real
+`Retry-After`.
+"""
+
+import heapq
+import random
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from proofs.storm.habits import HABITS
+from proofs.storm.steps import RealLogin
+from tokens.answers.pauses import Pauses
+from tokens.lifetime import TOKEN_LIFETIME, renew_at
+from tokens.store.lanes import CALL_SECONDS
+
+PLACES = 256  # WEB_REQUESTS: logins in progress of a process
+MINUTE, REAL_ONE_IN = 60.0, 100
+_START = datetime(2027, 1, 1, tzinfo=UTC)
+
+
+@dataclass
+class Seen:
+    """What happened, by minute."""
+
+    tokens: Counter[int] = field(default_factory=Counter)
+    refused: Counter[int] = field(default_factory=Counter)
+    reads: Counter[int] = field(default_factory=Counter)  # first readings of a client's facts
+    slowest: float = 0.0
+    waiting: int = 0  # clients that have had no token since the return
+    served_at: list[float] = field(default_factory=list)  # tenths of the clients have tokens
+
+    def table(self, minutes: int) -> str:
+        """A line for each of the first minutes."""
+        rows = (f"{m:4} {self.tokens[m]:10,} {self.refused[m]:10,} {self.reads[m]:10,}\n"
+                for m in range(minutes))  # fmt: skip
+        return "minute    tokens        503  first reads\n" + "".join(rows)
+
+
+class Process:
+    """One of the nodes' processes: its places, how fast it is, and whom it knows."""
+
+    def __init__(self, per_second: float) -> None:
+        self._takes, self._free_at = 1 / per_second, 0.0
+        self._ends: deque[float] = deque()
+        self.pauses = Pauses(0.0)
+        self.known: set[int] = set()
+
+    def take(self, now: float, client: int) -> float | None:
+        """When the login is answered; None: there is no place."""
+        while self._ends and self._ends[0] <= now:
+            self._ends.popleft()
+        if len(self._ends) >= PLACES or self._free_at - now > CALL_SECONDS:
+            return None
+        # A client that it does not know costs another query.
+        takes = self._takes * (1 if client in self.known else 2)
+        self._free_at = max(self._free_at, now) + takes
+        self._ends.append(self._free_at)
+        return self._free_at
+
+
+def simulate(clients: int, processes: int, per_second: float, minutes: float, seed: int) -> Seen:
+    """The storm from the return on; `per_second`: known clients that one process answers."""
+    chance, real, seen = random.Random(seed), RealLogin(), Seen(waiting=clients)  # noqa: S311
+    nodes = [Process(per_second) for _ in range(processes)]
+    shares = [habit.share for habit in HABITS]
+    habit_of = chance.choices(range(len(HABITS)), shares, k=clients)
+    failures = bytearray(clients)
+    has_token = bytearray(clients)
+    # During the outage the proxy has told them to wait for up to a minute.
+    events = [
+        (min(HABITS[habit_of[n]].retry(3, chance.uniform(5, 60), chance), 900) * chance.random(), n)
+        for n in range(clients)
+    ]
+    heapq.heapify(events)
+    while events and events[0][0] < minutes * MINUTE:
+        now, client = events[0]
+        habit, process = HABITS[habit_of[client]], chance.choice(nodes)
+        minute, answered_at = int(now // MINUTE), process.take(now, client)
+        if answered_at is None:
+            seen.refused[minute] += 1
+            failures[client] = min(failures[client] + 1, 250)
+            pause = habit.retry(failures[client], process.pauses.next(now), chance)
+            heapq.heapreplace(events, (now + max(pause, 0.1), client))
+            continue
+        seen.slowest = max(seen.slowest, answered_at - now)
+        is_known = client in process.known
+        process.known.add(client)
+        seen.reads[minute] += not is_known
+        seen.tokens[minute] += 1
+        if not has_token[client]:
+            has_token[client], seen.waiting = 1, seen.waiting - 1
+            if seen.waiting % max(clients // 10, 1) == 0:
+                seen.served_at.append(answered_at)
+        failures[client] = 0
+        if client % REAL_ONE_IN == 0:
+            real.log_in(is_known=is_known)
+        following = habit.renew(answered_at, answered_at + _renew_after(client), chance)
+        heapq.heapreplace(events, (max(following, answered_at + 1), client))
+    return seen
+
+
+def _renew_after(client: int) -> float:
+    return (renew_at(f"ci_{client}", _START, TOKEN_LIFETIME) - _START).total_seconds()

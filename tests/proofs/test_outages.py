@@ -1,0 +1,72 @@
+"""Short forms of two proofs: the storm after an outage, and protected APIs during one."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from pytest_django import DjangoDbBlocker
+
+from proofs.chaos.cluster import Cluster, running_cluster
+from proofs.chaos.drill import run
+from proofs.chaos.protected_apis import Api, Call, faults
+from proofs.chaos.scenarios.outages import scenarios
+from proofs.storm.simulation import Seen, simulate
+from tokens.answers import pauses
+
+SECONDS = 12
+
+
+def storm(minutes: float) -> Seen:
+    """As a run with a million: 250 s if they came one by one."""
+    return simulate(clients=50_000, processes=1, per_second=200, minutes=minutes, seed=7)
+
+
+def test_after_an_outage_all_clients_have_tokens_soon_and_none_waits_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen = storm(75)
+    assert seen.served_at[8] < 600, "nine of ten"
+    assert seen.waiting < 50, "the rest: when their batch runs"
+    assert seen.slowest < 2
+    assert sum(seen.refused[minute] for minute in range(20, 75)) == 0, "no second storm"
+    monkeypatch.setattr(pauses.Pauses, "next", lambda self, now: 5)
+    constant = storm(3)
+    assert seen.refused[2] < constant.refused[2] / 10
+
+
+NOW = time.monotonic()
+
+
+@pytest.mark.parametrize(
+    ("client", "status", "at", "found"),
+    [
+        ("honest", 200, NOW, []),
+        ("honest", 503, NOW, ["A answered an honest client with 503: 1 times"]),
+        ("honest", 0, NOW, ["A answered an honest client with 0: 1 times"]),
+        ("honest", 0, NOW + 50.5, []),
+        ("honest", 503, NOW + 50.5, ["A answered an honest client with 503: 1 times"]),
+        ("blocked", 200, NOW, []),
+        ("blocked", 200, NOW + 10, ["A accepted blocked: 1 times"]),
+        ("blocked", 401, NOW + 10, []),
+    ],
+)
+def test_a_promise_that_is_broken_is_found(
+    client: str, status: int, at: float, found: list[str]
+) -> None:
+    api = Api("A", None, 0, None, restarting=[(NOW + 50, NOW + 51)])  # type: ignore[arg-type]
+    calls = [Call("A", "honest", NOW, 200), Call("A", "blocked", NOW, 401)]
+    calls.append(Call("A", client, at, status))
+    assert faults(calls, [api], {"blocked": NOW + 10}) == found
+    assert faults(calls[:0], [api], {}) == []
+
+
+@pytest.fixture(scope="module")
+def cluster(django_db_blocker: DjangoDbBlocker) -> Iterator[Cluster]:
+    with django_db_blocker.unblock(), running_cluster() as started:
+        yield started
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("number", range(3))
+def test_protected_apis_go_on(cluster: Cluster, number: int) -> None:
+    assert run(scenarios(SECONDS)[number], cluster).broken == []
