@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # they need Django's models, so they are imported when it is 
     from proofs.chaos.scenarios.scenario import Scenario
 
 # More than any one takes.
-_SCENARIO_SECONDS = 45.0
+_SCENARIO_SECONDS = 60.0
 _PATRONI_SECONDS = 90.0
 _FIGURES = CHECKOUT / "var" / "drill.txt"
 

@@ -24,7 +24,7 @@ from proofs.chaos.scenarios.scenario import Scenario, Stage
 from tests.servers.fake_clock import fake_clock
 from tests.servers.service import manage
 
-SECONDS = float(os.environ.get("OUTAGE_SECONDS", "60"))
+SECONDS = float(os.environ.get("OUTAGE_SECONDS", "15"))
 _HONEST, _BEFORE, _MEANWHILE = ("honest 1", "honest 2"), "blocked before", "blocked meanwhile"
 _KNOWN_SECONDS = 3.0
 
