@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # they need Django's models, so they are imported when it is 
     from proofs.chaos.scenarios.scenario import Scenario
 
 # More than any one takes.
-_SCENARIO_SECONDS = 60.0
+_SCENARIO_SECONDS = 45.0
 _PATRONI_SECONDS = 90.0
 _FIGURES = CHECKOUT / "var" / "drill.txt"
 
@@ -37,6 +37,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these scenarios")
     parser.add_argument("--minutes", type=float, default=15.0, help="no scenario starts later")
     parser.add_argument("--list", action="store_true", help="the names of the scenarios")
+    parser.add_argument("--outage", type=float, default=15.0, help="seconds of those with APIs")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, _exit)
     folder = new_folder("drill")
@@ -60,8 +61,11 @@ def _drill(options: argparse.Namespace) -> int:
     from proofs.chaos.patroni_site import running_patroni_site
     from proofs.chaos.scenarios import ALL
     from proofs.chaos.scenarios.leaders import PATRONI
+    from proofs.chaos.scenarios.outages import scenarios
 
-    every: tuple[Scenario[Any], ...] = PATRONI if options.patroni else ALL
+    every: tuple[Scenario[Any], ...] = (
+        PATRONI if options.patroni else (*scenarios(options.outage), *ALL)
+    )
     chosen = [one for one in every if not options.only or one.name in options.only]
     unknown = {*(options.only or ())} - {one.name for one in every}
     if options.list or unknown:
@@ -83,7 +87,7 @@ def _run_all(
     from proofs.chaos.drill import Result, run
 
     ends_at = time.monotonic() + 60 * options.minutes
-    takes = _PATRONI_SECONDS if options.patroni else _SCENARIO_SECONDS
+    takes = _PATRONI_SECONDS if options.patroni else _SCENARIO_SECONDS + options.outage
     results: list[Result[Any]] = []
     _FIGURES.write_text("")
     try:

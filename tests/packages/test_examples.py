@@ -14,7 +14,7 @@ import pytest
 from pytest_django import DjangoDbBlocker
 
 from tests.introspection.party import Party
-from tests.packages.issuer import AT, Issuer, new_key
+from tests.packages.issuer import AT, LIST, Issuer, new_key
 from tests.servers.npm import install_locked
 from tests.servers.processes import CHECKOUT, free_port, start_process, stop_process
 from tests.servers.service import Service
@@ -171,3 +171,36 @@ def test_the_node_example_refuses_what_is_not_meant_for_it(
         (issuer.token(scope="Other"), 403),
     ):
         assert call(api, "GET", token).status_code == status, issuer.requests
+
+
+@pytest.mark.slow
+def test_the_node_example_starts_and_goes_on_while_the_service_is_away(
+    examples: Examples, issuer_of_today: Issuer
+) -> None:
+    issuer = issuer_of_today
+    issuer.end(5)
+    good, ended = issuer.token(index=4), issuer.token(index=5)
+
+    def statuses(api: str) -> list[int]:
+        return [call(api, "GET", token).status_code for token in (good, ended)]
+
+    issuer.is_away = True
+    api = examples.address("node", issuer.url)
+    assert statuses(api) == [503, 503]
+    issuer.is_away = False
+    at = int(issuer.clock.wall())
+    issuer.answers[LIST] = issuer.status_list(iat=at, exp=at + 1800, ttl=1)
+    time.sleep(1.1)  # it has just tried
+    assert statuses(api) == [200, 401]
+    issuer.ended = bytearray(len(issuer.ended))
+    issuer.answers[LIST] = issuer.status_list(iat=at - 9, exp=at + 1791, ttl=1)
+    for _ in range(3):  # a node without its database, then none
+        time.sleep(2.1)
+        assert statuses(api) == [200, 401]
+        issuer.is_away = True
+    health = httpx.get(f"{api}/health").json()
+    assert 4 < health["age_seconds"] < 60
+    assert 1700 < health["usable_seconds"] < 1810
+    assert issuer.url + LIST in health["failed"]
+    del examples.started["node", issuer.url]
+    assert statuses(examples.address("node", issuer.url)) == [200, 401], "by what is on disk"

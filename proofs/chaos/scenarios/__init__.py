@@ -6,7 +6,6 @@ from proofs.chaos.scenarios import (
     database,
     network,
     nodes,
-    outages,
     registry,
     restores,
 )
@@ -19,6 +18,5 @@ ALL: tuple[Scenario, ...] = (
     *registry.SCENARIOS,
     *clocks.SCENARIOS,
     *restores.SCENARIOS,
-    *outages.SCENARIOS,
     *network.SCENARIOS,
 )

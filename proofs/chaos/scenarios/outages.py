@@ -1,6 +1,5 @@
 """The service or its database is away, and protected APIs go on: calls, blocks, restarts."""
 
-import os
 import shutil
 import time
 from collections.abc import Callable
@@ -24,7 +23,6 @@ from proofs.chaos.scenarios.scenario import Scenario, Stage
 from tests.servers.fake_clock import fake_clock
 from tests.servers.service import manage
 
-SECONDS = float(os.environ.get("OUTAGE_SECONDS", "15"))
 _HONEST, _BEFORE, _MEANWHILE = ("honest 1", "honest 2"), "blocked before", "blocked meanwhile"
 _KNOWN_SECONDS = 3.0
 
@@ -169,6 +167,3 @@ def scenarios(seconds: float) -> tuple[Scenario, ...]:
         )
         for number, (name, title, away, off) in enumerate(_EACH)
     )
-
-
-SCENARIOS = scenarios(SECONDS)
