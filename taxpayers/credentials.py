@@ -20,6 +20,7 @@ _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _CHECKSUM_LENGTH = 6  # 62**6 > 2**32: holds a CRC-32
 _PAIRS = [high + low for high in _DIGITS for low in _DIGITS]
 _HASH = "sha256"
+_QUOTES = "\"'`\u2018\u2019\u201c\u201d\u00ab\u00bb\ufeff"  # and the byte order mark
 
 
 class Prefix(StrEnum):
@@ -39,6 +40,7 @@ class Fault(StrEnum):
     """What is wrong with the form of a credential."""
 
     BLANKS = "blanks"
+    QUOTED = "quoted"
     SWAPPED = "swapped"
     OTHER_ENVIRONMENT = "other_environment"
     PLACEHOLDER = "placeholder"
@@ -126,6 +128,8 @@ def _fault_of_shape(text: str, kind: Prefix) -> Fault:
     bare = text.strip()
     if bare != text and _FORM.fullmatch(bare):
         return Fault.BLANKS
+    if _FORM.fullmatch(bare.strip(_QUOTES).strip()):
+        return Fault.QUOTED
     other = Prefix.CLIENT_ID if kind is Prefix.CLIENT_SECRET else Prefix.CLIENT_SECRET
     if bare.startswith(f"{other}_"):
         return Fault.SWAPPED

@@ -67,6 +67,9 @@ class Refused(Exception):
         self.detail = detail
 
 
+OWN_TAXPAYER = "own_taxpayer"  # the detail: onbehalfof names the client's own taxpayer
+
+
 @dataclass(frozen=True, slots=True)
 class Authorization:
     """The permission to be issued one token. Only `decide` makes one.
@@ -200,7 +203,12 @@ def _taxpayer_is_active(request: AuthorizationRequest) -> None:
 
 def _taxpayer_is_an_intermediary(request: AuthorizationRequest) -> None:
     if request.facts.represented is not None and request.facts.client.intermediary is None:
-        raise Refused(RegistryReason.NOT_AN_INTERMEDIARY)
+        raise Refused(RegistryReason.NOT_AN_INTERMEDIARY, detail=_whose(request))
+
+
+def _whose(request: AuthorizationRequest) -> str:
+    represented, own = request.facts.represented, request.facts.client.taxpayer
+    return OWN_TAXPAYER if represented is not None and represented.taxpayer == own else ""
 
 
 def _intermediary_is_active(request: AuthorizationRequest) -> None:
@@ -226,7 +234,7 @@ def _permission_is_granted(request: AuthorizationRequest) -> None:
     # Unknown, inactive and nothing granted get one answer: whether a TIN exists is not revealed.
     represented = request.facts.represented
     if represented is not None and not (represented.is_active and represented.permissions):
-        raise Refused(RegistryReason.NO_PERMISSION)
+        raise Refused(RegistryReason.NO_PERMISSION, detail=_whose(request))
 
 
 def _permission_is_in_force(request: AuthorizationRequest) -> None:

@@ -51,6 +51,7 @@ def _metadata() -> dict[str, Any]:
         "issuer": settings.AUTH_URL,
         "token_endpoint": _absolute("token"),
         "jwks_uri": _absolute("jwks"),
+        "service_documentation": f"{settings.AUTH_URL}/",
         "scopes_supported": list(settings.SCOPES),
         "response_types_supported": [],  # there is no authorization endpoint
         "grant_types_supported": [GRANT_TYPE],

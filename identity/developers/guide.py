@@ -12,6 +12,7 @@ from django.utils.translation import gettext
 from markdown_it import MarkdownIt
 
 from identity.developers.pages import Page, show
+from identity.developers.snippets.catalogue import AUTH_URL_OF_THE_FILES
 
 _FILE = "docs/erp-developers.md"
 
@@ -41,6 +42,7 @@ def _anchor(heading: str) -> str:
 
 def _context() -> Mapping[str, Any]:
     text = (settings.BASE_DIR / _FILE).read_text(encoding="utf-8")
+    text = text.replace(AUTH_URL_OF_THE_FILES, settings.AUTH_URL)
     return {"title": gettext("Guide"), "guide": as_html(text)}
 
 

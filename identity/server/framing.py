@@ -8,6 +8,7 @@ from tokens.request.on_behalf_of import HEADER, spells_on_behalf_of
 Headers = Sequence[tuple[bytes, bytes]]
 
 HEADERS_TOO_LONG = f"its headers are longer than {limits.MAX_HEADER_BYTES} bytes"
+URL_TOO_LONG = f"its address is longer than {limits.MAX_HEADER_BYTES} bytes"
 TRAILER_TOO_LONG = f"a trailer or a chunk extension is longer than {limits.MAX_HEADER_BYTES} bytes"
 ON_BEHALF_OF_NOT_A_NAME = "its name has a character that no header may have"
 ON_BEHALF_OF_IN_TRAILER = "it is sent as a trailer, not as a header"

@@ -19,6 +19,7 @@ from identity.server.framing import (
     ON_BEHALF_OF_IN_TRAILER,
     ON_BEHALF_OF_NOT_A_NAME,
     TRAILER_TOO_LONG,
+    URL_TOO_LONG,
     fault_of,
     misspells_on_behalf_of,
     without_upgrade,
@@ -169,6 +170,8 @@ class RequestReader(HttpToolsProtocol):
             self.transport.write(_CONTINUE)
 
     def _complete_scope(self, version: str) -> None:
+        if len(self.url) > limits.MAX_HEADER_BYTES:
+            self._stop_parser(URL_TOO_LONG)
         url = httptools.parse_url(self.url)
         raw_path = url.path or b"/"
         path = raw_path.decode("ascii")

@@ -126,6 +126,10 @@ class Credential(models.Model):
 
     @property
     def last_used_at(self) -> datetime | None:
-        """The start of the minute in which it last got a token; None if it never did."""
+        """The start of the minute in which it last got a token; None if it never did.
+
+        Of its first minute the moment when it was created.
+        """
         usage: RateLimitCounter | None = getattr(self.system_user, "usage", None)
-        return usage.last_use_of(self.pk) if usage else None
+        used_at = usage.last_use_of(self.pk) if usage else None
+        return used_at and max(used_at, self.created_at)

@@ -88,6 +88,24 @@ def test_authlib_logs_in_on_behalf(live: Live) -> None:
     assert claims["sub"] == REPRESENTED
 
 
+def test_authlibs_own_renewal_drops_onbehalfof_and_a_limited_client_then_gets_no_token(
+    live: Live,
+) -> None:
+    """What the guide says: it renews with fetch_token of its own, without the headers."""
+    ended = {"access_token": "x", "token_type": "Bearer", "expires_at": 1}
+    how = {"grant_type": "client_credentials", "token_endpoint": live.token_url, "token": ended}
+    with AuthlibSession(live.client_id, live.client_secret, **how) as client:
+        shown = client.get(f"{live.service.url}/api/v1/me").json()
+    assert (shown["subject"], shown["actor"]) == (TIN, None)
+    limit = ("--only-permission", "documents:submit", "documents:view")
+    issued = live.service.manage("issue_credentials", TIN, "--name", "Limited", *limit)
+    with (
+        AuthlibSession(issued["client_id"], issued["client_secret"], **how) as client,
+        pytest.raises(OAuthError, match="onbehalfof"),
+    ):
+        client.get(f"{live.service.url}/api/v1/me")
+
+
 def test_authlib_shows_the_reason_of_a_refusal(live: Live) -> None:
     with (
         AuthlibSession(live.client_id, live.client_secret[:-4]) as client,

@@ -45,7 +45,8 @@ TOO_MANY: Mapping[ThrottleCause | None, str] = {
 }
 
 _FAULTS: Mapping[str, str] = {
-    Fault.BLANKS: _("{parameter} has blanks around it."),
+    Fault.BLANKS: _("{parameter} has blanks or a line break around it."),
+    Fault.QUOTED: _("{parameter} has quotation marks, or an invisible byte order mark, around it."),
     Fault.SWAPPED: _("client_id and client_secret are swapped: {parameter} holds the other one."),
     Fault.OTHER_ENVIRONMENT: _(
         "{parameter} belongs to the other environment (live and test have different credentials and"
@@ -76,6 +77,9 @@ _FAULTS: Mapping[str, str] = {
         " nothing else: not the address of the token endpoint."
     ),
     AssertionFault.EXPIRY: _("{parameter} must have exp."),
+    AssertionFault.MILLISECONDS: _(
+        "exp, nbf and iat of {parameter} must be seconds since 1970, not milliseconds."
+    ),
     AssertionFault.JTI: _(
         "{parameter} must have a jti of at most 128 characters, another one for each login."
     ),
@@ -183,6 +187,8 @@ def describe(
     text = refusal.text
     if is_spoken and refusal.spoken:
         text = refusal.spoken
+    elif refused.detail in refusal.of_detail:
+        text = refusal.of_detail[refused.detail]
     elif refusal.of_assertion and refused.parameter == ASSERTION:
         text = refusal.of_assertion
     elif refusal.of_certificate and refused.parameter == CERTIFICATE:
@@ -216,6 +222,7 @@ def describe_in_general(reason: str, translate: Callable[[str], str] = str) -> l
     """The texts that this reason can have, without what only one login's own text can name."""
     refusal = REFUSALS[reason]
     texts = [refusal.text, refusal.without_detail, refusal.of_assertion, refusal.of_certificate]
+    texts += refusal.of_detail.values()
     if reason == ProtocolReason.RATE_LIMITED:
         texts += TOO_MANY.values()
     fault = _ANY_FAULT.get(reason, "")

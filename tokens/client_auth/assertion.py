@@ -25,6 +25,7 @@ MAX_JTI_LENGTH = 128
 # rfc7523bis gives it its own type; what older libraries send is accepted too, and no other
 # kind of JWT that a client may have signed with the same key (RFC 8725 section 3.11).
 _TYPES = {"", "jwt", "client-authentication+jwt", "application/client-authentication+jwt"}
+_MILLISECONDS = 1e11  # of seconds it is the year 5138
 
 
 class AssertionFault(StrEnum):
@@ -40,6 +41,7 @@ class AssertionFault(StrEnum):
     OTHER_CLIENT = "assertion_of_other_client_id"
     AUDIENCE = "assertion_audience"
     EXPIRY = "assertion_without_exp"
+    MILLISECONDS = "assertion_exp_in_milliseconds"
     JTI = "assertion_without_jti"
     EXPIRED = "assertion_expired"
     TOO_FAR_AHEAD = "assertion_exp_too_far_ahead"
@@ -178,6 +180,8 @@ def _check_claims(claims: _Claims, client_id: str, issuer: str) -> float:
         raise refused(AssertionFault.AUDIENCE)
     if claims.exp is None:
         raise refused(AssertionFault.EXPIRY)
+    if max(claims.exp, claims.nbf, claims.iat) > _MILLISECONDS:
+        raise refused(AssertionFault.MILLISECONDS)
     if not 0 < len(claims.jti) <= MAX_JTI_LENGTH:
         raise refused(AssertionFault.JTI)
     return claims.exp

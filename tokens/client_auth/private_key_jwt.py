@@ -21,10 +21,9 @@ from taxpayers.rules import Refused
 from tokens.client_auth.assertion import AssertionFault, ClientAssertion, refused
 from tokens.client_auth.authenticated import AuthenticatedClient
 from tokens.client_auth.compact_jws import is_signature
-from tokens.refusals.table import ProtocolReason
+from tokens.refusals.table import USED_BEFORE, ProtocolReason
 
 MAX_AHEAD = timedelta(minutes=5)
-USED_BEFORE = "used_before"  # the detail of a refusal
 SKEW = timedelta(seconds=10)  # by which a client's clock may be off
 _RSA_BYTES = range(RSA_BITS.start // 8, RSA_BITS.stop // 8 + 1)
 
@@ -41,8 +40,13 @@ def authenticate(sent: ClientAssertion, facts: Facts | None, at: datetime) -> Au
 
 
 def not_accepted(detail: str = "") -> Refused:
-    """The one answer to all assertions that are not accepted; `detail` is only for staff."""
+    """The one answer to all assertions that are not accepted."""
     return Refused(ProtocolReason.INVALID_CREDENTIALS, parameter=ASSERTION, detail=detail)
+
+
+def used_before() -> Refused:
+    """Only of one whose signature is right: so it may be told."""
+    return not_accepted(USED_BEFORE)
 
 
 def last_moment(sent: ClientAssertion) -> datetime:

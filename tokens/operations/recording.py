@@ -27,7 +27,7 @@ from tokens.calls import (
 )
 from tokens.client_auth.authenticated import AuthenticatedClient
 from tokens.client_auth.methods import use_of
-from tokens.client_auth.private_key_jwt import USED_BEFORE, not_accepted
+from tokens.client_auth.private_key_jwt import used_before
 from tokens.operations.denials import check_limit, check_rejections, record_rejection, throttled
 from tokens.operations.stages import Decision, IssuedLogin, Login, Recorded
 from tokens.rate_limits.backoff import Buckets
@@ -68,7 +68,7 @@ def record(
 
 def _without_proof(login: Login, decision: Decision) -> Decision:
     """Its assertion was used before, so it proves nothing; the event names the client."""
-    at, refused = decision.reading.at, not_accepted(USED_BEFORE)
+    at, refused = decision.reading.at, used_before()
     call = refused_call(login, decision.client, refused, at)
     return Decision(Reading(at, None), None, refused, call)
 

@@ -20,7 +20,7 @@ from tokens.access_tokens.verification import AccessToken, InvalidToken, verify
 from tokens.answers.response import ERP_SYSTEM, Ended, accepted_answer, error_answer, refused_by
 from tokens.calls import Call, TokenRevocation
 from tokens.client_auth.methods import CheckedCredentials, authenticate, facts_query, use_of
-from tokens.client_auth.private_key_jwt import USED_BEFORE, not_accepted
+from tokens.client_auth.private_key_jwt import used_before
 from tokens.keys.signer import current_key_ring
 from tokens.metrics import count_revocation
 from tokens.operations.failures import check_failures, count_failure
@@ -100,7 +100,7 @@ def _authenticate(
         if use is not None:
             _check_limit(node, client.client, reading.at)
             if not (yield use):
-                raise not_accepted(USED_BEFORE)
+                raise used_before()
     except Refused as refused:
         yield from count_failure(node, arrival, credentials, _OPERATION, refused)
         raise

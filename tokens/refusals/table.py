@@ -10,7 +10,7 @@ from enum import Enum, StrEnum
 
 from taxpayers.credential_kind import CredentialKind, by_kind
 from taxpayers.facts.values import ASSERTION, CERTIFICATE
-from taxpayers.rules import RegistryReason
+from taxpayers.rules import OWN_TAXPAYER, RegistryReason
 
 
 def _(text: str) -> str:
@@ -108,6 +108,14 @@ ON_BEHALF_CHECKS = frozenset(
     }
 )
 
+# Details of refusals that have a text.
+NO_CREDENTIALS, USED_BEFORE = "no_credentials", "used_before"
+_OWN = {
+    OWN_TAXPAYER: _(
+        "onbehalfof names the taxpayer of this system user itself. The developer of the ERP system"
+        " must leave the header out to log in as its own taxpayer."
+    )
+}
 _INVALID_REQUEST = "invalid_request"
 _INVALID_CLIENT = "invalid_client"
 _INVALID_GRANT = "invalid_grant"
@@ -132,8 +140,8 @@ class Refusal:
     `text` is public and may hold {since}, {parameter}, {fault} and {detail}, but never what a
     client sent; `without_date` and `without_detail` replace it where a refusal has none, and
     `of_assertion` where the client sent a client_assertion, not a secret, and `of_certificate`
-    where it came with a certificate. `spoken` is what the authority says to a caller, where `text`
-    speaks of the authority as of another one.
+    where it came with a certificate, and `of_detail` for what one detail makes clearer. `spoken`
+    is what the authority says to a caller, where `text` speaks of the authority as of another one.
     `staff_text` and `fixed_by` are for staff, and on the public page of the reason; `staff_texts`
     replace it where the kind of credential is known. A reason that `counts_as_failure` slows its
     caller down instead of using up the client's limit; one that is not `recorded` leaves no login
@@ -152,6 +160,7 @@ class Refusal:
     of_assertion: str = ""
     of_certificate: str = ""
     spoken: str = ""
+    of_detail: Mapping[str, str] = field(default_factory=dict)
     staff_texts: Mapping[str | None, str] = field(default_factory=dict)
     counts_as_failure: bool = False
     recorded: bool = True
@@ -207,6 +216,13 @@ REFUSALS: Mapping[str, Refusal] = {
         _("Parameter missing"),
         _DEVELOPER,
         Check.PARAMETERS,
+        of_detail={
+            NO_CREDENTIALS: _(
+                "The parameter client_secret is missing or empty, and no client_assertion and no"
+                " client certificate came in its place. The developer of the ERP system must send"
+                " what the client logs in with."
+            ),
+        },
     ),
     ProtocolReason.UNSUPPORTED_GRANT_TYPE: Refusal(
         400,
@@ -252,10 +268,15 @@ REFUSALS: Mapping[str, Refusal] = {
         Check.CREDENTIALS,
         of_assertion=_(
             "This client_assertion is not accepted: the client or the key that it names is not"
-            " registered, its signature is wrong, or its jti was used before. The developer of the"
-            " ERP system must make a new one for each login, signed with a key that is registered"
-            " for this client."
+            " registered, or its signature is wrong. The developer of the ERP system must sign it"
+            " with a key that is registered for this client."
         ),
+        of_detail={
+            USED_BEFORE: _(
+                "This client_assertion is signed right, but its jti was used before. The developer"
+                " of the ERP system must make a new one for each login."
+            ),
+        },
         of_certificate=_(
             "This certificate is not accepted: client_id is unknown, or no name in the certificate"
             " is registered for it. The operator of the ERP system must compare client_id, and the"
@@ -440,6 +461,7 @@ REFUSALS: Mapping[str, Refusal] = {
             "Your company is not registered as an intermediary, so it cannot use onbehalfof. We can"
             " register it; for your own documents leave the header out."
         ),
+        of_detail=_OWN,
     ),
     RegistryReason.INTERMEDIARY_INACTIVE: Refusal(
         400,
@@ -497,6 +519,7 @@ REFUSALS: Mapping[str, Refusal] = {
         _("No permission"),
         _REPRESENTED,
         Check.PERMISSION,
+        of_detail=_OWN,
     ),
     RegistryReason.PERMISSION_NOT_YET_VALID: Refusal(
         400,

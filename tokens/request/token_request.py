@@ -23,7 +23,7 @@ from tokens.client_auth.methods import (
     read_credentials,
 )
 from tokens.form_encoding import malformed, percent_decoded
-from tokens.refusals.table import ProtocolReason
+from tokens.refusals.table import NO_CREDENTIALS, ProtocolReason
 from tokens.request.form import Form, read_form
 from tokens.request.on_behalf_of import read_on_behalf_of
 
@@ -152,7 +152,8 @@ def _read_form_and_credentials(raw: RawTokenRequest) -> tuple[Form, SentCredenti
 def _check_present(sent: SentCredentials, **parameters: str) -> None:
     for name, value in (parameters | sent.parameters).items():
         if not value:
-            raise Refused(ProtocolReason.MISSING_PARAMETER, parameter=name)
+            detail = NO_CREDENTIALS if name == "client_secret" else ""
+            raise Refused(ProtocolReason.MISSING_PARAMETER, parameter=name, detail=detail)
 
 
 def recognize(raw: RawTokenRequest, notation: Notation) -> UnreadableRequest:

@@ -7,12 +7,7 @@ try
     var client = new TokenClient(Setting("CLIENT_ID"), Setting("CLIENT_SECRET"));
     var onBehalfOf = Environment.GetEnvironmentVariable("ONBEHALFOF") ?? "";
     for (var call = 1; call <= 2; call++)  // the second call uses the same token
-    {
-        using var request = new HttpRequestMessage(HttpMethod.Get, $"{TokenClient.AuthUrl}/api/v1/me");
-        request.Headers.Authorization = new("Bearer", await client.TokenAsync(onBehalfOf));
-        using var answer = await TokenClient.Http.SendAsync(request);
-        Console.WriteLine(await answer.Content.ReadAsStringAsync());
-    }
+        Console.WriteLine(await client.GetAsync($"{TokenClient.AuthUrl}/api/v1/me", onBehalfOf));
     return 0;
 }
 catch (RefusedException refused)
@@ -38,6 +33,20 @@ class TokenClient(string clientId, string clientSecret)
 
     // In seconds of a clock that only goes forward; failures to renew the token.
     record Stored(string Token, double RenewAt, double EndsAt, int Failures);
+
+    // Calls an API. A token that it does not take any more (401) is replaced once.
+    public async Task<string> GetAsync(string url, string onBehalfOf)
+    {
+        for (var attempt = 1; ; attempt++)
+        {
+            using var request = new HttpRequestMessage(HttpMethod.Get, url);
+            request.Headers.Authorization = new("Bearer", await TokenAsync(onBehalfOf));
+            using var answer = await Http.SendAsync(request);
+            if ((int)answer.StatusCode != 401 || attempt == 2)
+                return await answer.Content.ReadAsStringAsync();
+            tokens.Remove(onBehalfOf);
+        }
+    }
 
     // For your own taxpayer (an empty text), or for another one: TIN or TIN:ROB.
     public async Task<string> TokenAsync(string onBehalfOf)

@@ -36,6 +36,17 @@ public class TokenClient {
         + "&client_secret=" + encoded(clientSecret);
   }
 
+  /** Calls an API. A token that it does not take any more (401) is replaced once. */
+  String get(String url, String onBehalfOf) throws Exception {
+    for (int attempt = 1; ; attempt++) {
+      var request = HttpRequest.newBuilder(URI.create(url))
+          .header("Authorization", "Bearer " + token(onBehalfOf)).build();
+      var answer = http.send(request, BodyHandlers.ofString());
+      if (answer.statusCode() != 401 || attempt == 2) return answer.body();
+      tokens.remove(onBehalfOf);
+    }
+  }
+
   /** For your own taxpayer (an empty text), or for another one: TIN or TIN:ROB. */
   String token(String onBehalfOf) throws Exception {
     var stored = tokens.get(onBehalfOf);
@@ -107,12 +118,11 @@ public class TokenClient {
   public static void main(String[] arguments) throws Exception {
     try {
       var client = new TokenClient(setting("CLIENT_ID"), setting("CLIENT_SECRET"));
-      var onBehalfOf = System.getenv().getOrDefault("ONBEHALFOF", "");
-      for (int call = 1; call <= 2; call++) {  // the second call uses the same token
-        var request = HttpRequest.newBuilder(URI.create(AUTH_URL + "/api/v1/me"))
-            .header("Authorization", "Bearer " + client.token(onBehalfOf)).build();
-        System.out.println(client.http.send(request, BodyHandlers.ofString()).body());
-      }
+      var taxpayers = System.getenv().getOrDefault("ONBEHALFOF", "").split(" ");
+      var calls = Integer.parseInt(System.getenv().getOrDefault("CALLS", "2"));
+      for (int call = 1; call <= calls; call++)  // the second call uses the same token
+        for (var taxpayer : taxpayers)
+          System.out.println(client.get(AUTH_URL + "/api/v1/me", taxpayer));
     } catch (Refused refused) {
       System.err.println(refused.getMessage());
       System.exit(1);

@@ -16,6 +16,16 @@ export class TokenClient {
     this.#credentials = { client_id: clientId, client_secret: clientSecret };
   }
 
+  // Calls an API. A token that it does not take any more (401) is replaced once.
+  async get(url, onBehalfOf = "") {
+    for (let attempt = 1; ; attempt++) {
+      const headers = { Authorization: `Bearer ${await this.token(onBehalfOf)}` };
+      const answer = await fetch(url, { headers });
+      if (answer.status !== 401 || attempt === 2) return answer;
+      this.#tokens.delete(onBehalfOf);
+    }
+  }
+
   // For your own taxpayer, or for another one: TIN or TIN:ROB.
   async token(onBehalfOf = "") {
     let stored = this.#tokens.get(onBehalfOf);
@@ -62,14 +72,15 @@ export class TokenClient {
   }
 }
 
-const { CLIENT_ID, CLIENT_SECRET, ONBEHALFOF } = process.env;
+const { CLIENT_ID, CLIENT_SECRET, ONBEHALFOF = "", CALLS = "2" } = process.env;
 try {
   if (!CLIENT_ID || !CLIENT_SECRET) throw new Refused("Set CLIENT_ID and CLIENT_SECRET.");
   const client = new TokenClient(CLIENT_ID, CLIENT_SECRET);
-  for (let call = 1; call <= 2; call++) {
+  for (let call = 1; call <= Number(CALLS); call++) {
     // The second call uses the same token.
-    const headers = { Authorization: `Bearer ${await client.token(ONBEHALFOF)}` };
-    console.log(await (await fetch(`${AUTH_URL}/api/v1/me`, { headers })).text());
+    for (const taxpayer of ONBEHALFOF.split(" ")) {
+      console.log(await (await client.get(`${AUTH_URL}/api/v1/me`, taxpayer)).text());
+    }
   }
 } catch (error) {
   console.error(error.message);

@@ -24,6 +24,21 @@ class TokenClient
     {
     }
 
+    /** Calls an API. A token that it does not take any more (401) is replaced once. */
+    public function get(string $url, string $onBehalfOf = ''): string
+    {
+        for ($attempt = 1; ; $attempt++) {
+            $request = curl_init($url);
+            $bearer = 'Authorization: Bearer ' . $this->token($onBehalfOf);
+            curl_setopt_array($request, [CURLOPT_HTTPHEADER => [$bearer], CURLOPT_RETURNTRANSFER => true]);
+            $answer = curl_exec($request);
+            if (curl_getinfo($request, CURLINFO_RESPONSE_CODE) !== 401 || $attempt === 2) {
+                return (string) $answer;
+            }
+            unset($this->tokens[$onBehalfOf]);
+        }
+    }
+
     /** For your own taxpayer (an empty text), or for another one: TIN or TIN:ROB. */
     public function token(string $onBehalfOf = ''): string
     {
@@ -98,12 +113,10 @@ try {
         throw new Refused('Set CLIENT_ID and CLIENT_SECRET.');
     }
     $client = new TokenClient(...$settings);
-    for ($call = 1; $call <= 2; $call++) {  // the second call uses the same token
-        $token = $client->token(getenv('ONBEHALFOF') ?: '');
-        $request = curl_init(AUTH_URL . '/api/v1/me');
-        curl_setopt($request, CURLOPT_HTTPHEADER, ["Authorization: Bearer $token"]);
-        curl_setopt($request, CURLOPT_RETURNTRANSFER, true);
-        echo curl_exec($request), PHP_EOL;
+    for ($call = 1; $call <= (getenv('CALLS') ?: 2); $call++) {  // the second call uses the same token
+        foreach (explode(' ', getenv('ONBEHALFOF') ?: '') as $taxpayer) {
+            echo $client->get(AUTH_URL . '/api/v1/me', $taxpayer), PHP_EOL;
+        }
     }
 } catch (Refused $refused) {
     fwrite(STDERR, $refused->getMessage() . PHP_EOL);

@@ -33,6 +33,16 @@ class TokenClient:
         self._credentials = {"client_id": client_id, "client_secret": client_secret}
         self._tokens: dict[str, Stored] = {}
 
+    def get(self, url: str, on_behalf_of: str = "") -> requests.Response:
+        """Call an API. A token that it does not take any more (401) is replaced once."""
+        headers = {"Authorization": f"Bearer {self.token(on_behalf_of)}"}
+        answer = requests.get(url, headers=headers, timeout=60)
+        if answer.status_code == 401:
+            del self._tokens[on_behalf_of]
+            headers = {"Authorization": f"Bearer {self.token(on_behalf_of)}"}
+            answer = requests.get(url, headers=headers, timeout=60)
+        return answer
+
     def token(self, on_behalf_of: str = "") -> str:
         """For your own taxpayer, or for another one: TIN or TIN:ROB."""
         stored = self._tokens.get(on_behalf_of)
@@ -79,10 +89,9 @@ class TokenClient:
 def main() -> None:
     """Ask twice which taxpayer the token represents; both calls use one token."""
     client = TokenClient(os.environ["CLIENT_ID"], os.environ["CLIENT_SECRET"])
-    for _ in range(2):
-        token = client.token(os.environ.get("ONBEHALFOF", ""))
-        headers = {"Authorization": f"Bearer {token}"}
-        sys.stdout.write(requests.get(f"{AUTH_URL}/api/v1/me", headers=headers, timeout=60).text)
+    for _ in range(int(os.environ.get("CALLS", "2"))):
+        for taxpayer in os.environ.get("ONBEHALFOF", "").split() or [""]:
+            sys.stdout.write(client.get(f"{AUTH_URL}/api/v1/me", taxpayer).text)
 
 
 if __name__ == "__main__":

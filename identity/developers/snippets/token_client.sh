@@ -1,24 +1,61 @@
 #!/bin/sh
-# Fetches a token and asks which taxpayer it represents. Needs curl 7.76 or newer. First, with your values:
+# Fetches tokens and asks which taxpayer each represents. Needs curl 7.76 or newer. First, with your values:
 #   export CLIENT_ID=... CLIENT_SECRET=...
-#   export ONBEHALFOF=...    only to act for another taxpayer: TIN or TIN:ROB
+#   export ONBEHALFOF=...    only to act for other taxpayers: TIN or TIN:ROB
 set -eu
 AUTH_URL=http://127.0.0.1:8000
 : "${CLIENT_ID:?set it to your client ID}" "${CLIENT_SECRET:?set it to your client secret}"
+tokens=$(mktemp -d) # only you can read it
+trap 'rm -rf "$tokens"' EXIT
 
-# The form comes from standard input, so that no list of processes shows the secret.
-# --retry waits as long as Retry-After says. A refusal is shown: error_description says what to do.
-answer=$(printf 'grant_type=client_credentials&client_id=%s&client_secret=%s' \
-    "$CLIENT_ID" "$CLIENT_SECRET" |
-  curl --silent --show-error --fail-with-body --retry 3 --max-time 10 \
-    ${ONBEHALFOF:+--header "onbehalfof: $ONBEHALFOF"} \
-    --data-binary @- "$AUTH_URL/connect/token") || { printf '%s\n' "$answer" >&2; exit 1; }
-token=$(printf '%s' "$answer" | sed -n 's/.*"access_token": *"\([^"]*\)".*/\1/p')
+between() { awk -v a="$1" -v b="$2" 'BEGIN { srand(); print a + (b - a) * rand() }'; }
 
-# Use it for every call. Fetch the next one at a random moment between half and nine tenths of
-# expires_in; if that gets 429, 503 or no answer, go on with this one until it ends, and try again.
-for call in 1 2; do
-  curl --silent --show-error --fail-with-body --header "Authorization: Bearer $token" \
-    "$AUTH_URL/api/v1/me"
-  echo
+log_in() { # TAXPAYER: stores its token, and when to fetch the next one
+  attempt=1
+  while :; do
+    : >"$tokens/headers"
+    # The form comes from standard input, so that no list of processes shows the secret.
+    answer=$(printf 'grant_type=client_credentials&client_id=%s&client_secret=%s' \
+        "$CLIENT_ID" "$CLIENT_SECRET" |
+      curl --silent --max-time 10 --dump-header "$tokens/headers" \
+        ${1:+--header "onbehalfof: $1"} --data-binary @- "$AUTH_URL/connect/token") || answer=
+    status=$(sed -n '1s/^[^ ]* \([0-9]*\).*/\1/p' "$tokens/headers")
+    [ "$status" != 200 ] || break
+    case $attempt:${answer:+$status} in
+      [1-5]: | [1-5]:429 | [1-5]:503) ;; # it is safe to repeat
+      *) printf '%s\n' "${answer:-The service does not answer.}" >&2; exit 1 ;; # error_description
+    esac
+    # Longer after each failure, but not the same for all.
+    pause=$(sed -n 's/^[Rr]etry-[Aa]fter: *\([0-9]*\).*/\1/p' "$tokens/headers")
+    least=$((${pause:-1} << (attempt - 1)))
+    sleep "$(between "$least" "$((least + (least + 1) / 2))")"
+    attempt=$((attempt + 1))
+  done
+  token=$(printf '%s' "$answer" | sed -n 's/.*"access_token": *"\([^"]*\)".*/\1/p')
+  seconds=$(printf '%s' "$answer" | sed -n 's/.*"expires_in": *\([0-9]*\).*/\1/p')
+  # At a random moment, so that not all clients come at once.
+  share=$(between 50 90)
+  echo "$(($(date +%s) + seconds * ${share%.*} / 100)) $token" >"$tokens/$1.token"
+}
+
+get() { # URL TAXPAYER: a token that the API does not take any more (401) is replaced once
+  for try in 1 2; do
+    renew_at=0
+    [ ! -f "$tokens/$2.token" ] || read -r renew_at token <"$tokens/$2.token"
+    [ "$(date +%s)" -lt "$renew_at" ] || log_in "$2"
+    answer=$(curl --silent --show-error --write-out '\n%{http_code}' \
+      --header "Authorization: Bearer $token" "$1")
+    [ "${answer##*[!0-9]}" = 401 ] || break
+    rm "$tokens/$2.token"
+  done
+  printf '%s' "${answer%???}"
+}
+
+# One token of each taxpayer for all calls.
+call=1
+while [ $call -le "${CALLS:-2}" ]; do
+  for taxpayer in ${ONBEHALFOF:-own}; do
+    get "$AUTH_URL/api/v1/me" "${taxpayer#own}"
+  done
+  call=$((call + 1))
 done

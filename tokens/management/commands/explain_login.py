@@ -9,10 +9,10 @@ from taxpayers.management.command import Output, ServiceCommand
 from taxpayers.models import Credential
 from taxpayers.services import Author
 from tokens.answers.description import format_moment_with_offset
-from tokens.client_auth.private_key_jwt import USED_BEFORE
 from tokens.explanation import CheckState, Explanation, explain
 from tokens.login_events.reference import CALLER_TEXTS, explain_missing, find_login, reference_in
 from tokens.models import LoginEvent
+from tokens.refusals.table import USED_BEFORE
 
 _MARKS = {
     CheckState.PASSED: "ok",
