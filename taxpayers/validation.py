@@ -21,7 +21,15 @@ _DESCRIPTIONS = {
 
 
 class ServiceError(Exception):
-    """A change that cannot be made: one line for the person who asked, with what to do."""
+    """A change that cannot be made: one line for the person who asked, with what to do.
+
+    For programs: a code that never changes, and which of the fields that a service takes is at
+    fault, under each of the names that it has, the most specific first.
+    """
+
+    def __init__(self, text: str = "", code: str = "refused", *fields: str) -> None:
+        super().__init__(text)
+        self.code, self.fields = code, fields
 
 
 def taxpayer_notation() -> Notation:
@@ -35,37 +43,43 @@ def rule_of(fault: MalformedIdentifier) -> str:
     return _(text).format(kind=_(fault.kind), pattern=fault.pattern)
 
 
-def validate_text(text: str, what: str, longest: int) -> str:
+def validate_text(text: str, what: str, longest: int, *fields: str) -> str:
     """The text without outer blanks, and without any secret or token that was pasted into it.
 
     Raises ServiceError if it is blank, too long or unprintable.
     """
     stripped = hide_marked_secrets(text.strip())
     if not stripped:
-        raise ServiceError(_("Give {what}: it is missing or blank.").format(what=what))
+        raise ServiceError(
+            _("Give {what}: it is missing or blank.").format(what=what), "blank", *fields
+        )
     if len(stripped) > longest:
         raise ServiceError(
             _("Shorten {what} to {longest} characters: it has {length}.").format(
                 what=what, longest=longest, length=len(stripped)
-            )
+            ),
+            "max_length",
+            *fields,
         )
     if not stripped.isprintable():
         raise ServiceError(
-            _("Write {what} in one line without control characters.").format(what=what)
+            _("Write {what} in one line without control characters.").format(what=what),
+            "unprintable",
+            *fields,
         )
     return stripped
 
 
 def validate_name(name: str) -> str:
     """A name of a taxpayer or system user. Raises ServiceError as `validate_text`."""
-    return validate_text(name, _("a name"), MAX_NAME_LENGTH)
+    return validate_text(name, _("a name"), MAX_NAME_LENGTH, "name")
 
 
 def validate_reason(reason: str) -> str:
     """Why a change is made, without anything that could be a secret. Raises as `validate_text`."""
     what = _("a reason")
-    given = validate_text(reason, what, MAX_REASON_LENGTH)
-    return validate_text(hide_secrets(given), what, MAX_REASON_LENGTH)
+    given = validate_text(reason, what, MAX_REASON_LENGTH, "reason")
+    return validate_text(hide_secrets(given), what, MAX_REASON_LENGTH, "reason")
 
 
 def reason_of_import(source: str) -> str:
@@ -73,18 +87,22 @@ def reason_of_import(source: str) -> str:
     return hide_marked_secrets(f"file {source}")[:MAX_REASON_LENGTH]
 
 
-def validate_end(end: datetime | None, what: str, at: datetime) -> datetime | None:
+def validate_end(end: datetime | None, what: str, at: datetime, *fields: str) -> datetime | None:
     """A last moment in the future; None: no end. Raises ServiceError if it has passed."""
     if end is not None and end <= at:
         raise ServiceError(
             _("Choose a later date: {what} would end {moment}, in the past.").format(
                 what=what, moment=format_moment(end)
-            )
+            ),
+            "in_the_past",
+            *fields,
         )
     return end
 
 
-def validate_known(given: Collection[str], known: Collection[str], what: str) -> list[str]:
+def validate_known(
+    given: Collection[str], known: Collection[str], what: str, *fields: str
+) -> list[str]:
     """The names, sorted, each once. Raises ServiceError if there is none or one is unknown."""
     names = sorted(set(given))
     unknown = [name for name in names if name not in known]
@@ -96,4 +114,5 @@ def validate_known(given: Collection[str], known: Collection[str], what: str) ->
         else _("Give at least one {what}. Choose from: {known}.")
     )
     listed = ", ".join(sorted(known)) or _("none")
-    raise ServiceError(fault.format(what=what, names=", ".join(unknown), known=listed))
+    text = fault.format(what=what, names=", ".join(unknown), known=listed)
+    raise ServiceError(text, "unknown_value" if unknown else "empty", *fields)

@@ -1,6 +1,6 @@
 """`GET /api/v1/management/openapi.json`: the OpenAPI 3.1 description of the management API."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -12,8 +12,18 @@ from drf_spectacular.settings import patched_settings
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from identity.api.framework.problems import (
+    MEDIA_TYPE,
+    PROBLEMS,
+    FieldError,
+    Problem,
+    problem_body,
+)
 from identity.api.framework.view import ManagementView
+from identity.developers.examples import REFERENCE
 from identity.management_api import SCOPES, base_url
+from identity.webhooks.event_types import EVENT_TYPES, TEST
+from identity.webhooks.subjects import KINDS
 
 _DESCRIPTION = (
     "Manages the registry of the token service: who may log in, and act for which taxpayer. Every"
@@ -28,6 +38,28 @@ _PATCHES: dict[str, Any] = {
     "COMPONENT_SPLIT_PATCH": False,
     "POSTPROCESSING_HOOKS": [],
     "SORT_OPERATIONS": False,
+}
+
+_TEXT = {"type": "string"}
+_EVENT = {
+    "type": "object",
+    "description": "What is sent to webhooks. Ignore members that you do not know.",
+    "required": ["type", "timestamp", "data"],
+    "properties": {
+        "type": {"enum": [*EVENT_TYPES, TEST], **_TEXT},
+        "timestamp": {"format": "date-time", "description": "When it happened.", **_TEXT},
+        "data": {
+            "type": "object",
+            "description": "Empty in webhook.test. Of what ends soon also credential (an id), days"
+            " and ends_at.",
+            "properties": {
+                "kind": {"enum": sorted(KINDS), **_TEXT},
+                "id": _TEXT,
+                "path": _TEXT,
+                "reference": {"type": ["string", "null"], "format": "uuid"},
+            },
+        },
+    },
 }
 
 
@@ -50,8 +82,41 @@ def describe(patterns: Sequence[URLPattern]) -> dict[str, Any]:
             },
         }
     }
+    components["examples"] = {kind: _example(kind) for kind in PROBLEMS}
+    for status, response in _responses(schema["paths"]):
+        if content := response.get("content", {}).get(MEDIA_TYPE):
+            kinds = (kind for kind, row in PROBLEMS.items() if str(row.status) == status)
+            content["examples"] = {k: {"$ref": f"#/components/examples/{k}"} for k in kinds}
+    components["schemas"]["Event"] = _EVENT
+    schema["webhooks"] = {name: {"post": _received(name)} for name in (*EVENT_TYPES, TEST)}
     schema["servers"] = [{"url": base_url()}]
     return schema
+
+
+def _example(kind: str) -> dict[str, Any]:
+    fault = FieldError("Give a reason: it is missing or blank.", "blank", pointer="#/reason")
+    errors = [fault] if PROBLEMS[kind].status == 422 and kind != "key_used_before" else []
+    problem = Problem(kind, PROBLEMS[kind].advice, errors)
+    return {"summary": PROBLEMS[kind].title, "value": problem_body(problem, str(REFERENCE))}
+
+
+def _responses(paths: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for operations in paths.values():
+        for operation in operations.values():
+            yield from operation["responses"].items()
+
+
+def _received(event_type: str) -> dict[str, Any]:
+    return {
+        "operationId": f"receive_{event_type.replace('.', '_')}",
+        "summary": f"An endpoint receives {event_type}, signed as in Standard Webhooks 1.0.0",
+        "security": [],
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Event"}}},
+        },
+        "responses": {"204": {"description": "Any 2xx: it was received."}},
+    }
 
 
 def description(patterns: Sequence[URLPattern]) -> Callable[..., HttpResponseBase]:

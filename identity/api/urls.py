@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from django.urls import URLPattern, path
 
 from identity.api.events import changes, webhooks
+from identity.api.framework.json_body import JsonBody, MergePatchBody
 from identity.api.framework.kinds import ApiTask, RecordKind
 from identity.api.framework.records import Listing, ListView, RecordView
 from identity.api.imports.row_bodies import ROW_KINDS
@@ -43,7 +44,9 @@ def _list(kind: RecordKind, listing: Listing, create: ApiTask | None = None) -> 
 
 def _record(kind: RecordKind, change: ApiTask | None = None) -> URLPattern:
     methods = _READ if change is None else _CHANGE
-    view = RecordView.as_view(kind=kind, task=change, http_method_names=methods)
+    view = RecordView.as_view(
+        kind=kind, task=change, http_method_names=methods, parser_classes=(JsonBody, MergePatchBody)
+    )
     return path(f"{BASE_PATH}/{kind.name}/<str:{kind.parameter}>", view)
 
 

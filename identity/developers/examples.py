@@ -24,7 +24,7 @@ from tokens.dpop.proof import ProofFault
 from tokens.lifetime import TOKEN_LIFETIME
 from tokens.rate_limits.quota import Quota
 from tokens.rate_limits.throttle import RateLimited, Throttle, ThrottleCause
-from tokens.refusals.table import REFUSALS, Check, ProtocolReason
+from tokens.refusals.table import NO_CREDENTIALS, REFUSALS, Check, ProtocolReason
 
 AT = datetime(2026, 11, 22, 2, 0, tzinfo=UTC)
 REFERENCE = UUID("01a3a0c4-9b1e-7c3a-8d52-0f6b1c2d3e4f")
@@ -50,7 +50,10 @@ _FACTS = Facts(
 # What only one login's own refusal can name.
 _PARTICULARS: Mapping[str, Mapping[str, str]] = {
     ProtocolReason.MALFORMED_REQUEST: {"detail": "the parameter scope is sent more than once"},
-    ProtocolReason.MISSING_PARAMETER: {"parameter": "client_secret"},
+    ProtocolReason.MISSING_PARAMETER: {
+        "parameter": "client_secret",
+        "detail": NO_CREDENTIALS,
+    },
     ProtocolReason.MALFORMED_ON_BEHALF_OF: {"detail": "it is sent under another name"},
     ProtocolReason.MALFORMED_CREDENTIALS: {"parameter": "client_secret", "detail": Fault.CUT_OFF},
     ProtocolReason.INVALID_DPOP_PROOF: {"detail": ProofFault.TOO_OLD},

@@ -20,6 +20,8 @@ _ANYCAST = (IPv4Network("192.0.0.0/24"), IPv4Network("192.88.99.0/24"))
 # NAT64 is outside of the global unicast addresses, and Teredo is not public to Python either.
 _CLOSED = (IPv6Network("3fff::/20"), IPv6Network("2002::/16"))
 
+_NEVER_PUBLIC = frozenset({"internal", "invalid", "local", "onion", "test"})  # RFC 6761 and so on
+
 
 class NotAllowed(ValueError):
     """A URL or an address to which nothing is sent; the text says why."""
@@ -59,6 +61,21 @@ def read_url(url: str, allowed_networks: Collection[str]) -> Destination:
     return Destination(
         parts.scheme == "https", parts.hostname, port or _PORTS[parts.scheme], target
     )
+
+
+def check_host(to: Destination, allowed_networks: Collection[str]) -> None:
+    """Raises NotAllowed if nothing is ever sent there, whatever a look-up of the name says."""
+    if _is_never_allowed(to.host, to.is_https, allowed_networks):
+        raise NotAllowed("nothing is ever sent to this host: it is not public")
+
+
+def _is_never_allowed(host: str, is_https: bool, allowed_networks: Collection[str]) -> bool:
+    last = host.rstrip(".").rpartition(".")[2].lower()
+    if last == "localhost":
+        host = "127.0.0.1"
+    elif not (":" in host or last[:1].isdigit()):  # a resolver reads 127.1 as an address
+        return not allowed_networks and ("." not in host or last in _NEVER_PUBLIC)
+    return not is_allowed(host, is_https=is_https, allowed_networks=allowed_networks)
 
 
 def is_allowed(address: str, *, is_https: bool, allowed_networks: Collection[str]) -> bool:

@@ -10,18 +10,18 @@ from typing import Any
 from cryptography.fernet import InvalidToken
 from django.conf import settings
 from django.db import transaction
+from uuid_utils.compat import uuid7
 
 from identity.webhooks import actions
-from identity.webhooks.destination import NotAllowed, read_url
+from identity.webhooks.destination import NotAllowed, check_host, read_url
 from identity.webhooks.event_types import EVENT_TYPES, TEST
 from identity.webhooks.models import WebhookDelivery, WebhookEndpoint, WebhookEvent
 from identity.webhooks.owners import confirm_owner, was_stopped
-from identity.webhooks.publishing import publish_all_changes
+from identity.webhooks.publishing import publish_all_changes, sample_of
 from identity.webhooks.secret_storage import encrypt, encrypt_anew
 from identity.webhooks.signatures import new_secret
 from taxpayers.actions import Action
 from taxpayers.duties import Duty
-from taxpayers.moments import exact_text
 from taxpayers.operations import (
     ByReason,
     Operation,
@@ -158,18 +158,54 @@ def set_webhook_active(
 
 
 @transaction.atomic
-def send_test(*, endpoint: WebhookEndpoint, at: datetime) -> WebhookDelivery:
-    """A `webhook.test` event only for this endpoint, whatever types it wants.
+def delete_webhook(
+    *, endpoint: WebhookEndpoint, reason: str, by: Author, at: datetime
+) -> WebhookEndpoint:
+    """Delete it with what waits for it; its history stays."""
+    context = context_of(DELETE_WEBHOOK, reason, by, at)
+    row = lock_for_update(endpoint)
+    before = {"url": row.address, "event_types": row.event_types}
+    record_change(row, context, before=before, after={})
+    WebhookEndpoint.objects.filter(pk=row.pk).delete()
+    return row
 
-    Raises ServiceError if it is disabled.
+
+@transaction.atomic
+def send_test(
+    *, endpoint: WebhookEndpoint, event_types: Collection[str] = (), at: datetime
+) -> list[WebhookDelivery]:
+    """A `webhook.test` event, or a sample of each of these types, only for this endpoint.
+
+    Whatever types it wants. Raises ServiceError if it is disabled.
     """
     if not endpoint.is_active:
         raise ServiceError("The webhook is disabled. Enable it first.")
-    content = f'{{"type":"{TEST}","timestamp":"{exact_text(at)}","data":{{}}}}'
-    event = WebhookEvent.objects.create(type=TEST, body=content, created_at=at)
-    return WebhookDelivery.objects.create(
-        event=event, endpoint=endpoint, record=f"test {event.pk}", created_at=at, due_at=at
-    )
+    return [
+        WebhookDelivery.objects.create(
+            event=WebhookEvent.objects.create(type=name, body=sample_of(name, at), created_at=at),
+            endpoint=endpoint,
+            record=f"test {uuid7()}",
+            created_at=at,
+            due_at=at,
+        )
+        for name in _validate_types(event_types) or [TEST]
+    ]
+
+
+@transaction.atomic
+def resend(*, delivery: WebhookDelivery, at: datetime) -> WebhookDelivery:
+    """Send this one now: what waits does not wait longer, what is finished is sent once more.
+
+    Raises ServiceError if its endpoint is disabled.
+    """
+    if not delivery.endpoint.is_active:
+        raise ServiceError("The webhook is disabled. Enable it first.")
+    row = lock_for_update(delivery)
+    row.state, row.attempts = WebhookDelivery.PENDING, 0
+    row.due_at, row.finished_at = at, None
+    row.save(update_fields=["state", "attempts", "due_at", "finished_at"])
+    WebhookEndpoint.objects.filter(pk=row.endpoint_id).update(paused_until=None)
+    return row
 
 
 @transaction.atomic
@@ -219,11 +255,25 @@ DISABLE_WEBHOOK = ByReason(
     row="endpoint",
     unneeded=unneeded_if_inactive,
 )
+DELETE_WEBHOOK = Operation(
+    actions.DELETE_WEBHOOK,
+    "Delete the webhook",
+    "It gets nothing more, and what waits for it is dropped.",
+    service=delete_webhook,
+    row="endpoint",
+)
 # These change nothing that the history shows.
 SEND_TEST = Operation(
     Action("webhookendpoint", Duty.WEBHOOKS, "send_test_webhook", ""),
     "Send a webhook.test event",
-    "Only to this webhook, whatever types it wants.",
+    "Only to this webhook, whatever types it wants. Or a sample of each of the types given, with"
+    " sample: true in its data.",
+    Reason.NONE,
+)
+RESEND = Operation(
+    Action("webhookendpoint", Duty.WEBHOOKS, "resend_webhook", ""),
+    "Send this message now",
+    "What waits for a later attempt is sent at once; what was delivered or given up once more.",
     Reason.NONE,
 )
 REPEAT_FAILED = Operation(
@@ -251,15 +301,18 @@ def _shown(row: WebhookEndpoint, names: Collection[str]) -> dict[str, Any]:
 
 def _validate_url(url: str) -> str:
     try:
-        read_url(url, settings.WEBHOOK_ALLOWED_NETWORKS)
+        networks = settings.WEBHOOK_ALLOWED_NETWORKS
+        check_host(read_url(url, networks), networks)
     except NotAllowed as fault:
-        raise ServiceError(f"The URL cannot be used: {fault}.") from None
+        raise ServiceError(f"The URL cannot be used: {fault}.", "invalid_url", "url") from None
     return url
 
 
 def _validate_types(given: Collection[str]) -> list[str]:
-    return validate_known(given, EVENT_TYPES, "event type") if given else []
+    return validate_known(given, EVENT_TYPES, "event type", "event_types") if given else []
 
 
 def _validate_description(text: str) -> str:
-    return validate_text(text, "a description", _LONGEST_DESCRIPTION) if text.strip() else ""
+    if not text.strip():
+        return ""
+    return validate_text(text, "a description", _LONGEST_DESCRIPTION, "description")

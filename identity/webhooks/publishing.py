@@ -7,12 +7,12 @@ its place in the feed here, and in the same transaction a delivery for each endp
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
 
-from identity.webhooks.event_types import event_type_of
+from identity.webhooks.event_types import ENDS_SOON, TEST, event_type_of
 from identity.webhooks.models import LONGEST_RECORD, WebhookDelivery, WebhookEndpoint, WebhookEvent
 from identity.webhooks.subjects import Subject, subjects_of
 from taxpayers.models import Change
@@ -43,6 +43,19 @@ class NewEvent:
     def record(self) -> str:
         """What is sent in order. Records whose long identifiers begin alike are one here."""
         return f"{self.subject.kind} {self.subject.id}"[:LONGEST_RECORD]
+
+
+def sample_of(event_type: str, at: datetime) -> str:
+    """The JSON of such an event of a record that does not exist."""
+    if event_type == TEST:
+        return json.dumps({"type": TEST, "timestamp": exact_text(at), "data": {}})
+    of = event_type.partition(".")[0]
+    kind = "system_user" if of == "credential" else of
+    more: dict[str, Any] = {"reference": None, "sample": True}
+    if event_type in ENDS_SOON.values():
+        more = {"days": 7, "ends_at": exact_text(at + timedelta(days=7)), "sample": True}
+        more |= {"credential": 0} if of == "credential" else {}
+    return NewEvent(event_type, at, Subject(kind, "sample"), more).body
 
 
 def publish_changes(at: datetime) -> list[Change]:

@@ -26,14 +26,14 @@ class Subject:
 
     @property
     def path(self) -> str:
-        return f"/{BASE_PATH}/{_LISTS[self.kind]}/{self.id}"
+        return f"/{BASE_PATH}/{KINDS[self.kind]}/{self.id}"
 
     def as_json(self) -> dict[str, str]:
         """No name, and nothing that is secret: who needs more reads the record."""
         return {"kind": self.kind, "id": self.id, "path": self.path}
 
 
-_LISTS = {
+KINDS = {  # and the list of each in the management API
     "taxpayer": "taxpayers",
     "intermediary": "intermediaries",
     "permission": "permissions",

@@ -58,6 +58,8 @@ class BadRow:
 
     line: int
     fault: str
+    code: str = "refused"
+    fields: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"line {self.line}: {self.fault}"
@@ -119,15 +121,15 @@ def read_file(
         except MalformedIdentifier as fault:
             parsed.bad_rows.append(BadRow(csv_row.line, rule_of(fault)))
         except ServiceError as fault:
-            parsed.bad_rows.append(BadRow(csv_row.line, fault_text(fault)))
+            parsed.bad_rows.append(bad_row(csv_row.line, fault))
     if not parsed.rows and not parsed.bad_rows:
         raise ServiceError(_("The file has no rows below its header."))
     return parsed
 
 
-def fault_text(fault: ServiceError) -> str:
-    """The error of a row, which follows its line: without the full stop."""
-    return str(fault).rstrip(".")
+def bad_row(line: int, fault: ServiceError) -> BadRow:
+    """The row with this error, which follows its line: without the full stop."""
+    return BadRow(line, str(fault).rstrip("."), fault.code, fault.fields)
 
 
 # --- Cells ------------------------------------------------------------------------------------

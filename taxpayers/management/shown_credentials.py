@@ -35,7 +35,7 @@ def shown_credentials(owner: SystemUser) -> Output:
         how = "private_key_jwt: kid in the header of each client_assertion, aud as above."
     data = {
         "client_id": owner.client_id,
-        "token_endpoint_auth_method": owner.token_endpoint_auth_method,
+        "login_method": owner.token_endpoint_auth_method,
         **own,
         "environment": settings.ENVIRONMENT,
         "token_endpoint": f"{base_url}/connect/token",

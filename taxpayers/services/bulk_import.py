@@ -93,7 +93,7 @@ def _compare(batch: list[TaxpayerRow]) -> tuple[list[TaxpayerRow], list[BadRow]]
         if present is None:
             new.append(row)
         elif fault := _contradiction(row, present):
-            contradictions.append(BadRow(row.line, fault))
+            contradictions.append(BadRow(row.line, fault, "already_registered"))
     return new, contradictions
 
 

@@ -63,7 +63,7 @@ def issue_secret(
     owner = lock_to_change(system_user, by)
     if refusal := why_no_secret(owner, at):
         raise ServiceError(refusal)
-    validate_end(retire_old_at, _("the old secret"), at)
+    validate_end(retire_old_at, _("the old secret"), at, "retire_old_at")
     slot = free_slot(owner, at)
     if retire_old_at is not None:
         _retire_live(owner, retire_old_at, ChangeContext(actions.RETIRE_SECRET, by, at))
@@ -109,7 +109,8 @@ def store_new(
     """
     usual_end = context.at + settings.SECRET_LIFETIME
     row.created_at = context.at
-    row.expires_at = validate_end(expires_at, label, context.at) or usual_end
+    given = validate_end(expires_at, label, context.at, "credentials_expire_at", "expires_at")
+    row.expires_at = given or usual_end
     row.save(force_insert=True)
     store_last_end(row.system_user)
     after = {**(also or {}), **named(row), "secret_expires_at": row.expires_at}
@@ -128,7 +129,7 @@ def retire_credential(
     Raises ServiceError if it is no longer live.
     """
     context = context_of(RETIRE_SECRET, reason, by, at)
-    validate_end(last_moment, credential.label, at)
+    validate_end(last_moment, credential.label, at, "last_moment")
     owner = lock_to_stop(credential.system_user, by)
     row = lock_for_update(credential)
     if not row.is_live(at):

@@ -115,7 +115,7 @@ def extend(
     reason = validate_reason(reason)
     row = lock_for_update(record)
     if fault := why_not_extended(row, until, at):
-        raise ServiceError(fault)
+        raise _refused(fault, why_never_extended(row, at))
     if isinstance(row, GrantedPermission) and is_over(row.valid_until, at):
         # Its own dates stay: between its end and now it was not in force.
         return grant_permission(
@@ -145,8 +145,12 @@ def end_earlier(
     reason = validate_reason(reason)
     row = lock_for_update(record)
     if fault := why_not_ended_earlier(row, until, at):
-        raise ServiceError(fault)
+        raise _refused(fault, why_never_ended_earlier(row, at))
     return _set_end(row, until, evidence, reason, by, at)
+
+
+def _refused(fault: str, whatever_is_given: str) -> ServiceError:
+    return ServiceError(fault) if whatever_is_given else ServiceError(fault, "wrong_end", "until")
 
 
 def _set_end(

@@ -106,17 +106,21 @@ def prepare_permission(
         raise ServiceError(
             _("{taxpayer} needs no permission to act for itself.").format(
                 taxpayer=taxpayer.identifier
-            )
+            ),
+            "own_taxpayer",
+            "intermediary",
         )
-    validate_end(valid_until, _("the permission"), at)
+    validate_end(valid_until, _("the permission"), at, "valid_until")
     if valid_until is not None and valid_until <= valid_from:
         raise ServiceError(
             _(
                 "The permission would end {end}, before it begins {begin}. Choose a later end."
-            ).format(end=format_moment(valid_until), begin=format_moment(valid_from))
+            ).format(end=format_moment(valid_until), begin=format_moment(valid_from)),
+            "wrong_end",
+            "valid_until",
         )
     known = set(PermissionCode.objects.values_list("code", flat=True))
-    wanted = validate_known(codes, known, _("permission code"))
+    wanted = validate_known(codes, known, _("permission code"), "codes")
     present = GrantedPermission.objects.filter(
         taxpayer=taxpayer,
         intermediary=intermediary,

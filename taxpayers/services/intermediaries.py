@@ -47,14 +47,18 @@ def prepare_intermediary(*, taxpayer: Taxpayer, until: datetime | None, at: date
     row = Intermediary.objects.filter(taxpayer=taxpayer).first()
     if row is None:
         row = Intermediary(
-            taxpayer=taxpayer, active_until=validate_end(until, _("the role"), at), created_at=at
+            taxpayer=taxpayer,
+            active_until=validate_end(until, _("the role"), at, "until"),
+            created_at=at,
         )
     elif not row.is_active or row.active_until != until:
         raise ServiceError(
             _(
                 "{taxpayer} is already an intermediary, {state}."
                 " Change the intermediary instead of registering it again."
-            ).format(taxpayer=taxpayer.identifier, state=_describe_state(row))
+            ).format(taxpayer=taxpayer.identifier, state=_describe_state(row)),
+            "already_registered",
+            "taxpayer",
         )
     return NewRecord(row, {"is_active": row.is_active, "active_until": row.active_until})
 
@@ -81,7 +85,7 @@ def set_intermediary_active(
     context = context_of(CHANGE_INTERMEDIARY, reason, by, at)
     row = lock_for_update(intermediary)
     if until != row.active_until:
-        validate_end(until, _("the role"), at)
+        validate_end(until, _("the role"), at, "until")
     update_and_record(row, context, is_active=is_active, active_until=until)
     return row
 

@@ -8,7 +8,10 @@ from taxpayers.validation import ServiceError
 
 
 class NotRegistered(ServiceError):
-    """What is named is not registered."""
+    """What is named in this field is not registered."""
+
+    def __init__(self, text: str, *fields: str) -> None:
+        super().__init__(text, "not_registered", *fields)
 
 
 def no_taxpayer(identifier: object) -> str:
@@ -18,11 +21,11 @@ def no_taxpayer(identifier: object) -> str:
     ).format(identifier=identifier)
 
 
-def find_taxpayer(identifier: TaxpayerId) -> Taxpayer:
+def find_taxpayer(identifier: TaxpayerId, field: str = "taxpayer") -> Taxpayer:
     """Raises NotRegistered."""
     row = Taxpayer.objects.filter(tin=identifier.tin, rob=identifier.rob).first()
     if row is None:
-        raise NotRegistered(no_taxpayer(identifier))
+        raise NotRegistered(no_taxpayer(identifier), field)
     return row
 
 
@@ -33,6 +36,7 @@ def role_of(taxpayer: Taxpayer) -> Intermediary:
         raise NotRegistered(
             _("{identifier} is not an intermediary. Register it as an intermediary first.").format(
                 identifier=taxpayer.identifier
-            )
+            ),
+            "intermediary",
         )
     return row

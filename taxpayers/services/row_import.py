@@ -14,12 +14,12 @@ from django.db.models import Model
 from django.utils.translation import gettext as _
 
 from taxpayers.actions import Action
-from taxpayers.files.rows import AnyRow, BadRow, ParsedFile, fault_text
+from taxpayers.files.rows import AnyRow, BadRow, ParsedFile, bad_row
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Intermediary, Taxpayer
 from taxpayers.services.history import Author, ChangeContext
 from taxpayers.services.import_lock import one_import_at_a_time
-from taxpayers.services.named import no_taxpayer, role_of
+from taxpayers.services.named import NotRegistered, no_taxpayer, role_of
 from taxpayers.services.new_records import NewRecord, save_all_new
 from taxpayers.validation import ServiceError, reason_of_import
 
@@ -65,16 +65,16 @@ class NamedTaxpayers:
             for taxpayer in Taxpayer.objects.filter(tin__in=some).select_related("intermediary")
         }
 
-    def taxpayer(self, identifier: TaxpayerId) -> Taxpayer:
+    def taxpayer(self, identifier: TaxpayerId, field: str = "taxpayer") -> Taxpayer:
         """Raises ServiceError if it is not registered."""
         taxpayer = self._found.get(identifier)
         if taxpayer is None:
-            raise ServiceError(no_taxpayer(identifier))
+            raise NotRegistered(no_taxpayer(identifier), field)
         return taxpayer
 
     def intermediary(self, identifier: TaxpayerId) -> Intermediary:
         """Raises ServiceError if there is no such taxpayer or it is not an intermediary."""
-        return role_of(self.taxpayer(identifier))
+        return role_of(self.taxpayer(identifier, "intermediary"))
 
 
 # Checks one row, without storing anything. Raises ServiceError.
@@ -137,7 +137,7 @@ def _check_all(
         try:
             record = prepare(row, named, at)
         except ServiceError as fault:
-            preview.bad_rows.append(BadRow(row.line, fault_text(fault)))
+            preview.bad_rows.append(bad_row(row.line, fault))
         else:
             if record.is_new:
                 preview.new.append(row)

@@ -113,7 +113,9 @@ def create_system_user(
             _(
                 "{taxpayer} already has a system user named {name}: {client_id}."
                 " Issue a new secret for it, or choose another name."
-            ).format(taxpayer=taxpayer.identifier, name=present.name, client_id=present.client_id)
+            ).format(taxpayer=taxpayer.identifier, name=present.name, client_id=present.client_id),
+            "already_registered",
+            "name",
         )
     if allowed_permissions or allowed_taxpayers:
         fields |= validate_limit(taxpayer, allowed_permissions, allowed_taxpayers)
@@ -148,7 +150,9 @@ def prepare_system_user(
         raise ServiceError(
             _(
                 "{taxpayer} already has a system user named {name} with other values: {client_id}."
-            ).format(taxpayer=taxpayer.identifier, name=present.name, client_id=present.client_id)
+            ).format(taxpayer=taxpayer.identifier, name=present.name, client_id=present.client_id),
+            "already_registered",
+            "name",
         )
     return NewRecord(present, {"taxpayer": str(taxpayer.identifier), **fields})
 
@@ -166,7 +170,7 @@ def _new_fields(
         "logins_per_minute": DEFAULT_LOGINS_PER_MINUTE
         if logins_per_minute is None
         else _validate_limit(logins_per_minute),
-        "expires_at": validate_end(expires_at, _("the system user"), at),
+        "expires_at": validate_end(expires_at, _("the system user"), at, "expires_at"),
     }
 
 
@@ -215,7 +219,8 @@ def extend_system_user(
     row = lock_to_stop(system_user, by)
     if expires_at is None or (row.expires_at is not None and expires_at > row.expires_at):
         row = lock_to_change(system_user, by)
-    update_and_record(row, context, expires_at=validate_end(expires_at, _("the system user"), at))
+    end = validate_end(expires_at, _("the system user"), at, "expires_at")
+    update_and_record(row, context, expires_at=end)
     return row
 
 
@@ -300,7 +305,7 @@ def _check_credentials(row: SystemUser, scopes: Collection[str], at: datetime) -
 
 
 def _validate_scopes(scopes: Collection[str]) -> str:
-    return " ".join(validate_known(scopes, settings.SCOPES, _("scope")))
+    return " ".join(validate_known(scopes, settings.SCOPES, _("scope"), "scopes"))
 
 
 def _validate_addresses(addresses: Collection[str]) -> str:

@@ -48,7 +48,9 @@ def register_taxpayer(*, taxpayer: TaxpayerId, name: str, by: Author, at: dateti
             _(
                 "{taxpayer} is already registered under the name {name}."
                 " Check the identifier, or rename the taxpayer."
-            ).format(taxpayer=taxpayer, name=row.name)
+            ).format(taxpayer=taxpayer, name=row.name),
+            "already_registered",
+            "name",
         )
     return row
 

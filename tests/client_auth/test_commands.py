@@ -32,7 +32,7 @@ def test_issue_credentials_with_keys_issues_no_secret(files: dict[str, str]) -> 
     answer = json_output_of(*issue, "ERP", "--secret-expires", "2099-12-31")
     assert "client_secret" not in answer
     assert answer["keys"] == [{"kid": "k1", "expires_at": "2099-12-31T15:59:59.999999Z"}]
-    assert answer["token_endpoint_auth_method"] == "private_key_jwt"
+    assert answer["login_method"] == "private_key_jwt"
     erp = KeyErp(SystemUser.objects.get(client_id=answer["client_id"]), PAIR)
     assert erp.login(erp.assertion(aud=answer["issuer"])).status_code == 200
     text = output_of(*issue, "another")
@@ -46,13 +46,13 @@ def test_the_login_method_is_changed_there_and_back(method: str, files: dict[str
     erp, option = SECRET.new(), "jwks" if method == "private_key_jwt" else "certificate"
     change = ("change_system_user", erp.client_id, "--auth-method")
     there = json_output_of(*change, method, f"--{option}", files[option], "--reason", "a letter")
-    assert there["auth_method"] == method
+    assert there["login_method"] == method
     assert erp.login().status_code == 400
     user = erp.system_user
     new = KeyErp(user, PAIR) if option == "jwks" else CertificateErp(user, certificate())
     assert new.login().status_code == 200
     back = json_output_of(*change, "client_secret")
-    assert back["auth_method"] == "client_secret"
+    assert back["login_method"] == "client_secret"
     assert new.login().status_code == 400
     assert Erp(erp.client_id, back["client_secret"]).login().status_code == 200
 

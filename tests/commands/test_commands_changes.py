@@ -66,7 +66,7 @@ def test_change_system_user_changes_what_is_given_and_nothing_else(
     settings.SCOPES = {**settings.SCOPES, "Reports": scope}
     shown = {
         "client_id": user.client_id,
-        "auth_method": "client_secret",
+        "login_method": "client_secret",
         "token_binding": "none",
         "name": "ERP",
         "scopes": ["InvoicingAPI"],

@@ -201,13 +201,16 @@ ROWS = {
     "limit_system_user": Row(
         "issue",
         ("limit_system_user", {"permissions": [SUBMIT], **WHY}),
-        ("POST", "/limits", {"permissions": [SUBMIT], "taxpayers": [], **WHY}),
+        (
+            *("POST", "/limits"),
+            {"allowed_permissions": [SUBMIT], "allowed_taxpayers": [], **WHY},
+        ),
         (*CHANGE_COMMAND, "--only-permission", SUBMIT),
     ),
     "extend_system_user": Row(
         "issue",
         ("extend_system_user", {"expires": LATER, **WHY}),
-        ("PATCH", "", {"expires_at": LATER, **WHY}),
+        ("POST", "/extend", {"expires_at": LATER, **WHY}),
         (*CHANGE_COMMAND, "--expires", LATER),
         ENDS,
     ),
@@ -272,7 +275,7 @@ ROWS = {
     "end_system_user_earlier": Row(
         "stop",
         ("end_system_user_earlier", {"expires": EARLIER, **WHY}),
-        ("PATCH", "", {"expires_at": EARLIER, **WHY}),
+        ("POST", "/end-earlier", {"expires_at": EARLIER, **WHY}),
         (*CHANGE_COMMAND, "--expires", EARLIER),
         ENDS,
     ),

@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 from django.http import HttpResponse
@@ -12,6 +13,7 @@ from django.test import Client
 from taxpayers.duties import MANAGEMENT_SCOPES
 from taxpayers.models import SystemUser
 from tests.introspection.api import token_of
+from tests.servers.processes import CHECKOUT
 from tests.support.answers import body_of, headers_of
 from tests.support.erp import Erp, new_erp
 
@@ -115,7 +117,18 @@ def assert_problem(
     expected = {"type", "title", "status", "detail", "instance", "correlationId"}
     more = {"error", "error_description"} if status in (401, 403) else set()
     assert set(body) - {"errors"} == expected | more
+    assert {error["code"] for error in body.get("errors", ())} <= documented_codes()
     return body
+
+
+@cache
+def documented_codes() -> frozenset[str]:
+    """Those of docs/management-api.md."""
+    text = (CHECKOUT / "docs/management-api.md").read_text(encoding="utf-8")
+    table = text.partition("| `code` |")[2].partition("\n\n")[0]
+    return frozenset(
+        re.findall(r"`(\w+)`", "".join(row.split("|")[0] for row in table.split("\n|")[1:]))
+    )
 
 
 def errors_of(body: dict[str, Any]) -> dict[str, str]:

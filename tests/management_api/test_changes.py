@@ -43,7 +43,7 @@ def test_every_change_comes_once_in_its_order(portal: Portal) -> None:
         "id": "C2584563222",
         "path": "/api/v1/management/taxpayers/C2584563222",
         "action": "deactivate_taxpayer",
-        "event": "taxpayer.deactivated",
+        "event_type": "taxpayer.deactivated",
         "reference": answer["correlationId"],
     }
     assert read_all(portal, after) == ([], after)

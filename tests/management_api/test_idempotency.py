@@ -99,7 +99,7 @@ def test_a_key_is_of_one_client(portal: Portal) -> None:
 def test_what_was_refused_is_tried_again(portal: Portal) -> None:
     new = {"taxpayer": "C2584563222", "name": "ERP"}
     refused = portal.post("/system-users", new, Idempotency_Key=KEY)
-    assert_problem(refused, 404, "not_found")
+    assert_problem(refused, 422, "change_refused")
     TaxpayerFactory.create(tin="C2584563222")
     assert_ok(portal.post("/system-users", new, Idempotency_Key=KEY), 201)
 

@@ -65,15 +65,24 @@ def test_one_wrong_row_and_nothing_is_imported_and_all_wrong_rows_are_named(port
         {"taxpayer": FIRST, "name": "Aminah"},
         {"taxpayer": "C2222222222", "name": " "},
         {"taxpayer": "C1111111111", "name": "Again"},
+        {"taxpayer": "!", "name": 1},
     )
-    body = assert_problem(answer, 422, "invalid_fields", "3 of 4 rows are bad.")
-    assert errors_of(body) == {
+    body = assert_problem(answer, 422, "invalid_fields", "4 of 5 rows are bad.")
+    assert (errors := errors_of(body)) == {
         "#/rows/1": f"{FIRST} is already registered under the name Other name.",
-        "#/rows/2": "Give a name: it is missing or blank.",
+        "#/rows/2/name": "This field may not be blank.",
         "#/rows/3": "C1111111111 is already in row 0.",
+        "#/rows/4/taxpayer": errors["#/rows/4/taxpayer"],
+        "#/rows/4/name": "Not a valid string.",
     }
     assert not Change.objects.exists()
     assert not Taxpayer.objects.filter(tin="C1111111111").exists()
+    broken: list[Any] = [[0], [{}, "x"], {}, "x", [], None]
+    for rows in broken:
+        assert_problem(portal.post("/imports/taxpayers", {"rows": rows}), 422, "invalid_fields")
+    answer = send(portal, "system-users", {"taxpayer": "C7777777777", "name": "ERP"})
+    errors = errors_of(assert_problem(answer, 422, "invalid_fields"))
+    assert "There is no taxpayer C7777777777" in errors["#/rows/0/taxpayer"]
 
 
 def test_an_import_may_be_larger_than_other_bodies_and_not_without_end(portal: Portal) -> None:

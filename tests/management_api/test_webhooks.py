@@ -1,14 +1,15 @@
 """Webhooks by the management API: registered, changed, rotated, tested, repeated."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from identity.webhooks.endpoints import MOST_ENDPOINTS
+from identity.webhooks.endpoints import MOST_ENDPOINTS, send_test
 from identity.webhooks.models import WebhookDelivery, WebhookEndpoint, WebhookEvent
 from taxpayers.models import Change
 from tests.introspection.api import token_of
-from tests.management_api.portal import Portal, assert_ok, assert_problem, new_portal
+from tests.management_api.portal import BASE, Portal, assert_ok, assert_problem, new_portal
 from tests.support.answers import body_of
 from tests.webhooks.endpoints import new_endpoint, now
 
@@ -66,8 +67,10 @@ def test_a_rotated_secret_is_shown_once_and_what_was_given_up_is_repeated(portal
 
     (shown,) = listed("failed")
     assert shown == failed | {
+        "id": WebhookDelivery.objects.get().pk,
         "webhook_id": WebhookEvent.objects.get().message_id,
-        "event": "webhook.test",
+        "path": "",
+        "event_type": "webhook.test",
         "created_at": shown["created_at"],
         "last_attempt_at": shown["last_attempt_at"],
         "next_attempt_at": None,
@@ -80,13 +83,63 @@ def test_a_rotated_secret_is_shown_once_and_what_was_given_up_is_repeated(portal
     assert waiting["next_attempt_at"] is not None
 
 
+def test_one_delivery_is_sent_now_and_names_its_record(portal: Portal) -> None:
+    path = f"/webhooks/{assert_ok(portal.post('/webhooks', NEW), 201)['id']}"
+    types = {"event_types": ["taxpayer.registered", "credential.ends_soon"]}
+    assert_ok(portal.post(f"{path}/test", types, If_Match="*"))
+    tomorrow = now() + timedelta(days=1)
+    WebhookEndpoint.objects.update(paused_until=tomorrow)
+    newest = {"state": "delivered", "finished_at": now(), "due_at": tomorrow}
+    WebhookDelivery.objects.filter(event__type="credential.ends_soon").update(**newest)
+    WebhookDelivery.objects.filter(state="pending").update(attempts=4, due_at=tomorrow)
+    rows = assert_ok(portal.get(f"{path}/deliveries"))["items"]
+    assert [(row["event_type"], row["path"]) for row in rows] == [
+        ("taxpayer.registered", f"{BASE}/taxpayers/sample"),
+        ("credential.ends_soon", f"{BASE}/system-users/sample"),
+    ]
+    for row in rows:
+        assert_ok(portal.post(f"{path}/deliveries/{row['id']}/resend", If_Match="*"))
+        sent = WebhookDelivery.objects.get(pk=row["id"])
+        assert (sent.state, sent.attempts, sent.finished_at) == ("pending", 0, None)
+        assert sent.due_at <= now()
+    assert WebhookEndpoint.objects.get().paused_until is None
+    of_another = new_endpoint()
+    send_test(endpoint=of_another, at=now())
+    other = of_another.deliveries.get().pk
+    for number in (other, 2**63):
+        answer = portal.post(f"{path}/deliveries/{number}/resend", If_Match="*")
+        assert_problem(answer, 404, "not_found", "no such delivery")
+
+
+def test_a_deleted_webhook_is_gone_and_its_history_stays(portal: Portal) -> None:
+    path = f"/webhooks/{assert_ok(portal.post('/webhooks', NEW), 201)['id']}"
+    assert_ok(portal.post(f"{path}/test", If_Match="*"))
+    for _ in range(2):  # the second answer is the stored one
+        key = {"If_Match": "*", "Idempotency_Key": "once"}
+        answer = portal.post(f"{path}/delete", {"reason": "moved"}, **key)
+        assert (answer.status_code, answer.content) == (204, b"")
+    assert_problem(portal.get(path), 404, "not_found")
+    assert not WebhookDelivery.objects.exists()
+    change = Change.objects.get(action="delete_webhook")
+    assert (change.reason, change.before["url"]) == ("moved", "https://portal.example.org/…")
+
+
 @pytest.mark.parametrize(
     ("body", "says"),
     [
         ({"url": "ftp://x.example/"}, "it must begin with https://"),
         ({"url": "https://u:p@x.example/"}, "no user"),
         (NEW | {"event_types": ["nonsense"]}, "There is no event type nonsense"),
-        (NEW | {"description": "x" * 300}, "Shorten a description"),
+        *(
+            ({"url": f"https://{host}/"}, "nothing is ever sent to this host")
+            for host in (
+                "10.0.0.1",
+                "[::1%25x]",
+                "192.168.1.7:8443",
+                "169.254.169.254",
+                "2130706433",
+            )
+        ),
     ],
 )
 def test_what_cannot_be_used_is_refused(portal: Portal, body: dict[str, Any], says: str) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from identity.webhooks.destination import Destination, NotAllowed, is_allowed, read_url
+from identity.webhooks.destination import Destination, NotAllowed, check_host, is_allowed, read_url
 
 OURS = ["10.20.0.0/24", "fd00::/64"]
 
@@ -12,7 +12,7 @@ OURS = ["10.20.0.0/24", "fd00::/64"]
     [
         ("https://portal.example.org", Destination(True, "portal.example.org", 443, "/")),
         ("https://h.example:8443/a/b?c=d", Destination(True, "h.example", 8443, "/a/b?c=d")),
-        ("https://[2001:db8::1]/x", Destination(True, "2001:db8::1", 443, "/x")),
+        ("https://[2606:2800::1]/x", Destination(True, "2606:2800::1", 443, "/x")),
     ],
 )  # fmt: skip
 def test_a_right_url_is_read(url: str, read: Destination) -> None:
@@ -23,7 +23,12 @@ def test_a_right_url_is_read(url: str, read: Destination) -> None:
     "url",
     [
         *("", "portal.example.org", "ftp://portal.example.org/", "file:///etc/passwd", "https://"),
-        *("https:///x", "https://[::1/", "http://portal.example.org/", f"https://x/{'x' * 2_000}"),
+        *(
+            "https:///x",
+            "https://[::1/",
+            "http://portal.example.org/",
+            f"https://x.org/{'x' * 2_000}",
+        ),
         *(f"https://{user}@portal.example.org/" for user in ("u", "u:p", ":")),
         *(f"https://portal.example.org{rest}" for rest in ("/#x", ":0/", ":99999/", "/ x")),
         *(f"https://portal.example.org/{rest}" for rest in ("\u00e9", "\r\nHost: other")),
@@ -36,8 +41,33 @@ def test_a_url_that_cannot_be_used_is_refused(url: str) -> None:
 
 def test_http_is_for_networks_that_operators_allow() -> None:
     assert read_url("http://portal.example.org/x", OURS).port == 80
-    assert is_allowed("10.20.0.7", is_https=False, allowed_networks=OURS)
-    assert not is_allowed("93.184.216.34", is_https=False, allowed_networks=OURS)
+
+
+NEVER = [
+    "10.0.0.1",
+    "127.1",
+    "0x7f000001",
+    "[fd01::1]",
+    "p",
+    "localhost",
+    "a.localhost.",
+    "x.LOCAL",
+]
+
+
+@pytest.mark.parametrize("host", NEVER)
+def test_a_host_that_no_resolver_can_make_public_is_refused_at_once(host: str) -> None:
+    with pytest.raises(NotAllowed):
+        check_host(read_url(f"https://{host}/", []), [])
+    check_host(read_url("https://portal.example.org/", []), [])
+
+
+def test_of_networks_that_operators_allow_any_name_may_be() -> None:
+    for host in ("10.20.0.7", "portal", "hub.internal"):
+        check_host(read_url(f"http://{host}/", OURS), OURS)
+    for host in ("10.21.0.7", "localhost", "127.1"):
+        with pytest.raises(NotAllowed):
+            check_host(read_url(f"https://{host}/", OURS), OURS)
 
 
 @pytest.mark.parametrize("address", ["93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946"])

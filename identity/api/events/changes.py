@@ -34,7 +34,9 @@ class FeedRecord(serializers.Serializer[Any]):
     id = serializers.CharField()
     path = serializers.CharField(help_text="Its address in this API.")
     action = serializers.CharField()
-    event = serializers.CharField(help_text="The type of its webhook event; empty: it has none.")
+    event_type = serializers.CharField(
+        help_text="The type of its webhook event; empty: it has none."
+    )
     reference = serializers.UUIDField(
         allow_null=True, help_text="The correlationId of the request, or what a task has in common."
     )
@@ -53,7 +55,12 @@ class FeedPage(serializers.Serializer[Any]):
 class FeedFilters(Filters):
     """Where to go on."""
 
-    after = Text(required=False, help_text="The next_after of the page before; left out: all.")
+    after = Text(
+        required=False,
+        allow_blank=True,
+        min_length=None,
+        help_text="The next_after of the page before; left out or empty: all.",
+    )
 
     def get_fields(self) -> dict[str, Any]:
         """Without the cursor of other lists."""
@@ -105,7 +112,7 @@ def _item(row: Change, subject: Subject) -> dict[str, Any]:
         "at": row.at,
         **subject.as_json(),
         "action": row.action,
-        "event": event_type_of(row.object_type, row.action),
+        "event_type": event_type_of(row.object_type, row.action),
         "reference": row.task_id,
     }
 
@@ -129,7 +136,7 @@ def _position(after: str) -> int:
         raise Problem(
             "malformed_request",
             "Correct the parameters listed in errors.",
-            [FieldError(detail, parameter="after")],
+            [FieldError(detail, "invalid", parameter="after")],
         )
     return int(match[1]) if match else 0
 

@@ -1,26 +1,33 @@
 """`/webhooks`: where events are sent, and what has come of each."""
 
+import json
 from typing import Any
 
 from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from identity.api.framework.fields import Body, Moment, Start, Text, Texts
+from identity.api.framework.fields import Body, Choice, Moment, Reason, Start, Text, Texts
 from identity.api.framework.kinds import ApiTask, Asker, Once, RecordKind, Values
+from identity.api.framework.problems import Problem
 from identity.api.framework.query import Filters
-from identity.api.framework.records import Listing
+from identity.api.framework.records import GREATEST_ID, Listing
 from identity.api.registry.taxpayers import ReasonBody
+from identity.webhooks.destination import LONGEST_URL
 from identity.webhooks.endpoints import (
     CHANGE_WEBHOOK,
+    DELETE_WEBHOOK,
     DISABLE_WEBHOOK,
     ENABLE_WEBHOOK,
     REGISTER_WEBHOOK,
     REPEAT_FAILED,
+    RESEND,
     ROTATE_WEBHOOK_SECRET,
     SEND_TEST,
     IssuedWebhookSecret,
     register_webhook,
     repeat_failed,
+    resend,
     send_test,
 )
 from identity.webhooks.event_types import EVENT_TYPES
@@ -32,6 +39,7 @@ _NOTE_LATER = (
     "The secret was shown in the first answer to this request. If that answer was lost, issue"
     " another one: POST .../rotate-secret with a new Idempotency-Key."
 )
+_STATES = (WebhookDelivery.PENDING, WebhookDelivery.DELIVERED, WebhookDelivery.FAILED)
 _TYPES = f"Some of {', '.join(EVENT_TYPES)}; none: all."
 
 
@@ -71,8 +79,10 @@ class WebhookWithSecretRecord(WebhookRecord):
 class DeliveryRecord(serializers.Serializer[WebhookDelivery]):
     """One event for this endpoint, and what has come of it."""
 
+    id = serializers.IntegerField()
     webhook_id = serializers.CharField(source="event.message_id")
-    event = serializers.CharField(source="event.type")
+    path = serializers.SerializerMethodField()
+    event_type = serializers.CharField(source="event.type")
     state = serializers.CharField(help_text="pending, delivered or failed.")
     created_at = Moment()
     attempts = serializers.IntegerField()
@@ -80,6 +90,12 @@ class DeliveryRecord(serializers.Serializer[WebhookDelivery]):
     last_result = serializers.CharField(help_text="The status of the answer, or why there is none.")
     next_attempt_at = serializers.SerializerMethodField()
 
+    def get_path(self, row: WebhookDelivery) -> str:
+        """Of its record in this API; empty for webhook.test."""
+        path: str = json.loads(row.event.body)["data"].get("path", "")
+        return path
+
+    @extend_schema_field(Moment(allow_null=True))
     def get_next_attempt_at(self, row: WebhookDelivery) -> str | None:
         """null: there is none."""
         is_pending = row.state == WebhookDelivery.PENDING
@@ -89,23 +105,29 @@ class DeliveryRecord(serializers.Serializer[WebhookDelivery]):
 class NewWebhookBody(Body):
     """What is needed to register an endpoint."""
 
-    url = Text(help_text="An https address.")
+    url = Text(max_length=LONGEST_URL, help_text="An https address.")
     event_types = Texts(required=False, help_text=_TYPES)
-    description = Text(required=False)
-    reason = Text(required=False)
+    description = Text(required=False, allow_blank=True, min_length=None)
+    reason = Reason(required=False)
 
 
 class ChangeWebhookBody(Body):
     """What can be changed of an endpoint; what is left out stays as it is."""
 
-    url = Text(required=False)
+    url = Text(required=False, max_length=LONGEST_URL)
     event_types = Texts(required=False, help_text=_TYPES)
-    description = Text(required=False)
-    reason = Text()
+    description = Text(required=False, allow_blank=True, min_length=None)
+    reason = Reason()
 
 
 class NoBody(Body):
     """An empty object."""
+
+
+class TestBody(Body):
+    """Which samples are sent; none: webhook.test."""
+
+    event_types = Texts(required=False, help_text=f"Some of {', '.join(EVENT_TYPES)}.")
 
 
 class RepeatBody(Body):
@@ -117,9 +139,8 @@ class RepeatBody(Body):
 class DeliveryFilters(Filters):
     """Which deliveries are listed."""
 
-    state = serializers.ChoiceField(
-        [WebhookDelivery.PENDING, WebhookDelivery.DELIVERED, WebhookDelivery.FAILED],
-        required=False,
+    state = Choice(
+        [WebhookDelivery.PENDING, WebhookDelivery.DELIVERED, WebhookDelivery.FAILED], required=False
     )
 
 
@@ -142,8 +163,20 @@ def _register(_row: None, values: Values, asker: Asker) -> IssuedWebhookSecret:
     return register_webhook(**values, client_id=asker.client_id, **asker.context)
 
 
-def _test(row: WebhookEndpoint, _values: Values, asker: Asker) -> WebhookDelivery:
-    return send_test(endpoint=row, at=asker.at)
+def _test(row: WebhookEndpoint, values: Values, asker: Asker) -> list[WebhookDelivery]:
+    return send_test(endpoint=row, **values, at=asker.at)
+
+
+def _delivery(row: WebhookEndpoint, address: Values) -> WebhookDelivery:
+    number = address["delivery"]
+    found = row.deliveries.filter(pk=number).first() if number <= GREATEST_ID else None
+    if found is None:
+        raise Problem("not_found", "This webhook has no such delivery.")
+    return found
+
+
+def _resend(row: WebhookDelivery, _values: Values, asker: Asker) -> WebhookDelivery:
+    return resend(delivery=row, at=asker.at)
 
 
 def _repeat(row: WebhookEndpoint, values: Values, asker: Asker) -> int:
@@ -197,6 +230,16 @@ TASKS = (
     ),
     ApiTask("disable", DISABLE_WEBHOOK, ReasonBody),
     ApiTask("enable", ENABLE_WEBHOOK, ReasonBody),
-    ApiTask("test", SEND_TEST, NoBody, _test),
+    ApiTask("delete", DELETE_WEBHOOK, ReasonBody),
+    ApiTask("test", SEND_TEST, TestBody, _test),
     ApiTask("repeat-failed", REPEAT_FAILED, RepeatBody, _repeat),
+    ApiTask(
+        "resend",
+        RESEND,
+        NoBody,
+        _resend,
+        before="deliveries/<int:delivery>/",
+        parameters={"delivery": "The id of the delivery."},
+        part=_delivery,
+    ),
 )

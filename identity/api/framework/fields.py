@@ -1,23 +1,23 @@
 """Fields that take exactly their JSON type, and serializers that refuse every other field."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import date, datetime
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail
 
 from taxpayers.identifiers import MalformedIdentifier, TaxpayerId
 from taxpayers.moments import end_of_day, exact_text, parse_moment, start_of_day
-from taxpayers.validation import taxpayer_notation
+from taxpayers.validation import MAX_REASON_LENGTH, taxpayer_notation
 
 _MOMENT = re.compile(
-    r"\d{4}-\d\d-\d\d(?:[Tt]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:[Zz]|[+-]\d\d:\d\d)?)?"
+    r"\d{4}-\d\d-\d\d(?:[Tt]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:[Zz]|[+-]\d\d:\d\d))?"
 )
 _A_DAY_OR_A_MOMENT = {
-    "type": "string",
-    "anyOf": [{"format": "date"}, {"format": "date-time"}],
+    "anyOf": [{"type": "string", "format": "date"}, {"type": "string", "format": "date-time"}],
     "examples": ["2027-12-31"],
 }
 
@@ -26,10 +26,10 @@ class Body(serializers.Serializer[Any]):
     """The fields of a request. A field that is not listed is an error, by its name."""
 
     def to_internal_value(self, data: Any) -> Any:
+        names = data if isinstance(data, Mapping) else ()
+        text = f"There is no such field here. Choose from: {', '.join(self.fields)}."
         unknown = {
-            name: [f"There is no such field here. Choose from: {', '.join(self.fields)}."]
-            for name in data
-            if name not in self.fields
+            name: [ErrorDetail(text, "unknown")] for name in names if name not in self.fields
         }
         try:
             values = super().to_internal_value(data)
@@ -42,15 +42,33 @@ class Body(serializers.Serializer[Any]):
 
 
 class Text(serializers.CharField):
-    """A string; services check its content. Other types are not made strings."""
+    """A string with something in it besides blanks. Other types are not made strings."""
+
+    most: int | None = 255  # characters
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(trim_whitespace=False, **{"allow_blank": True} | options)
+        length = {} if self.most is None else {"min_length": 1, "max_length": self.most}
+        super().__init__(**length | options)
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):
             self.fail("invalid")
         return super().to_internal_value(data)
+
+
+class Reason(Text):
+    """Why a change is made; it stands in the history."""
+
+    most = MAX_REASON_LENGTH
+
+
+class Truth(serializers.BooleanField):
+    """true or false; nothing else becomes one of them."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid", input=data)
+        return data
 
 
 class Whole(serializers.IntegerField):
@@ -75,6 +93,8 @@ class Texts(serializers.ListField):
 class Taxpayer(Text):
     """`TIN` or `TIN:ROB`, as in the header `onbehalfof`; becomes a TaxpayerId."""
 
+    most = None  # the notation says
+
     def to_internal_value(self, data: Any) -> TaxpayerId:  # type: ignore[override]
         try:
             return taxpayer_notation().parse(super().to_internal_value(data))
@@ -89,6 +109,7 @@ class Taxpayers(serializers.ListField):
 
 
 class _DayOrMoment(Text):
+    most = None
     of_day: Callable[[date], datetime]
 
     def to_internal_value(self, data: Any) -> datetime:  # type: ignore[override]
@@ -99,8 +120,9 @@ class _DayOrMoment(Text):
             return parse_moment(text.upper(), type(self).of_day)
         except (ValueError, OverflowError):
             raise serializers.ValidationError(
-                "Write a day, for example 2027-12-31, or a moment, for example"
-                " 2027-12-31T18:00:00+08:00."
+                "Write a day, for example 2027-12-31, or a moment with its offset, for example"
+                " 2027-12-31T18:00:00+08:00.",
+                "invalid",
             ) from None
 
 
@@ -119,13 +141,16 @@ class End(_DayOrMoment):
 
 
 class Choice(serializers.ChoiceField):
-    """One of these words; becomes what it means."""
+    """One of these words; becomes what it means, if there are meanings."""
 
-    def __init__(self, meanings: Mapping[str, Any], **options: Any) -> None:
-        self._meanings = meanings
-        super().__init__(sorted(meanings), **options)
+    def __init__(self, words: Collection[str] | Mapping[str, Any], **options: Any) -> None:
+        self._meanings = words if isinstance(words, Mapping) else {word: word for word in words}
+        texts: dict[str, Any] = {"invalid_choice": f"Choose one of: {', '.join(sorted(words))}."}
+        super().__init__(sorted(words), error_messages=texts, **options)
 
     def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, str):
+            self.fail("invalid_choice", input=data)
         return self._meanings[super().to_internal_value(data)]
 
 
@@ -143,6 +168,12 @@ class Words(serializers.ListField):
 
     def to_representation(self, data: Any) -> list[str]:
         return data.split() if isinstance(data, str) else sorted(str(entry) for entry in data)
+
+
+def pointer_of(body: type[Body], names: Collection[str]) -> str:
+    """Where the body has the first of these fields of a service; `#` is the whole of it."""
+    places = {field.source: f"#/{name}" for name, field in body().fields.items()}
+    return next((places[name] for name in names if name in places), "#")
 
 
 def values_of(body: type[Body], data: Any) -> dict[str, Any]:

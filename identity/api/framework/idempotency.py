@@ -50,7 +50,7 @@ def answer_once(request: Request, client_id: str, at: datetime, do: Callable[[],
 
     Only POST takes a key.
     """
-    header = request.headers.get("Idempotency-Key", "") if request.method == "POST" else ""
+    header = request.headers.get("Idempotency-Key") if request.method == "POST" else None
     asked = idempotent_request(
         header,
         client_id=client_id,
@@ -61,7 +61,7 @@ def answer_once(request: Request, client_id: str, at: datetime, do: Callable[[],
     with transaction.atomic():
         if asked is not None and (before := answer_before(asked, at)):
             headers = {**before.headers, **REPLAYED}
-            return Response(before.body, status=before.status, headers=headers)
+            return Response(before.body or None, status=before.status, headers=headers)
         done = do()
         if asked is not None:
             headers = dict(done.headers)
@@ -70,10 +70,10 @@ def answer_once(request: Request, client_id: str, at: datetime, do: Callable[[],
 
 
 def idempotent_request(
-    header: str, *, client_id: str, method: str, path: str, body: Any
+    header: str | None, *, client_id: str, method: str, path: str, body: Any
 ) -> IdempotentRequest | None:
     """The request, None if it has no key. Raises Problem for a header that is no key."""
-    if not header:
+    if header is None:
         return None
     match = _KEY.fullmatch(header.strip())
     if match is None:

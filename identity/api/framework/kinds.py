@@ -81,6 +81,7 @@ class ApiTask:
     note: str = ""  # what its description says besides the effect
     once: Callable[[Any], Once] | None = None  # makes it of what the service returns
     answer: type[serializers.Serializer[Any]] | None = None  # None: the record
+    verb: str = ""  # with which its operationId begins; empty: its name
     # What comes before the name in the address, and what the parts of it mean.
     before: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict)

@@ -12,7 +12,6 @@ from rest_framework.response import Response
 from identity.api.framework.problems import MEDIA_TYPE, PROBLEMS, FieldError, Problem, problem_body
 from taxpayers.redaction import hide_secrets
 from taxpayers.services import OnlyOperators, ServiceError
-from taxpayers.services.named import NotRegistered
 
 logger = logging.getLogger("identity.api")
 
@@ -48,7 +47,13 @@ def field_errors(details: Any, pointer: str = "#") -> Iterator[FieldError]:
         for inner in details:
             yield from field_errors(inner, pointer)
     else:
-        yield FieldError(str(details), pointer=pointer)
+        yield FieldError(str(details), getattr(details, "code", "invalid"), pointer=pointer)
+
+
+def refused(fault: ServiceError, pointer: str) -> Problem:
+    """What a service refused, because of the field at this pointer."""
+    error = FieldError(str(fault), fault.code, pointer=pointer)
+    return Problem("change_refused", str(fault), [error])
 
 
 def _token(name: object) -> str:
@@ -64,8 +69,7 @@ def _problem_of(exception: Exception) -> Problem:
         case OnlyOperators():
             return Problem("managed_by_operators", PROBLEMS["managed_by_operators"].advice)
         case ServiceError():
-            is_missing = isinstance(exception, NotRegistered)
-            return Problem("not_found" if is_missing else "change_refused", str(exception))
+            return refused(exception, "#")
         case exceptions.ValidationError():
             errors = tuple(field_errors(exception.detail))
             return Problem("invalid_fields", "Correct the fields listed in errors.", errors)

@@ -107,12 +107,13 @@ class FieldError:
     """One fault: of a field, by its JSON pointer (RFC 6901), or of a query parameter."""
 
     detail: str
+    code: str
     pointer: str = ""
     parameter: str = ""
 
     def as_json(self) -> dict[str, str]:
         place = {"pointer": self.pointer} if self.pointer else {"parameter": self.parameter}
-        return {**place, "detail": self.detail}
+        return {**place, "code": self.code, "detail": hide_marked_secrets(self.detail)}
 
 
 @dataclass(eq=False)  # not frozen: Python itself sets the traceback of an exception

@@ -16,7 +16,13 @@ from tokens.resource_server.pagination import MOST, USUAL_LIMIT
 class Filters(Body):
     """What every list takes; a subclass adds what it can be filtered by."""
 
-    cursor = Text(required=False, help_text="The next_cursor of the page before.")
+    cursor = Text(
+        required=False,
+        allow_blank=True,
+        min_length=None,
+        max_length=2_000,
+        help_text="The next_cursor of the page before; left out or empty: the first page.",
+    )
     limit = serializers.IntegerField(
         required=False,
         min_value=1,
@@ -27,7 +33,7 @@ class Filters(Body):
 
 
 def read_query(request: Request, filters: type[Filters]) -> dict[str, Any]:
-    """The values of the query string; a parameter without a value counts as omitted.
+    """The values of the query string.
 
     Raises Problem, which names every parameter at fault.
     """
@@ -37,17 +43,15 @@ def read_query(request: Request, filters: type[Filters]) -> dict[str, Any]:
         raise Problem("malformed_request", f"The request is malformed: {refused.detail}.") from None
     values: dict[str, str] = {}
     for name, value in pairs:
-        if value and name in values:
-            raise _bad(
-                [FieldError("Send it once.", parameter=name if name in _known(filters) else "")]
-            )
-        if value or name not in _known(filters):
-            values[name] = value
+        if name in values:
+            known = name if name in filters().fields else ""
+            raise _bad([FieldError("Send it once.", "repeated", parameter=known)])
+        values[name] = value
     serializer = filters(data=values)
     if not serializer.is_valid():
         raise _bad(
             [
-                FieldError(error.detail, parameter=error.pointer.removeprefix("#/"))
+                FieldError(error.detail, error.code, parameter=error.pointer.removeprefix("#/"))
                 for error in field_errors(serializer.errors)
             ]
         )
@@ -57,11 +61,7 @@ def read_query(request: Request, filters: type[Filters]) -> dict[str, Any]:
 def bad_cursor() -> Problem:
     """A cursor that no page of this list had."""
     detail = "Send the next_cursor of the page before, or leave it out to begin again."
-    return _bad([FieldError(detail, parameter="cursor")])
-
-
-def _known(filters: type[Filters]) -> set[str]:
-    return set(filters().fields)
+    return _bad([FieldError(detail, "invalid", parameter="cursor")])
 
 
 def _bad(errors: list[FieldError]) -> Problem:

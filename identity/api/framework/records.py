@@ -11,16 +11,20 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from identity.api.framework.conditional import etag_of, require_match
-from identity.api.framework.fields import values_of
+from identity.api.framework.fields import pointer_of, values_of
 from identity.api.framework.idempotency import Done, answer_once
 from identity.api.framework.kinds import ApiTask, Asker, Once, RecordKind, described
+from identity.api.framework.problem_answers import refused
 from identity.api.framework.problems import Problem
 from identity.api.framework.query import Filters, bad_cursor, read_query
 from identity.api.framework.view import ManagementView
 from identity.management_api import BASE_PATH
 from taxpayers.duties import Duty
+from taxpayers.services import OnlyOperators, ServiceError
 from taxpayers.services.history import lock_for_update
 from tokens.resource_server.pagination import BadCursor, ListPage, page_of
+
+GREATEST_ID = 2**63 - 1  # of a record in the database
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +83,13 @@ class RecordView(ManagementView):
 
         def do() -> Done:
             row = self.locked(request, address)
-            return self.answer(task.do(row, values, address, asker), is_new=row is None)
+            try:
+                done = task.do(row, values, address, asker)
+            except OnlyOperators:
+                raise
+            except ServiceError as fault:
+                raise refused(fault, pointer_of(task.body, fault.fields)) from None
+            return self.answer(done, is_new=row is None)
 
         return answer_once(request, asker.client_id, asker.at, do)
 
@@ -93,6 +103,8 @@ class RecordView(ManagementView):
     def answer(self, done: Model | Once, *, is_new: bool) -> Done:
         """The record after the change, and what is shown once; the latter is never stored."""
         row = done.row if isinstance(done, Once) else done
+        if self._deletes:
+            return Done(None, {}, 204)
         address = self.kind.address(row)
         body = self.represent(self.found({self.kind.parameter: address}))
         headers = {"ETag": etag_of(body)}
@@ -137,9 +149,13 @@ class RecordView(ManagementView):
     # --- Its description ----------------------------------------------------------------------
 
     @property
+    def _deletes(self) -> bool:
+        return self.task is not None and self.task.name == "delete"
+
+    @property
     def _id(self) -> str:
-        of_credential = "credential_of_" if self.task and self.task.parameters else ""
-        return of_credential + self.kind.singular.replace(" ", "_")
+        parts = self.task.parameters if self.task else ()
+        return "".join(f"{part}_of_" for part in parts) + self.kind.singular.replace(" ", "_")
 
     def describe(self, method: str) -> dict[str, Any]:
         """What the OpenAPI description says of this method."""
@@ -154,7 +170,7 @@ class RecordView(ManagementView):
                 "has_etag": True,
             }
         task = self.required_task()
-        name = task.name or ("change" if method == "PATCH" else "create")
+        name = task.verb or task.name or ("change" if method == "PATCH" else "create")
         is_new = method == "POST" and not task.name
         return {
             "id": f"{name.replace('-', '_')}_{self._id}",
@@ -162,10 +178,10 @@ class RecordView(ManagementView):
             "tag": self.kind.name,
             "path": {} if is_new else {**path, **task.parameters},
             "body": task.body,
-            "answer": task.answer or self.kind.record,
-            "statuses": (200, 201) if is_new else (200,),
+            "answer": None if self._deletes else task.answer or self.kind.record,
+            "statuses": (200, 201) if is_new else (204,) if self._deletes else (200,),
             "needs_match": not is_new,
-            "has_etag": True,
+            "has_etag": not self._deletes,
         }
 
 

@@ -7,6 +7,7 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework import serializers
 
+from identity.api.framework.json_body import JsonBody
 from identity.api.framework.problems import MEDIA_TYPE, PROBLEMS
 
 _TEXT: dict[str, Any] = {"type": "string"}
@@ -24,8 +25,11 @@ _KEY = (
 class FieldErrorRecord(serializers.Serializer[Any]):
     """One fault of a request."""
 
-    pointer = serializers.CharField(required=False, help_text="The field, by its JSON pointer.")
+    pointer = serializers.CharField(
+        required=False, help_text="The field, by its JSON pointer; # is the whole body."
+    )
     parameter = serializers.CharField(required=False, help_text="The parameter of the query.")
+    code = serializers.CharField(help_text="It never changes: decide by it.")
     detail = serializers.CharField()
 
 
@@ -61,6 +65,9 @@ class ManagementSchema(AutoSchema):
     def get_auth(self) -> list[dict[str, Any]]:
         view: Any = self.view
         return [{"accessToken": [scope]} for scope in view.scopes_for(self.method)]
+
+    def map_parsers(self) -> list[str]:
+        return [JsonBody.media_type]
 
     def get_request_serializer(self) -> Any:
         return self._described.get("body")
@@ -120,7 +127,7 @@ class ManagementSchema(AutoSchema):
 def _type_of(name: str) -> dict[str, Any]:
     return (
         {"type": "integer", "minimum": 1}
-        if name in ("permission", "credential", "webhook")
+        if name in ("permission", "credential", "webhook", "delivery")
         else _TEXT
     )
 

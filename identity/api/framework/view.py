@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from identity.api.framework.access import ManagementAuthentication, MayManage
-from identity.api.framework.json_body import JsonBody, MergePatchBody
+from identity.api.framework.json_body import JsonBody
 from identity.api.framework.problem_answers import answer_problem
 from identity.api.framework.problems import PROBLEMS, Problem
 from identity.api.framework.schema import ManagementSchema
@@ -34,7 +34,7 @@ class ManagementView(AnsweredView):
 
     authentication_classes: Sequence[type[BaseAuthentication]] = (ManagementAuthentication,)
     permission_classes: Sequence[type[BasePermission]] = (MayManage,)
-    parser_classes: Sequence[type[BaseParser]] = (JsonBody, MergePatchBody)
+    parser_classes: Sequence[type[BaseParser]] = (JsonBody,)
     http_method_names: Sequence[str] = ("get", "head", "post", "patch")
     schema = ManagementSchema()
     answer_seconds = ANSWER_SECONDS

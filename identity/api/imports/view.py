@@ -1,21 +1,24 @@
 """`POST /imports/KIND`: the same import as that of a file, with the rows as JSON."""
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
 from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from identity.api.framework.fields import Body, values_of
+from identity.api.framework.fields import Body, pointer_of, values_of
 from identity.api.framework.idempotency import Done, answer_once
 from identity.api.framework.json_body import JsonBody
 from identity.api.framework.kinds import described
+from identity.api.framework.problem_answers import field_errors
 from identity.api.framework.problems import FieldError, Problem
 from identity.api.framework.view import ManagementView
 from identity.api.imports.row_bodies import MOST_ROWS, RowKind
 from taxpayers.duties import Duty
-from taxpayers.files.rows import BadRow, ParsedFile, Row, fault_text
+from taxpayers.files.rows import BadRow, ParsedFile, Row, bad_row
 from taxpayers.services import BadRowsError
 from taxpayers.validation import ServiceError
 
@@ -23,6 +26,7 @@ _NOTE = (
     f"All rows or none, and at most {MOST_ROWS}. Safe to repeat: rows that are registered with the"
     " same values are left as they are. Each wrong row is in errors, by its pointer."
 )
+Faults = dict[int, Any]  # of each row that cannot be read, what its body says
 _SOURCE = "of the management API"  # in the history, where a file has its name
 
 
@@ -54,24 +58,29 @@ class ImportView(ManagementView):
 
     def post(self, request: Request) -> Response:
         """Import the rows; safe to repeat."""
-        values = values_of(import_body(self.kind), request.data)
+        rows, faults = _read(self.kind, request.data)
 
         def do() -> Done:
-            result = self._import(_parsed(self.kind, values["rows"]))
+            result = self._import(_parsed(self.kind, rows, faults), faults)
             return Done(result, result)
 
         return answer_once(request, self.caller.token.client_id, self.caller.at, do)
 
-    def _import(self, parsed: ParsedFile[Row]) -> dict[str, int]:
+    def _import(self, parsed: ParsedFile[Row], faults: Faults) -> dict[str, int]:
         service = self.kind.of_file.run
         try:
             result = service(parsed=parsed, source=_SOURCE, by=self.author, at=self.caller.at)
         except BadRowsError as fault:
-            errors = [
-                FieldError(f"{row.fault}.", pointer=f"#/rows/{row.line}") for row in fault.bad_rows
-            ]
+            errors = [one for row in fault.bad_rows for one in self._errors(row, faults)]
             raise Problem("invalid_fields", str(fault), errors) from None
         return {"registered": result.registered, "unchanged": result.unchanged}
+
+    def _errors(self, row: BadRow, faults: Faults) -> Iterable[FieldError]:
+        place = f"#/rows/{row.line}"
+        if row.line in faults:
+            return field_errors(faults[row.line], place)
+        field = pointer_of(self.kind.body, row.fields).removeprefix("#")
+        return [FieldError(f"{row.fault}.", row.code, pointer=place + field)]
 
     def describe(self, method: str) -> dict[str, Any]:
         return {
@@ -95,16 +104,31 @@ def import_body(kind: RowKind) -> type[Body]:
     )
 
 
-def _parsed(kind: RowKind, given: list[dict[str, Any]]) -> ParsedFile[Row]:
+def _read(kind: RowKind, data: Any) -> tuple[dict[int, dict[str, Any]], Faults]:
+    """The rows whose fields can be read, and what is wrong with each of the others.
+
+    Raises ValidationError for what is no list of rows.
+    """
+    try:
+        return dict(enumerate(values_of(import_body(kind), data)["rows"])), {}
+    except ValidationError as fault:
+        found: Any = fault.detail
+        if found.keys() != {"rows"} or not isinstance(found["rows"], dict):
+            raise
+        given, faults = enumerate(data["rows"]), found["rows"]
+    return {n: values_of(kind.body, row) for n, row in given if n not in faults}, faults
+
+
+def _parsed(kind: RowKind, rows: dict[int, dict[str, Any]], faults: Faults) -> ParsedFile[Row]:
     """Each row, good or bad; a second one of the same record is bad."""
-    parsed: ParsedFile[Row] = ParsedFile()
+    parsed: ParsedFile[Row] = ParsedFile(bad_rows=[BadRow(number, "") for number in faults])
     first: dict[str, int] = {}
-    for number, values in enumerate(given):
+    for number, values in rows.items():
         try:
             row = kind.row(number, values)
             if first.setdefault(row.key, number) != number:
-                raise ServiceError(f"{row.key} is already in row {first[row.key]}")
+                raise ServiceError(f"{row.key} is already in row {first[row.key]}", "repeated")
             parsed.rows.append(row)
         except ServiceError as fault:
-            parsed.bad_rows.append(BadRow(number, fault_text(fault)))
+            parsed.bad_rows.append(bad_row(number, fault))
     return parsed

@@ -5,10 +5,11 @@ from typing import Any
 from django.db.models import QuerySet
 from rest_framework import serializers
 
-from identity.api.framework.fields import Body, End, Moment, Taxpayer, Text
+from identity.api.framework.fields import Body, End, Moment, Reason, Taxpayer, Text
 from identity.api.framework.kinds import ApiTask, Asker, RecordKind, Values
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
+from identity.api.registry.ends import end_tasks
 from identity.api.registry.taxpayers import find_taxpayer, tasks_by_reason
 from taxpayers.duties import Duty
 from taxpayers.models import Intermediary
@@ -18,6 +19,7 @@ from taxpayers.services import (
     register_intermediary,
     set_intermediary_active,
 )
+from taxpayers.services.ends import END_INTERMEDIARY_EARLIER, EXTEND_INTERMEDIARY
 from taxpayers.services.intermediaries import CHANGE_INTERMEDIARY, REGISTER_INTERMEDIARY
 
 
@@ -31,19 +33,24 @@ class IntermediaryRecord(serializers.Serializer[Intermediary]):
     registered_at = Moment(source="created_at")
 
 
-class NewIntermediaryBody(Body):
-    """What is needed to make a taxpayer an intermediary."""
+class IntermediaryRowBody(Body):
+    """An intermediary, whose taxpayer is registered."""
 
     taxpayer = Taxpayer()
     active_until = End(required=False, allow_null=True, source="until")
-    reason = Text(required=False)
+
+
+class NewIntermediaryBody(IntermediaryRowBody):
+    """What is needed to make a taxpayer an intermediary."""
+
+    reason = Reason(required=False)
 
 
 class ChangeIntermediaryBody(Body):
     """What can be changed of an intermediary."""
 
     active_until = End(allow_null=True, source="until")
-    reason = Text()
+    reason = Reason()
 
 
 class IntermediaryFilters(Filters):
@@ -106,6 +113,9 @@ CHANGE = ApiTask(
     CHANGE_INTERMEDIARY,
     ChangeIntermediaryBody,
     _set_end,
-    "This changes until when it is active.",
+    "It sets its last day, earlier or later. extend and end-earlier go only one way.",
 )
-TASKS = tasks_by_reason(vars(intermediaries))
+TASKS = (
+    *tasks_by_reason(vars(intermediaries)),
+    *end_tasks("Intermediary", "active_until", EXTEND_INTERMEDIARY, END_INTERMEDIARY_EARLIER),
+)

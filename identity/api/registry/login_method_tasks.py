@@ -1,6 +1,6 @@
 """Tasks that give a system user a further secret, key or certificate, or another login method."""
 
-from identity.api.framework.fields import Body, Choice, End, Text, Texts
+from identity.api.framework.fields import Body, Choice, End, Reason, Text, Texts
 from identity.api.framework.kinds import ApiTask
 from identity.api.registry.public_keys import PublicKeys
 from identity.api.registry.system_user_records import IssuedSystemUserRecord, show_once
@@ -37,7 +37,9 @@ class CertificateBody(Body):
     """A name in a certificate: from the certificate itself, or as a text."""
 
     certificate = Text(
-        source="text", help_text="PEM, of which the subject is registered; or a name."
+        source="text",
+        max_length=20_000,
+        help_text="PEM, of which the subject is registered; or a name.",
     )
     name_kind = Choice(
         _NAMES, required=False, source="kind", help_text="Which name it is. Left out: it is PEM."
@@ -50,20 +52,20 @@ class UseKeysBody(Body):
 
     keys = PublicKeys()
     expires_at = End(required=False)
-    reason = Text()
+    reason = Reason()
 
 
 class UseCertificateBody(CertificateBody):
     """From now on it logs in with a certificate with this name."""
 
-    reason = Text()
+    reason = Reason()
 
 
 class UseSecretBody(Body):
     """From now on it logs in with a new secret."""
 
     expires_at = End(required=False)
-    reason = Text()
+    reason = Reason()
 
 
 TASKS = (

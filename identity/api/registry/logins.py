@@ -6,7 +6,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 from rest_framework import serializers
 
-from identity.api.framework.fields import Moment, Start, Taxpayer, Text
+from identity.api.framework.fields import Choice, Moment, Start, Taxpayer, Text
 from identity.api.framework.kinds import RecordKind
 from identity.api.framework.problems import Problem
 from identity.api.framework.query import Filters
@@ -16,6 +16,7 @@ from tokens.answers.response import help_url
 from tokens.explanation import explain
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent
+from tokens.refusals.table import REFUSALS
 
 _ONE_OF = ("client_id", "taxpayer", "intermediary", "outcome")
 _TOO_MANY = (
@@ -87,7 +88,7 @@ class LoginFilters(Filters):
     client_id = Text(required=False)
     taxpayer = Taxpayer(required=False, help_text="Those for this taxpayer.")
     intermediary = Taxpayer(required=False, help_text="Those in which it acted for another one.")
-    outcome = Text(required=False, help_text="A reason of a refusal, for example no_permission.")
+    outcome = Choice(list(REFUSALS), required=False, help_text="A reason of a refusal.")
     since = Start(required=False, help_text="Those from this day or moment on.")
 
 

@@ -6,7 +6,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 from rest_framework import serializers
 
-from identity.api.framework.fields import Body, End, Moment, Taxpayer, Text, Texts, Words
+from identity.api.framework.fields import Body, Choice, End, Moment, Reason, Taxpayer, Texts, Words
 from identity.api.framework.kinds import ApiTask, RecordKind
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
@@ -75,7 +75,7 @@ class DecisionBody(Body):
 
     taxpayer = Taxpayer(help_text="For whom the person acts: another one than asked is refused.")
     evidence = EvidenceBody(required=False)
-    reason = Text(required=False)
+    reason = Reason(required=False)
 
 
 class ApproveBody(DecisionBody):
@@ -90,7 +90,7 @@ class PermissionRequestFilters(Filters):
 
     taxpayer = Taxpayer(required=False, help_text="Those that this taxpayer is asked.")
     intermediary = Taxpayer(required=False, help_text="Those of this intermediary.")
-    state = serializers.ChoiceField(_STATES, required=False)
+    state = Choice(_STATES, required=False)
 
 
 def find_request(text: str) -> PermissionRequest | None:

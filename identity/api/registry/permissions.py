@@ -7,10 +7,11 @@ from typing import Any
 from django.db.models import QuerySet
 from rest_framework import serializers
 
-from identity.api.framework.fields import Body, End, Moment, Start, Taxpayer, Text, Texts
+from identity.api.framework.fields import Body, End, Moment, Reason, Start, Taxpayer, Texts
 from identity.api.framework.kinds import ApiTask, Asker, RecordKind, Values
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
+from identity.api.registry.ends import end_tasks
 from identity.api.registry.evidence import EvidenceBody, EvidenceRecord
 from identity.api.registry.taxpayers import ReasonBody
 from taxpayers.duties import Duty
@@ -59,38 +60,31 @@ class PermissionRecord(serializers.Serializer[GrantedPermission]):
         return state_of(row, self.context["at"])
 
 
-class NewPermissionBody(Body):
-    """What is needed to grant a permission."""
+class PermissionRowBody(Body):
+    """A permission, of which taxpayer and intermediary are registered."""
 
     taxpayer = Taxpayer(help_text="Who permits.")
     intermediary = Taxpayer(help_text="Who may act for it.")
     permissions = Texts(source="codes", help_text="Permission codes: GET /permission-codes.")
-    valid_from = Start(required=False, help_text="Left out: now.")
+    valid_from = Start(required=False, help_text="Left out: now. An import takes the past for now.")
     valid_until = End(required=False, allow_null=True, help_text="Left out, or null: no end.")
     evidence = EvidenceBody(required=False)
-    reason = Text(required=False)
 
 
-class ExtendBody(Body):
-    """A later end."""
+class NewPermissionBody(PermissionRowBody):
+    """What is needed to grant a permission."""
 
-    valid_until = End(allow_null=True, source="until", help_text="null: no end.")
+    reason = Reason(required=False)
+
+
+class EvidencedBody(Body):
+    """Who decided it."""
+
     evidence = EvidenceBody(required=False)
-    reason = Text()
 
 
-class EndEarlierBody(Body):
-    """An earlier end."""
-
-    valid_until = End(source="until")
-    evidence = EvidenceBody(required=False)
-    reason = Text()
-
-
-class RevokeBody(ReasonBody):
+class RevokeBody(EvidencedBody, ReasonBody):
     """Why, and who decided it."""
-
-    evidence = EvidenceBody(required=False)
 
 
 class PermissionFilters(Filters):
@@ -159,12 +153,9 @@ CREATE = ApiTask(
     "Safe to repeat: one with the same codes and end that has begun by then is answered with 200.",
 )
 TASKS = (
-    ApiTask(
-        "extend",
-        EXTEND_PERMISSION,
-        ExtendBody,
+    *end_tasks(
+        *("", "valid_until", EXTEND_PERMISSION, END_PERMISSION_EARLIER, EvidencedBody),
         note="One that has ended is granted anew from now on: the answer is the new permission.",
     ),
-    ApiTask("end-earlier", END_PERMISSION_EARLIER, EndEarlierBody),
     ApiTask("revoke", REVOKE_PERMISSION, RevokeBody),
 )

@@ -10,14 +10,14 @@ from rest_framework import serializers
 @extend_schema_field(
     {
         "description": "A JWK or a JWK Set as JSON, or one key in PEM as a string.",
-        "anyOf": [{"type": "object"}, {"type": "string"}],
+        "anyOf": [{"type": "object"}, {"type": "string", "minLength": 1}],
     }
 )
 class PublicKeys(serializers.Field):  # type: ignore[type-arg]
     """Becomes the text that the services read."""
 
     def to_internal_value(self, data: Any) -> str:
-        if isinstance(data, str):
+        if isinstance(data, str) and data.strip():
             return data
         if not isinstance(data, dict):
             raise serializers.ValidationError("Give a JWK, a JWK Set, or PEM as a string.")

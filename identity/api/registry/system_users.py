@@ -4,9 +4,18 @@ import re
 from typing import Any
 
 from django.db.models import Model, Prefetch, QuerySet
-from rest_framework import serializers
 
-from identity.api.framework.fields import Body, End, Taxpayer, Taxpayers, Text, Texts, Whole
+from identity.api.framework.fields import (
+    Body,
+    Choice,
+    End,
+    Reason,
+    Taxpayer,
+    Taxpayers,
+    Text,
+    Texts,
+    Whole,
+)
 from identity.api.framework.kinds import ApiTask, Asker, Once, RecordKind, Values
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
@@ -31,8 +40,8 @@ from taxpayers.services.system_users import CHANGE_SYSTEM_USER, ISSUE_CREDENTIAL
 _CLIENT_ID = re.compile(r"ci_(?:live|test)_[0-9A-Za-z]{1,56}", re.ASCII)
 
 
-class NewSystemUserBody(Body):
-    """What is needed to register a system user."""
+class SystemUserRowBody(Body):
+    """A system user without a secret: issue one for it, by rotate-secret."""
 
     taxpayer = Taxpayer()
     name = Text()
@@ -41,6 +50,11 @@ class NewSystemUserBody(Body):
         required=False, min_value=0, max_value=MAX_LOGINS_PER_MINUTE, help_text="0: unlimited."
     )
     expires_at = End(required=False, allow_null=True, help_text="Its last day. null: no end.")
+
+
+class NewSystemUserBody(SystemUserRowBody):
+    """What is needed to register a system user."""
+
     credentials_expire_at = End(required=False, help_text="The last day of its secret or keys.")
     allowed_permissions = Texts(required=False)
     allowed_taxpayers = Taxpayers(required=False)
@@ -56,7 +70,7 @@ class ChangeSystemUserBody(Body):
     logins_per_minute = Whole(required=False, min_value=0, max_value=MAX_LOGINS_PER_MINUTE)
     expires_at = End(required=False, allow_null=True, help_text="null: no end.")
     return_addresses = Texts(required=False)
-    reason = Text()
+    reason = Reason()
 
 
 class SystemUserFilters(Filters):
@@ -65,7 +79,7 @@ class SystemUserFilters(Filters):
     client_id = Text(required=False)
     taxpayer = Taxpayer(required=False, help_text="Those of this taxpayer.")
     name = Text(required=False, help_text="Those whose name has each of these words, or parts.")
-    state = serializers.ChoiceField(["blocked"], required=False)
+    state = Choice(["blocked"], required=False)
 
 
 def find_system_user(text: str) -> SystemUser | None:
@@ -141,5 +155,9 @@ CREATE = ApiTask(
     answer=IssuedSystemUserRecord,
 )
 CHANGE = ApiTask(
-    "", CHANGE_SYSTEM_USER, ChangeSystemUserBody, _change, "expires_at changes its last day."
+    "",
+    CHANGE_SYSTEM_USER,
+    ChangeSystemUserBody,
+    _change,
+    "expires_at sets its last day, earlier or later. extend and end-earlier go only one way.",
 )

@@ -6,7 +6,7 @@ from typing import Any
 from django.db.models import QuerySet
 from rest_framework import serializers
 
-from identity.api.framework.fields import Body, Moment, Taxpayer, Text
+from identity.api.framework.fields import Body, Choice, Moment, Reason, Taxpayer, Text
 from identity.api.framework.kinds import ApiTask, RecordKind
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
@@ -41,13 +41,13 @@ class RenameBody(Body):
     """What can be changed of a taxpayer."""
 
     name = Text()
-    reason = Text()
+    reason = Reason()
 
 
 class ReasonBody(Body):
     """Why a change is made; it stands in the history."""
 
-    reason = Text()
+    reason = Reason()
 
 
 def tasks_by_reason(services: Mapping[str, Any]) -> tuple[ApiTask, ...]:
@@ -60,7 +60,7 @@ class TaxpayerFilters(Filters):
 
     tin = Text(required=False, help_text="Those with this TIN, whatever their ROB number.")
     name = Text(required=False, help_text="Those whose name has each of these words, or parts.")
-    state = serializers.ChoiceField(["active", "inactive"], required=False)
+    state = Choice(["active", "inactive"], required=False)
 
 
 def find_taxpayer(text: str) -> models.Taxpayer | None:

@@ -20,7 +20,7 @@ def webhook_data(row: WebhookEndpoint) -> dict[str, Any]:
         "description": row.description,
         "event_types": row.event_types,
         "is_active": row.is_active,
-        "registered_by": row.client_id,
+        "client_id": row.client_id,
     }
 
 

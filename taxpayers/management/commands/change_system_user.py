@@ -131,7 +131,7 @@ class Command(ServiceCommand):
             data
             | {
                 "client_id": row.client_id,
-                "auth_method": method,
+                "login_method": method,
                 "token_binding": row.token_binding or "none",
                 "name": row.name,
                 "scopes": row.scopes.split(),

@@ -14,7 +14,7 @@ from taxpayers.models import Intermediary, PermissionCode, SystemUser, Taxpayer
 from taxpayers.operations import Operation
 from taxpayers.services.history import Author, context_of, update_and_record
 from taxpayers.services.management_clients import lock_to_change
-from taxpayers.services.named import no_taxpayer
+from taxpayers.services.named import NotRegistered, no_taxpayer
 from taxpayers.validation import ServiceError, validate_known
 
 MAX_ALLOWED_TAXPAYERS = 500
@@ -85,7 +85,11 @@ def _validate_permissions(permissions: Collection[str]) -> str:
     if not permissions:
         return ""
     known = PermissionCode.objects.values_list("pk", flat=True)
-    return " ".join(validate_known(permissions, set(known), _("permission code")))
+    return " ".join(
+        validate_known(
+            permissions, set(known), _("permission code"), "allowed_permissions", "permissions"
+        )
+    )
 
 
 def _validate_taxpayers(owner: Taxpayer, taxpayers: Collection[TaxpayerId]) -> str:
@@ -94,19 +98,25 @@ def _validate_taxpayers(owner: Taxpayer, taxpayers: Collection[TaxpayerId]) -> s
         raise ServiceError(
             _("Give {most} taxpayers at most, not {given}.").format(
                 most=MAX_ALLOWED_TAXPAYERS, given=len(wanted)
-            )
+            ),
+            "too_many",
+            "allowed_taxpayers",
+            "taxpayers",
         )
     if str(owner.identifier) in dict(wanted):
         raise ServiceError(
             _(
                 "Leave {taxpayer} out: it is the system user's own taxpayer, and a limited system"
                 " user gets tokens on behalf of others only."
-            ).format(taxpayer=owner.identifier)
+            ).format(taxpayer=owner.identifier),
+            "own_taxpayer",
+            "allowed_taxpayers",
+            "taxpayers",
         )
     unknown = _not_registered([taxpayer for _name, taxpayer in wanted])
     if unknown:
         shown = ", ".join(unknown[:_SHOWN]) + (" …" if unknown[_SHOWN:] else "")
-        raise ServiceError(no_taxpayer(shown))
+        raise NotRegistered(no_taxpayer(shown), "allowed_taxpayers", "taxpayers")
     return " ".join(name for name, _taxpayer in wanted)
 
 

@@ -66,12 +66,14 @@ def validate_networks(given: Collection[str]) -> str:
     try:
         networks = read_networks(given)
     except UnusableNetwork as unusable:
-        raise ServiceError(_fault_text(unusable)) from None
+        raise ServiceError(_fault_text(unusable), "invalid_network", "allowed_networks") from None
     if len(networks) > MAX_NETWORKS:
         raise ServiceError(
             _("Give {most} networks at most, not {given}.").format(
                 most=MAX_NETWORKS, given=len(networks)
-            )
+            ),
+            "too_many",
+            "allowed_networks",
         )
     return " ".join(networks)
 

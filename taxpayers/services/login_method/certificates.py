@@ -121,7 +121,7 @@ def validate_name(text: str, kind: NameKind | None) -> CertificateName:
     try:
         return read_name(text, kind)
     except UnusableName as unusable:
-        raise ServiceError(str(_FAULTS[unusable.fault])) from None
+        raise ServiceError(str(_FAULTS[unusable.fault]), "invalid_certificate", "text") from None
 
 
 def create_certificate(

@@ -100,9 +100,11 @@ def validate_keys(text: str) -> Sequence[ClientKey]:
     try:
         keys = read_client_keys(text)
     except UnusableKey as unusable:
-        raise ServiceError(str(_FAULTS[unusable.fault])) from None
+        raise ServiceError(str(_FAULTS[unusable.fault]), "invalid_key", "keys") from None
     if len(keys) > MAX_LIVE_CREDENTIALS:
-        raise ServiceError(_("Give two keys at most: the present one, and the next one."))
+        raise ServiceError(
+            _("Give two keys at most: the present one, and the next one."), "too_many", "keys"
+        )
     return keys
 
 
@@ -130,7 +132,7 @@ def _create(
     name = key_name(key.kid)
     former = owner.credentials.filter(lookup=name).first()
     if former is not None:
-        raise ServiceError(_already_there(key.kid, former))
+        raise ServiceError(_already_there(key.kid, former), "already_registered", "keys")
     row = Credential(
         system_user=owner,
         slot=free_slot(owner, context.at),
