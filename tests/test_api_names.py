@@ -18,6 +18,9 @@ OTHERS = frozenset(
     re.findall(
         r"\w+",
         """
+    approved_by asked_at capacity decided_at evidence granted_now intermediary_name paper_form
+    permission replaces return_address return_addresses sign_in_level sign_in_method
+    words_hash words_version confirm_url first_used_at from granted representatives to tokens
     access_token token_type expires_in client_assertion client_assertion_type grant_type token
     token_type_hint issuer jwks_uri kty alg use error error_description token_endpoint version
     type title status detail instance errors pointer parameter code items next_cursor has_more
