@@ -1,7 +1,7 @@
 """The words that the confirm page shows, and their hash: what the person has agreed to.
 
-They are made from the request and the registry, in one language. Whoever has both, and the version,
-makes the same text again.
+They are made from the request and the registry, in one language. From both, and the
+version, the same text is made again.
 """
 
 import hashlib

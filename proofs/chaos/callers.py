@@ -58,12 +58,12 @@ class Caller:
 
 @dataclass(frozen=True)
 class Population:
-    """Everybody who logs in."""
+    """All callers that log in."""
 
     callers: list[Caller]
     blocked: Caller  # blocked and unblocked by scenarios
     represented: Caller  # whose permission is revoked and granted by scenarios
-    crowd: list[Erp]  # system users that nobody else uses
+    crowd: list[Erp]  # system users that no other caller uses
 
     @property
     def honest(self) -> frozenset[str]:

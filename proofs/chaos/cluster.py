@@ -63,7 +63,7 @@ class Cluster(Site):
     def promote_standby(self) -> Postgres:
         """The standby is the primary, and the nodes' new connections lead to it.
 
-        Returns the former primary. Nobody follows the new one: see `add_standby`.
+        Returns the former primary. No standby follows the new one: see `add_standby`.
         """
         former, self.primary = self.primary, self.standby
         self.primary.execute("SELECT pg_promote()")

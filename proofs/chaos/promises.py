@@ -29,7 +29,7 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class Forbidden:
-    """A caller that must get no token for what it sends after `since` and hears until `until`."""
+    """A caller that must get no token: sent after `since`, answered until `until`."""
 
     caller: str
     since: float
@@ -152,7 +152,7 @@ def _in_vain(promise: Promise, seen: Observed) -> Iterator[str]:
 
 
 def _vacuous(seen: Observed) -> Iterator[str]:
-    """A scenario in which nobody logs in shows nothing."""
+    """A scenario without a login shows nothing."""
     honest = [a for a in seen.answers if a.token and a.caller in seen.honest]
     if not any(a.answered_at < seen.began_at for a in honest):
         yield "no honest login before the fault"

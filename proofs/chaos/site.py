@@ -1,6 +1,6 @@
-"""What every drill has: login nodes behind nginx, everybody who logs in, and a database.
+"""What every drill has: login nodes behind nginx, all callers that log in, and a database.
 
-Each node reaches the database through a separate proxy, which stands for its network.
+Each node reaches the database through a separate proxy, which is its network.
 """
 
 import json

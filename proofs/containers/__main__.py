@@ -11,5 +11,5 @@ import pytest
 
 if __name__ == "__main__":
     drill = Path(__file__).with_name("drill.py")
-    # The fixtures of the tests, which otherwise hold in their folder alone.
+    # The fixtures of the tests, which otherwise hold only in their folder.
     sys.exit(pytest.main(["-n", "0", "-p", "tests.conftest", str(drill), *sys.argv[1:]]))

@@ -45,7 +45,7 @@ class Deployment:
     count: int = 0
 
     def container(self, serve: str, port: int) -> Container:
-        """With an empty volume of root that is open to everybody, as Kubernetes has it."""
+        """With an empty volume of root that is open to every user, as Kubernetes has it."""
         self.count += 1
         volume = self.folder / f"volume-{self.count}"
         volume.mkdir()

@@ -43,7 +43,7 @@ _LIFETIME_SECONDS = 60
 _BETWEEN_CHUNKS = re.compile(rb"\r\n(?!0+[;\r])[0-9A-Fa-f]+[^\r\n]*\r\n")
 _BASIC = re.compile(rb"basic\s+([0-9A-Za-z+/=]+)", re.IGNORECASE)
 _WINDOW = 16  # so much of a secret in a row must not be seen anywhere
-_HALF_A_SIGNATURE = 43  # less of a token is of no use to anybody
+_HALF_A_SIGNATURE = 43  # less of a token is of no use to others
 _PREFIX = len(b"cs_test_")
 
 RawMembers = tuple[dict[str, bytes], dict[str, bytes]]
@@ -74,7 +74,7 @@ class Learned:
 
 @dataclass(frozen=True)
 class Planted:
-    """Right clients, one for each way to log in; a wrong secret; and whom the first may act for.
+    """Right clients, one for each way to log in; a wrong secret; who the first may act for.
 
     `clock` is in seconds since the epoch.
     """

@@ -60,7 +60,7 @@ class Scheduler:
             if state.step % _CHECK_TABLES_EVERY == 0:
                 self._check_tables()
         while self._registrar.end():
-            pass  # so that nobody waits for what it has locked
+            pass  # so that no session waits for what it has locked
         self.traffic.finish()
         self._check_tables()
 
@@ -76,7 +76,7 @@ class Scheduler:
     def _end_indexes(self) -> None:
         self._keeper.end_indexes()
         self._state.renewed_in = self._state.step
-        # The index of a client that somebody has locked ends later.
+        # The index of a client that a session has locked ends later.
         if self._registrar.is_idle and not any(node.locked for node in self._nodes):
             self._state.tokens.check(self._state.history.present, self._state.time.now)
 

@@ -207,7 +207,7 @@ class _Alike:
             derandomize=True,
             database=None,
             deadline=None,
-            phases=(Phase.explicit, Phase.generate),  # nobody reads the smallest example
+            phases=(Phase.explicit, Phase.generate),  # the smallest example is not read
             suppress_health_check=list(HealthCheck),
         )
         settings.load_profile("mutants")

@@ -42,7 +42,7 @@ class Seen:
 
 
 class Process:
-    """One of the nodes' processes: its places, how fast it is, and whom it knows."""
+    """One of the nodes' processes: its places, how fast it is, and which clients it knows."""
 
     def __init__(self, per_second: float) -> None:
         self._takes, self._free_at = 1 / per_second, 0.0

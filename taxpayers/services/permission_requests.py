@@ -141,7 +141,7 @@ def approve_permission_request(
 ) -> PermissionRequest:
     """Grant what was asked; with `codes` only these of it, with `until` not longer than that.
 
-    `taxpayer`: for whom the person who approves acts. Raises OtherTaxpayer, or ServiceError.
+    `taxpayer`: that of the person who approves. Raises OtherTaxpayer, or ServiceError.
     """
     by = by.in_one_task()
     context = context_of(APPROVE_PERMISSION_REQUEST, reason, by, at)

@@ -71,7 +71,7 @@ class WholePermissionRequestRecord(PermissionRequestRecord):
 
 
 class DecisionBody(Body):
-    """For whom the person who decides acts, and how that was proved."""
+    """The taxpayer that the person who decides acts for, and how that was proved."""
 
     taxpayer = Taxpayer(help_text="For whom the person acts: another one than asked is refused.")
     evidence = EvidenceBody(required=False)

@@ -1,7 +1,7 @@
 """How many passwords and codes may be tried, so that one person cannot lock out another.
 
 Counted in Django's cache, which all processes and nodes share. A person who has signed in with this
-browser before is counted only by it; anybody else by name and address, by address, and by name
+browser before is counted only by it; any other caller by name and address, by address, and by name
 (docs/decisions.md). A passkey cannot be guessed, so it is never counted.
 """
 

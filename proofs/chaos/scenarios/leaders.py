@@ -13,7 +13,7 @@ from proofs.chaos.scenarios.scenario import Scenario, Stage
 from proofs.chaos.site import DATABASE
 from tests.servers.patroni.member import Member
 
-# What everybody has under way: each waits for an answer before the next login.
+# What all callers have under way: each waits for an answer before the next login.
 UNDER_WAY = 12
 # What deploy/patroni/patroni.yml sets.
 TTL_SECONDS, LOOP_SECONDS = 20.0, 2.0
@@ -64,7 +64,7 @@ def _hang_leader(stage: Stage[PatroniSite]) -> None:
 
 
 def _log_in_at_former_leader(stage: Stage[PatroniSite], former: Member) -> None:
-    """Nobody gets a token: no standby confirms what it stores."""
+    """No caller gets a token: no standby confirms what it stores."""
     honest = [one for one in stage.cluster.population.callers if one.kind is Kind.HONEST]
     for caller in honest[:4]:
         if stage.probe(stage.cluster.nodes[0], caller).token:

@@ -70,9 +70,9 @@ def _lose_standby(stage: Stage) -> None:
 
 
 def _lose_standby_and_sessions(stage: Stage) -> None:
-    """What waits for the standby is in the log of the primary alone, when both are lost.
+    """What waits for the standby is only in the log of the primary, when both are lost.
 
-    A node whose session ends looks up what it has stored: that alone is no record.
+    A node whose session ends looks up what it has stored: that is no record yet.
     """
     cluster = stage.cluster
     stage.begins()

@@ -1,4 +1,4 @@
-"""Keys and secrets are rotated, and clients blocked or locked, while everybody logs in."""
+"""Keys and secrets are rotated, and clients blocked or locked, while all callers log in."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

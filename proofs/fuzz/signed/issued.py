@@ -103,7 +103,7 @@ def _signed(signer: Signer, sent: FuzzInput) -> Iterator[tuple[str, dict[str, An
 
 
 def _is_new(found: set[str], planted: Planted) -> bool:
-    """Whether one of them was not used before; which of several was used now, nobody knows."""
+    """Whether one of them was not used before; which of several was used now is unknown."""
     spent, now = planted.learned.spent, planted.clock()
     new = {jti for jti in found if jti not in spent or now - spent[jti] > _STORED_SECONDS}
     if len(new) == 1:

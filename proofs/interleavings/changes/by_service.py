@@ -54,7 +54,7 @@ def change_limit(context: Context) -> None:
 
 @BY_SERVICE.add("system_users")
 def bind_tokens(context: Context) -> None:
-    """Mostly to nothing, because nobody in a run proves to have a key or a certificate."""
+    """Mostly to nothing, because no client in a run proves to have a key or a certificate."""
     user = SystemUser.objects.get(pk=context.choose(context.registry.system_users).id)
     services.bind_tokens(
         system_user=user,

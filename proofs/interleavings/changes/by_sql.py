@@ -1,4 +1,4 @@
-"""Changes of clients and secrets by SQL, as nobody should make them: past the services."""
+"""Changes of clients and secrets by SQL, as they should not be made: past the services."""
 
 from proofs.interleavings.changes.change import Changes, Context
 from proofs.interleavings.world import CODES, SCOPES
@@ -52,7 +52,7 @@ def toggle_bindings(context: Context) -> None:
 
 @BY_SQL.add("system_users", weight=1)
 def set_limit(context: Context) -> None:
-    """Also to taxpayers that nobody knows, and of a client that acts for nobody."""
+    """Also to unknown taxpayers, and of a client that acts for none."""
     names = [str(row.identifier) for row in context.registry.taxpayers]
     context.execute(
         "UPDATE system_users SET allowed_permissions = %s, allowed_taxpayers = %s WHERE id = %s",

@@ -67,7 +67,7 @@ class Context:
         return self.choose_mostly(pairs, lambda pair: pair in wanted)
 
     def permission(self) -> PermissionRow:
-        """A granted one, mostly one under which somebody has just asked for a token."""
+        """A granted one, mostly one under which a client has just asked for a token."""
         wanted = self.wanted()
         return self.choose_mostly(
             self.registry.granted_permissions,

@@ -86,7 +86,7 @@ class Effects:
         state.note(login.number, login.node, outcome)
 
     def forget(self, node: int) -> None:
-        """A new process remembers nobody."""
+        """A new process remembers no client."""
         self._denied = {key: until for key, until in self._denied.items() if key[0] != node}
 
     def _read(self, login: Login) -> None:

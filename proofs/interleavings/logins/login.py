@@ -72,7 +72,7 @@ class Login:
     # Why a 503 would be the right answer, and why a 429.
     may_be_unavailable: str = ""
     may_be_limited: str = ""
-    denied: tuple[datetime, str] | None = None  # until when, and from which address alone
+    denied: tuple[datetime, str] | None = None  # until when, and from which address
     trace: list[tuple[int, str, Any]] = field(default_factory=list)
     ended: EndedLogin | None = None
 

@@ -100,7 +100,7 @@ class SimulatedNode:
         self._facts = SharedFacts(self.folder, max_bytes=_MAP_BYTES, key=key)
         self.knowledge = Node(self._facts)
         self.lanes: dict[type, deque[Waiting]] = {kind: deque() for kind in KINDS}
-        # Those whose client somebody else had locked, by its id and their kind.
+        # Those whose client another session had locked, by its id and their kind.
         self.locked_clients: dict[tuple[int, type], deque[Waiting]] = {}
         self.undelivered: list[tuple[Login, Any]] = []
         self.wants_lock: list[tuple[Login, LockedRead]] = []
@@ -114,7 +114,7 @@ class SimulatedNode:
         self.locked_clients.get((client, kind), self.lanes[kind]).append(waiting)
 
     def wait_for_client(self, waiting: Waiting) -> None:
-        """Somebody else had its client locked."""
+        """Another session had its client locked."""
         call = waiting.call
         assert isinstance(call, CallOfClient)
         self.locked_clients.setdefault((call.system_user_id, type(call)), deque()).append(waiting)
@@ -124,9 +124,9 @@ class SimulatedNode:
         return self._results(self.session, calls, waits=waits)
 
     def lock(self, query: FactsQuery) -> Any:
-        """The reading of a client that nobody changes until `finish_lock`.
+        """The reading of a client that no session changes until `finish_lock`.
 
-        Raises OperationalError if somebody is changing it.
+        Raises OperationalError if another session is changing it.
         """
         self.locked_session.begin()
         try:

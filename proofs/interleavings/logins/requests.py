@@ -56,7 +56,7 @@ def _client(rng: Random, registry: Registry, now: datetime) -> ClientRow | None:
 
 
 def _represented(rng: Random, registry: Registry, client: ClientRow | None) -> TaxpayerId | None:
-    """Mostly somebody who granted something, if the client is one of an intermediary."""
+    """Mostly a taxpayer that granted something, if the client is one of an intermediary."""
     roles = [
         r.id for r in registry.intermediaries if client and r.taxpayer_id == client.taxpayer_id
     ]

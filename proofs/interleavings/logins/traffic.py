@@ -70,7 +70,7 @@ class Traffic:
         return True
 
     def wait(self) -> bool:
-        """A node executes the statement of one client that somebody else had locked, if it can."""
+        """A node executes the statement of one client that was locked by another session."""
         waiting = [(node, key) for node in self._nodes for key in node.locked_clients]
         if not waiting:
             return False
@@ -98,7 +98,7 @@ class Traffic:
     def _results(
         self, node: SimulatedNode, batch: Sequence[Waiting], *, waits: bool
     ) -> list[tuple[Waiting, Any]]:
-        """As the lanes do it: if a statement fails, each call goes alone."""
+        """As the lanes do it: if a statement fails, each call is retried in its own statement."""
         try:
             results = node.execute([one.call for one in batch], waits=waits)
         except psycopg.errors.LockNotAvailable:
@@ -131,7 +131,7 @@ class Traffic:
         return True
 
     def lock(self) -> bool:
-        """A login locks its client; while somebody changes it, the login waits."""
+        """A login locks its client; while another session changes it, the login waits."""
         nodes = [node for node in self._nodes if node.wants_lock and node.locked is None]
         if not nodes:
             return False
@@ -172,7 +172,7 @@ class Traffic:
         return True
 
     def restart(self, node: SimulatedNode) -> None:
-        """Its process ends; nobody gets an answer of what was under way there."""
+        """Its process ends; what was under way there gets no answer."""
         for login in node.stop():
             del self.active[login.number]
         self._effects.forget(node.number)
