@@ -25,6 +25,7 @@ def _page(address: str, view: str, **about: str) -> list[URLPattern]:
 urlpatterns: list[URLPattern] = [
     *_page("", "home.home"),
     *_page("guide", "guide.guide"),
+    *_page("reference", "reference.reference"),
     *_page("errors/", "errors.all_errors"),
     *(_page("sandbox", "sandbox.sandbox_page") if settings.ENVIRONMENT == "test" else ()),
     *(

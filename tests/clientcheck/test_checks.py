@@ -8,10 +8,13 @@ import pytest
 from clientcheck.clientcheck import (
     FAIL,
     NEW_SECRET,
+    OWN,
     PASS,
     SECRET,
     Authority,
+    Fault,
     Finding,
+    Login,
     as_html,
     as_json,
     as_text,
@@ -97,3 +100,13 @@ def test_a_report_says_the_same_in_every_form() -> None:
     hostile = as_html([Finding(*["<script>alert('1')</script>"] * 4)])
     assert "<script" not in hostile
     assert hostile.count("&lt;script&gt;") == 4
+
+
+def test_full_jitter_is_no_fault_and_pauses_that_stay_alike_are() -> None:
+    for pauses, passes in (([9.1, 5.2, 14.0], True), ([5.1, 7.9], True), ([5.0, 5.1, 5.2], False)):
+        authority, at = Authority(), 0.0
+        for pause in (*pauses, 0.0):
+            authority.logins.append(Login(at, OWN, fault=Fault.DOWN if pause else ""))
+            at += pause
+        states = {finding.name: finding.state for finding in check(authority)}
+        assert (states["waits longer after each 503"] == PASS) is passes, pauses

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import termios
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -121,6 +122,20 @@ def test_it_runs_alone_and_writes_its_report(tmp_path: Path) -> None:
     assert "NOT SEEN  a token is used for many calls" in done.stdout
     assert json.loads((tmp_path / "report.json").read_text())["counts"][FAIL] == 0
     assert "<h1>Client check</h1>" in (tmp_path / "report.html").read_text()
+
+
+def test_sigterm_writes_the_report(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    command = [sys.executable, str(FILE), "--port", "0", "--json", str(report)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        while "(Ctrl-C ends" not in running.stdout.readline():
+            pass
+        time.sleep(0.5)
+        running.terminate()
+        running.stdout.read()
+        assert running.wait(20) == 0
+    assert json.loads(report.read_text(encoding="utf-8"))["counts"]["fail"] == 0
 
 
 def test_it_needs_nothing_newer_than_python_3_9() -> None:
