@@ -14,6 +14,7 @@ STAFF_APPLICATIONS = {
     *("django.contrib.admin", "django.contrib.humanize", "django.contrib.messages", "allauth"),
     *("django.contrib.sessions", "django.contrib.staticfiles", "csp", "fido2", "identity.api"),
     *("identity.webhooks", "drf_spectacular", "identity.staff", "identity.staff_settings"),
+    "identity.confirm",
     *("python_calamine", "qrcode", "unfold", "whitenoise", "xlsxwriter"),
 }
 STAFF_COMMANDS = {

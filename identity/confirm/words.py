@@ -8,15 +8,23 @@ import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.utils import formats, timezone
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
+from taxpayers.actions import marked
 from taxpayers.models import PermissionCode, PermissionRequest
-from taxpayers.moments import format_moment
 from taxpayers.services.granted_permissions import codes_of
 from taxpayers.services.permission_requests import present_permissions
 
 VERSION = "confirm-1"  # another one for each change of these texts
+# As the registry describes the codes that it starts with; others are shown as they are described.
+_DESCRIBED = (
+    marked("Submit documents in the taxpayer's name"),
+    marked("View the taxpayer's documents"),
+    marked("Cancel documents that the taxpayer issued"),
+    marked("Reject documents that the taxpayer received"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +55,8 @@ def words_of(row: PermissionRequest, at: datetime) -> Words:
     described = dict(
         PermissionCode.objects.filter(code__in=row.codes.split()).values_list("code", "description")
     )
-    start = format_moment(row.valid_from) if row.valid_from else _("now, once you approve")
-    end = format_moment(row.valid_until) if row.valid_until else _("no end; you can end it any day")
+    start = _moment(row.valid_from) if row.valid_from else _("now, once you approve")
+    end = _moment(row.valid_until) if row.valid_until else _("no end; you can end it any day")
     if row.replaces:
         effect = _("If you approve, this replaces what you permit this intermediary today:")
     else:
@@ -66,11 +74,15 @@ def words_of(row: PermissionRequest, at: datetime) -> Words:
     )
 
 
+def _moment(value: datetime) -> str:
+    return formats.date_format(timezone.localtime(value), "j F Y, H:i")
+
+
 def _present(row: PermissionRequest, at: datetime) -> list[str]:
     return [
         "{codes} ({end})".format(
             codes=", ".join(codes_of(granted)),
-            end=_("until {moment}").format(moment=format_moment(granted.valid_until))
+            end=_("until {moment}").format(moment=_moment(granted.valid_until))
             if granted.valid_until
             else _("no end date"),
         )

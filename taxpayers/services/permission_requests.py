@@ -124,6 +124,7 @@ def present_permissions(row: PermissionRequest, at: datetime) -> list[GrantedPer
         intermediary=row.intermediary_id,
         revoked_at=None,
     )
+    rows = rows.select_related("taxpayer", "intermediary__taxpayer")
     return list(rows.prefetch_related("codes").order_by("pk"))
 
 

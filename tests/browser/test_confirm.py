@@ -134,7 +134,7 @@ def test_less_is_approved_by_keyboard_and_in_malay(scene: Scene, chromium: Any) 
     assert page.locator("html").get_attribute("lang") == "ms"
     assert "menggantikan" in page.inner_text("main")
     page.locator("summary").press("Enter")
-    page.get_by_label("Submit documents").press("Space")
+    page.get_by_label("Menghantar dokumen").press("Space")
     page.get_by_role("button", name="Luluskan ini sahaja").press("Enter")
     page.get_by_text("Permintaan diluluskan.").wait_for()
     polled = scene.poll(asked)

@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from identity.api.framework.fields import Body, Choice, End, Moment, Reason, Taxpayer, Texts, Words
@@ -11,6 +12,7 @@ from identity.api.framework.kinds import ApiTask, RecordKind
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
 from identity.api.registry.evidence import EvidenceBody, EvidenceRecord
+from identity.api.registry.permissions import PermissionRecord
 from taxpayers.duties import Duty
 from taxpayers.models import Intermediary, PermissionRequest
 from taxpayers.services.permission_requests import (
@@ -20,18 +22,6 @@ from taxpayers.services.permission_requests import (
 )
 
 _STATES = [str(name) for name, _title in PermissionRequest._meta.get_field("state").choices or ()]
-
-
-class PresentPermissionRecord(serializers.Serializer[Any]):
-    """A permission that the taxpayer has granted to the intermediary, and that has not ended."""
-
-    id = serializers.IntegerField()
-    permissions = serializers.SerializerMethodField()
-    valid_from = Moment()
-    valid_until = Moment(allow_null=True)
-
-    def get_permissions(self, row: Any) -> list[str]:
-        return sorted(code.pk for code in row.codes.all())
 
 
 class PermissionRequestRecord(serializers.Serializer[PermissionRequest]):
@@ -65,9 +55,11 @@ class WholePermissionRequestRecord(PermissionRequestRecord):
 
     granted_now = serializers.SerializerMethodField()
 
+    @extend_schema_field(PermissionRecord(many=True))
     def get_granted_now(self, row: PermissionRequest) -> Any:
-        rows = present_permissions(row, self.context["at"])
-        return PresentPermissionRecord(rows, many=True).data
+        """Those that have not ended."""
+        rows: Any = present_permissions(row, self.context["at"])
+        return PermissionRecord(rows, many=True, context=self.context).data
 
 
 class DecisionBody(Body):
