@@ -10,8 +10,10 @@ trap 'rm -rf "$tokens"' EXIT
 
 between() { awk -v a="$1" -v b="$2" 'BEGIN { srand(); print a + (b - a) * rand() }'; }
 
-log_in() { # TAXPAYER: stores its token, and when to fetch the next one
-  attempt=1
+log_in() { # TAXPAYER: stores when to fetch the next token, when this one ends, failures, and it
+  attempt=1 ends_at=0
+  [ ! -f "$tokens/$1.token" ] || read -r _ ends_at failures token <"$tokens/$1.token"
+  [ "$(date +%s)" -ge "$ends_at" ] || attempt=$((failures + 1))
   while :; do
     : >"$tokens/headers"
     # The form comes from standard input, so that no list of processes shows the secret.
@@ -21,13 +23,22 @@ log_in() { # TAXPAYER: stores its token, and when to fetch the next one
         ${1:+--header "onbehalfof: $1"} --data-binary @- "$AUTH_URL/connect/token") || answer=
     status=$(sed -n '1s/^[^ ]* \([0-9]*\).*/\1/p' "$tokens/headers")
     [ "$status" != 200 ] || break
-    case $attempt:${answer:+$status} in
-      [1-5]: | [1-5]:429 | [1-5]:503) ;; # it is safe to repeat
-      *) printf '%s\n' "${answer:-The service does not answer.}" >&2; exit 1 ;; # error_description
-    esac
     # Longer after each failure, but not the same for all.
     pause=$(sed -n 's/^[Rr]etry-[Aa]fter: *\([0-9]*\).*/\1/p' "$tokens/headers")
-    least=$((${pause:-1} << (attempt - 1)))
+    least=$((${pause:-1} << (attempt < 7 ? attempt - 1 : 6)))
+    case $attempt:${answer:+$status} in
+      *: | *:429 | *:503) # it is safe to repeat; the old token goes on until it ends
+        if [ "$(date +%s)" -lt "$ends_at" ]; then
+          later=$(between "$least" "$((least + (least + 1) / 2))")
+          next=$(($(date +%s) + ${later%.*}))
+          [ "$next" -lt "$ends_at" ] || next=$ends_at
+          echo "$next $ends_at $attempt $token" >"$tokens/$1.token"
+          return
+        fi
+        [ "$attempt" -le 5 ] || { printf '%s\n' "${answer:-No answer.}" >&2; exit 1; }
+        ;;
+      *) printf '%s\n' "${answer:-The service does not answer.}" >&2; exit 1 ;; # error_description
+    esac
     sleep "$(between "$least" "$((least + (least + 1) / 2))")"
     attempt=$((attempt + 1))
   done
@@ -35,13 +46,14 @@ log_in() { # TAXPAYER: stores its token, and when to fetch the next one
   seconds=$(printf '%s' "$answer" | sed -n 's/.*"expires_in": *\([0-9]*\).*/\1/p')
   # At a random moment, so that not all clients come at once.
   share=$(between 50 90)
-  echo "$(($(date +%s) + seconds * ${share%.*} / 100)) $token" >"$tokens/$1.token"
+  now=$(date +%s)
+  echo "$((now + seconds * ${share%.*} / 100)) $((now + seconds)) 0 $token" >"$tokens/$1.token"
 }
 
 get() { # URL TAXPAYER: a token that the API does not take any more (401) is replaced once
   for try in 1 2; do
     renew_at=0
-    [ ! -f "$tokens/$2.token" ] || read -r renew_at token <"$tokens/$2.token"
+    [ ! -f "$tokens/$2.token" ] || read -r renew_at _ _ token <"$tokens/$2.token"
     [ "$(date +%s)" -lt "$renew_at" ] || log_in "$2"
     answer=$(curl --silent --show-error --write-out '\n%{http_code}' \
       --header "Authorization: Bearer $token" "$1")
