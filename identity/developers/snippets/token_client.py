@@ -4,7 +4,7 @@ import os
 import random
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import requests
@@ -20,7 +20,7 @@ class Refused(Exception):
 class Stored:
     """A token, by this machine's clock that only goes forward; `failures` to renew it."""
 
-    token: str
+    token: str = field(repr=False)
     renew_at: float
     ends_at: float
     failures: int = 0
