@@ -77,9 +77,20 @@ def test_no_cache_may_store_that_there_is_nothing() -> None:
 
 def test_every_address_without_a_variable_part_is_known_with_its_method() -> None:
     described = {
-        path: next(iter(methods)).upper()
+        path: {method.upper() for method in methods}
         for path, methods in document(settings.AUTH_URL)["paths"].items()
         if "{" not in path
     }
-    pages = {"/errors/": "GET", "/openapi.json": "GET", "/openapi.yaml": "GET"}
-    assert described | pages == wrong_paths._METHODS
+    described |= {path: {"GET"} for path in ("/errors/", "/openapi.json", "/openapi.yaml")}
+    assert described.keys() == wrong_paths._METHODS.keys()
+    for path, method in wrong_paths._METHODS.items():
+        assert method in described[path], path
+
+
+def test_a_near_miss_has_a_reference_and_links_to_the_right_address() -> None:
+    answer = Client().post("/oauth/token")
+    link = f'<{settings.AUTH_URL}/connect/token>; rel="related"'
+    assert (answer.status_code, answer["Link"].split(", ")[0]) == (404, link)
+    text = answer.json()["error_description"]
+    assert text.endswith(f"Reference: {answer['correlationId']}")
+    assert "correlationId" not in Client().post("/nonsense").headers

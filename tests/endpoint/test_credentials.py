@@ -132,6 +132,8 @@ def test_every_character_of_one_secret_counts() -> None:
         (CLIENT_SECRET, Prefix.CLIENT_ID, Fault.SWAPPED),
         (f" {CLIENT_SECRET}", Prefix.CLIENT_SECRET, Fault.BLANKS),
         (f"\u00a0{CLIENT_ID}\t", Prefix.CLIENT_ID, Fault.BLANKS),
+        (f'"{CLIENT_SECRET}"', Prefix.CLIENT_SECRET, Fault.QUOTED),
+        (f"\ufeff{CLIENT_SECRET}", Prefix.CLIENT_SECRET, Fault.QUOTED),
         ("<client_secret>", Prefix.CLIENT_SECRET, Fault.PLACEHOLDER),
         ("${CLIENT_SECRET}", Prefix.CLIENT_SECRET, Fault.PLACEHOLDER),
         ("your_client_secret_here", Prefix.CLIENT_SECRET, Fault.PLACEHOLDER),
