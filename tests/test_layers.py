@@ -77,7 +77,7 @@ FLOORS: layers.Floors = {
         ("overview", "search"),
         ("system_users",),
         ("registry",),
-        ("protected_apis",),
+        ("protected_apis", "webhooks"),
         ("logins",),
         ("accounts",),
         ("navigation", "typed_secrets"),

@@ -105,6 +105,7 @@ def _issued(company: _Company, at: datetime) -> IssuedSecret:
         at=registered - _DAY,
     )
     issued = register_system_user(
+        reason="a new ERP system",
         taxpayer=taxpayer,
         name=company.erp,
         expires_at=None if company.user_ends is None else at + timedelta(days=company.user_ends),
@@ -187,7 +188,9 @@ def _blocked(user: SystemUser, at: datetime) -> RefusalPeriod:
 def _second_secret(issued: IssuedSecret, at: datetime) -> None:
     """A rotation in progress: the new secret is in use, the old one is safe to remove."""
     changed, old = at - 6 * _DAY, issued.secret
-    new = issue_secret(system_user=issued.system_user, by=_SECURITY, at=changed).secret
+    new = issue_secret(
+        reason="a new ERP system", system_user=issued.system_user, by=_SECURITY, at=changed
+    ).secret
     logins = LoginEvent.objects.filter(secret_id=old.pk)
     logins.filter(at__gte=changed).update(secret_id=new.pk)
     for secret in (old, new):

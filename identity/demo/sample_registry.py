@@ -71,13 +71,15 @@ def _credentials(
         return saved
     existing = taxpayer.system_users.filter(name=name).first()
     if existing is None:
-        return register_system_user(taxpayer=taxpayer, name=name, by=_BY, at=at).credentials
+        return register_system_user(
+            reason="a new ERP system", taxpayer=taxpayer, name=name, by=_BY, at=at
+        ).credentials
     # Its secrets are lost, and a system user has room for two: revoke them all.
     for secret in existing.credentials.filter(slot__isnull=False):
         revoke_credential(
             credential=secret, reason="the demo's credentials were lost", by=_BY, at=at
         )
-    return issue_secret(system_user=existing, by=_BY, at=at).credentials
+    return issue_secret(reason="a new ERP system", system_user=existing, by=_BY, at=at).credentials
 
 
 def _are_valid(taxpayer: Taxpayer, saved: Credentials, at: datetime) -> bool:

@@ -19,6 +19,7 @@ SET_FIRST_PASSWORD = _account("set_first_password", _("Issued a new first passwo
 RESET_SECOND_FACTOR = _account(
     "reset_second_factor", _("Reset the second step of the staff account")
 )
+END_SESSIONS = _account("end_sessions", _("Ended sessions of the staff account"))
 ACTIVATE_ACCOUNT = _account("activate_account", _("Activated the staff account"))
 DEACTIVATE_ACCOUNT = _account("deactivate_account", _("Deactivated the staff account"))
 CONFIRM_ACCOUNT = _account("confirm_account", _("Confirmed what another person asked for"))

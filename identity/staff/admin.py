@@ -8,10 +8,11 @@ from django.contrib.auth.models import Group, User
 from django.db.models import Model
 
 from identity.staff.accounts.pages.accounts import StaffAccountAdmin
+from identity.staff.accounts.pages.sign_ins import SignInAdmin
 from identity.staff.history.history_admin import HistoryAdmin
 from identity.staff.logins.logins import LoginEventAdmin
 from identity.staff.logins.signing_keys import SigningKeyAdmin
-from identity.staff.models import StaffAccount
+from identity.staff.models import StaffAccount, StaffSignIn
 from identity.staff.protected_apis.protected_apis import ProtectedApiAdmin
 from identity.staff.registry.granted_permissions import GrantedPermissionAdmin
 from identity.staff.registry.intermediaries import IntermediaryAdmin
@@ -19,6 +20,8 @@ from identity.staff.registry.permission_codes import PermissionCodeAdmin
 from identity.staff.registry.permission_requests import PermissionRequestAdmin
 from identity.staff.registry.taxpayers import TaxpayerAdmin
 from identity.staff.system_users.system_users import SystemUserAdmin
+from identity.staff.webhooks.webhooks import WebhookAdmin
+from identity.webhooks.models import WebhookEndpoint
 from taxpayers.models import (
     Change,
     GrantedPermission,
@@ -55,4 +58,6 @@ admin.site.register(Change, HistoryAdmin)
 admin.site.register(LoginEvent, LoginEventAdmin)
 admin.site.register(SigningKey, SigningKeyAdmin)
 admin.site.register(ProtectedApi, ProtectedApiAdmin)
+admin.site.register(WebhookEndpoint, WebhookAdmin)
 admin.site.register(StaffAccount, StaffAccountAdmin)
+admin.site.register(StaffSignIn, SignInAdmin)

@@ -22,6 +22,7 @@ __all__ = [
     "SavedView",
     "StaffAccount",
     "StaffAccountManager",
+    "StaffSignIn",
     "WaitingChange",
 ]
 
@@ -91,6 +92,37 @@ class StaffAccount(User):
 
     def has_module_perms(self, app_label: str) -> bool:
         return any(name.startswith(f"{app_label}.") for name in self.get_all_permissions())
+
+
+class StaffSignIn(models.Model):
+    """How one sign-in of a member of staff ended. An unknown name is not stored: it is empty."""
+
+    SIGNED_IN, LOCKED_OUT = "signed in", "locked out"
+    OUTCOMES: ClassVar = [
+        (SIGNED_IN, _("Signed in")),
+        ("sign-in failed", _("Wrong name, password or code")),
+        (LOCKED_OUT, _("Locked out: too many attempts")),
+        ("first password expired", _("First password expired")),
+        ("no staff account", _("No staff account")),
+    ]
+
+    at = models.DateTimeField(_("time"), db_index=True)
+    outcome = models.CharField(_("result"), max_length=32, choices=OUTCOMES)
+    username = models.CharField(_("user name"), max_length=150, blank=True, db_index=True)
+    address = models.GenericIPAddressField(_("source address"), null=True)
+    program = models.CharField(_("program"), max_length=200, blank=True)
+
+    class Meta:
+        db_table = "staff_sign_ins"
+        verbose_name = _("sign-in of staff")
+        verbose_name_plural = _("sign-ins of staff")
+        default_permissions: ClassVar = VIEW_ONLY
+        indexes: ClassVar = [
+            models.Index(fields=["address", "at"], name="staff_sign_in_by_address")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.username} {self.outcome}".strip()
 
 
 class FirstPassword(models.Model):

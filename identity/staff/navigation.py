@@ -62,6 +62,7 @@ def _groups() -> dict[str, list[Item]]:
             _list_of("taxpayers.systemuser", _("System users"), "dns"),
             _list_of("tokens.loginevent", _("Logins"), "login"),
             _list_of("tokens.protectedapi", _("Protected APIs"), "api"),
+            _list_of("webhooks.webhookendpoint", _("Webhooks"), "webhook"),
         ],
         _("Audit and keys"): [
             _list_of("taxpayers.change", _("History"), "history"),
@@ -69,6 +70,7 @@ def _groups() -> dict[str, list[Item]]:
         ],
         _("Staff"): [
             _list_of("staff.staffaccount", _("Staff accounts"), "badge"),
+            _list_of("staff.staffsignin", _("Sign-ins"), "how_to_reg"),
         ],
     }
 

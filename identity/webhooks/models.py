@@ -5,7 +5,10 @@ from typing import ClassVar
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 from uuid_utils.compat import uuid7
+
+from taxpayers.models import VIEW_ONLY
 
 LONGEST_RECORD = 80
 
@@ -33,7 +36,9 @@ class WebhookEndpoint(models.Model):
 
     class Meta:
         db_table = "webhook_endpoints"
-        default_permissions: ClassVar = ()  # no page shows it
+        verbose_name = _("webhook")
+        verbose_name_plural = _("webhooks")
+        default_permissions: ClassVar = VIEW_ONLY
 
     def __str__(self) -> str:
         return f"webhook {self.pk} {self.address}"

@@ -28,6 +28,7 @@ from taxpayers.services.limits.source_networks import change_credential
 from taxpayers.services.login_method.binding import bind_tokens
 from taxpayers.services.login_method.certificates import register_client_certificate
 from taxpayers.services.login_method.change import (
+    register_system_user_with_certificate,
     register_system_user_with_keys,
     use_certificate,
     use_client_secret,

@@ -1,7 +1,7 @@
 """Changes of credentials: two live ones at most, a secret is shown once (contract 3)."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +15,7 @@ from taxpayers import actions
 from taxpayers.actions import marked
 from taxpayers.credentials import Credentials, hash_secret, hint_of, new_client_secret
 from taxpayers.models import SLOTS, Credential, SystemUser
-from taxpayers.operations import Operation, Reason
+from taxpayers.operations import Operation
 from taxpayers.services.history import (
     Author,
     ChangeContext,
@@ -50,6 +50,7 @@ def issue_secret(
     expires_at: datetime | None = None,
     retire_old_at: datetime | None = None,
     allowed_networks: Collection[str] | None = None,
+    reason: str,
     by: Author,
     at: datetime,
 ) -> IssuedSecret:
@@ -60,14 +61,14 @@ def issue_secret(
     With `retire_old_at` the present ones end at that moment, unless they end before. Raises
     ServiceError if two secrets are live, or if it logs in with a private key.
     """
+    context = context_of(ROTATE_SECRET, reason, by, at)
     owner = lock_to_change(system_user, by)
     if refusal := why_no_secret(owner, at):
         raise ServiceError(refusal)
     validate_end(retire_old_at, _("the old secret"), at, "retire_old_at")
     slot = free_slot(owner, at)
     if retire_old_at is not None:
-        _retire_live(owner, retire_old_at, ChangeContext(actions.RETIRE_SECRET, by, at))
-    context = ChangeContext(actions.ROTATE_SECRET, by, at)
+        _retire_live(owner, retire_old_at, replace(context, action=actions.RETIRE_SECRET))
     return create_secret(owner, slot, expires_at, context, allowed_networks=allowed_networks)
 
 
@@ -209,8 +210,7 @@ ROTATE_SECRET = Operation(
         "The new secret is shown once. A secret that is valid now keeps working, so that the ERP"
         " system can change to the new one without a break."
     ),
-    Reason.NONE,
-    why_no_secret,
+    refusal=why_no_secret,
     service=issue_secret,
     row="system_user",
 )

@@ -71,6 +71,7 @@ def register_system_user(
     *,
     secret_expires_at: datetime | None = None,
     allowed_networks: Collection[str] = (),
+    reason: str,
     by: Author,
     at: datetime,
     **fields: Unpack[NewSystemUser],
@@ -80,8 +81,8 @@ def register_system_user(
     `allowed_networks` of the secret as for `change_secret`. Raises ServiceError if the taxpayer has
     one of that name: its secret cannot be shown again.
     """
+    context = context_of(ISSUE_CREDENTIALS, reason, by, at)
     owner, stored = create_system_user(**fields, by=by, at=at)
-    context = ChangeContext(actions.ISSUE_CREDENTIALS, by, at)
     return create_secret(owner, 1, secret_expires_at, context, stored, allowed_networks)
 
 
@@ -253,10 +254,9 @@ ISSUE_CREDENTIALS = Operation(
     actions.ISSUE_CREDENTIALS,
     marked("Issue credentials"),
     marked(
-        "This registers a new system user for the taxpayer. Its secret is shown once. Have a safe"
-        " way ready to give the secret to the operator of the ERP system."
+        "This registers a new system user for the taxpayer. A secret is shown once. Have a safe"
+        " way ready to give it to the operator of the ERP system."
     ),
-    Reason.NONE,
 )
 CHANGE_SYSTEM_USER = Operation(
     actions.CHANGE_SYSTEM_USER,

@@ -119,3 +119,40 @@ def test_the_main_action_is_reached_by_keyboard_alone(office: Office) -> None:
     tab_to(page, "Issue credentials")
     page.keyboard.press("Enter")
     page.locator(".field-error").first.wait_for()  # the form was sent, and says what it lacks
+
+
+# What breaks inside, and which card is more than half empty, on *Today*.
+BROKEN = """() => {
+    const lines = element => {
+        const range = document.createRange();
+        range.selectNodeContents(element);
+        return new Set([...range.getClientRects()].map(rect => Math.round(rect.bottom / 8))).size;
+    };
+    const parts = ".today .number:not(th), .today time, .today .badge, .today code, .figures dd";
+    const broken = [...document.querySelectorAll(parts)]
+        .filter(element => element.checkVisibility() && lines(element) > 1)
+        .map(element => `breaks: ${element.innerText}`);
+    const empty = [...document.querySelectorAll(".today .panel")].filter(panel => {
+        const bottoms = [...panel.children].map(child => child.getBoundingClientRect().bottom);
+        const box = panel.getBoundingClientRect();
+        return Math.max(...bottoms) - box.top < box.height / 2;
+    }).map(panel => `half empty: ${panel.innerText}`);
+    return [...broken, ...empty];
+}"""
+
+
+@pytest.mark.parametrize("width", [390, 1360, 1920, 2560])
+@pytest.mark.parametrize("language", ["en", "ms"])
+def test_today_fits_the_screen_and_monday_morning_is_on_the_first_one(
+    office: Office, width: int, language: str
+) -> None:
+    page = office.page(BOSS)
+    page.context.add_cookies([{"name": "django_language", "value": language, "url": office.url}])
+    page.set_viewport_size({"width": width, "height": 844 if width == 390 else 1080})
+    page.goto("/admin/")
+    assert page.evaluate(BROKEN) == []
+    assert _too_wide(page) == []
+    if width >= 1920:
+        for panel in ("failing", "throttled", "expiring", "colleagues"):
+            box = page.locator(f"[aria-labelledby={panel}-title]").bounding_box()
+            assert box["y"] + box["height"] <= 1080, panel

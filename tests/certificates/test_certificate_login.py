@@ -54,7 +54,7 @@ def test_of_two_registered_names_in_one_certificate_the_one_that_works_counts(
     text, kind = names[1]
     soon = timezone.now() + timedelta(days=30)  # the one that is revoked would live for longer
     register_client_certificate(
-        system_user=erp.system_user, text=text, kind=kind, expires_at=soon, **now()
+        reason="a test", system_user=erp.system_user, text=text, kind=kind, expires_at=soon, **now()
     )
     assert erp.login().status_code == 200
     old, new = erp.system_user.credentials.order_by("pk")

@@ -243,10 +243,10 @@ def test_a_further_one_gets_the_networks_of_the_newest_that_is_not_revoked(kind:
 def test_a_key_that_is_there_or_was_removed_is_not_added_again(user: SystemUser) -> None:
     pair = KEY.use(user, at=AT).pair
     with pytest.raises(ServiceError, match=f"The key {pair.kid} is there already"):
-        register_client_keys(system_user=user, keys=jwks(pair), **NOW)
+        register_client_keys(reason="a test", system_user=user, keys=jwks(pair), **NOW)
     revoke_credential(credential=live(user)[0], **WHY)
     with pytest.raises(ServiceError, match=r"was removed 2026-03-01 .* another kid"):
-        register_client_keys(system_user=user, keys=jwks(pair), **NOW)
+        register_client_keys(reason="a test", system_user=user, keys=jwks(pair), **NOW)
 
 
 def test_two_system_users_may_have_keys_of_the_same_name() -> None:
@@ -260,7 +260,7 @@ def test_a_name_that_works_is_not_registered_again(user: SystemUser) -> None:
     use_certificate(system_user=user, text=PEM, **WHY)
     spelled: dict[str, Any] = {"text": SUBJECT.lower(), "kind": NameKind.SUBJECT_DN}
     with pytest.raises(ServiceError, match=f"{SUBJECT} is there already"):
-        register_client_certificate(system_user=user, **spelled, **NOW)
+        register_client_certificate(reason="a test", system_user=user, **spelled, **NOW)
 
 
 @pytest.mark.parametrize("ended", ["revoked", "expired"])
@@ -271,12 +271,12 @@ def test_a_name_that_has_ended_can_be_registered_again(user: SystemUser, ended: 
         revoke_credential(credential=old, **WHY)
     else:
         at = AT + YEAR + timedelta(seconds=1)
-    new = register_client_certificate(system_user=user, text=PEM, by=BY, at=at)
+    new = register_client_certificate(reason="a test", system_user=user, text=PEM, by=BY, at=at)
     old.refresh_from_db()
     assert new.pk != old.pk  # so the tokens of the old one stay ended
     assert (old.lookup != new.lookup, old.slot) == (True, None)
     revoke_credential(credential=new, reason="r", by=BY, at=at)
-    register_client_certificate(system_user=user, text=PEM, by=BY, at=at)
+    register_client_certificate(reason="a test", system_user=user, text=PEM, by=BY, at=at)
     assert user.credentials.filter(certificate_name=old.certificate_name).count() == 3
 
 

@@ -7,15 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from taxpayers.models import Change, Credential, SystemUser
-from tests.certificates.certificate_erp import certificate
-from tests.client_auth.key_erp import new_pair
+from tests.certificates.certificate_erp import CertificateErp, certificate
+from tests.client_auth.key_erp import KeyErp, jwks, new_pair
 from tests.client_auth.kinds import CERTIFICATE, KEY, Kind, newest
 from tests.support.erp import Erp
+from tests.support.factories import TaxpayerFactory
 from tests.support.staff import errors_of, opened, page_url, task_url, text_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("takes_certificates")]
@@ -29,6 +31,41 @@ def kind(request: pytest.FixtureRequest) -> Kind:
 
 def register(kind: Kind, user: SystemUser) -> str:
     return task_url(user, f"register_client_{kind.name.value}")
+
+
+def _file(content: bytes) -> SimpleUploadedFile:
+    return SimpleUploadedFile("erp.pem", content)
+
+
+@pytest.mark.parametrize("is_uploaded", [True, False], ids=["a file", "a text"])
+def test_a_client_is_registered_as_such_and_no_secret_is_issued(
+    officer: Client, kind: Kind, is_uploaded: bool
+) -> None:
+    pair, issued = new_pair(), certificate()
+    text = jwks(pair) if kind is KEY else issued.pem
+    form = {
+        "taxpayer": TaxpayerFactory.create().tin,
+        "name": "ERP",
+        "scopes": ["InvoicingAPI"],
+        "logins_per_minute": "12",
+        "kind": kind.name.value,
+        "reason": "A new ERP system",
+    }
+    url = task_url(SystemUser, "issue_credentials")
+    wrong: dict[str, Any]
+    for wrong in ({}, {"text": text, "file": _file(b"x")}, {"file": _file(b"\xff")}):
+        assert errors_of(officer.post(url, form | wrong))
+    assert errors_of(officer.post(url, form | {"kind": "secret", "text": text}))
+    sent = {"file": _file(text.encode())} if is_uploaded else {"text": text}
+    response = officer.post(url, form | sent, follow=True)
+    user = SystemUser.objects.get()
+    assert f"ERP is registered. Its client ID is {user.client_id}." in text_of(response)
+    (credential,) = user.credentials.all()
+    assert credential.kind == kind.name
+    erp = KeyErp(user, pair) if kind is KEY else CertificateErp(user, issued)
+    assert erp.login().status_code == 200
+    change = Change.objects.latest("pk")
+    assert (change.action, change.reason) == ("issue_credentials", "A new ERP system")
 
 
 def test_a_change_to_a_secret_shows_it_once(officer: Client, kind: Kind, erp: Any) -> None:
@@ -51,7 +88,7 @@ def test_a_private_key_is_refused_and_not_shown_again(
     else:
         private = Path(certificate().write(tmp_path, "erp")[1]).read_text()
         hidden, form = private.splitlines()[1], {"kind": "", "text": private}
-    response = officer.post(register(kind, erp.system_user), form)
+    response = officer.post(register(kind, erp.system_user), form | {"reason": "x"})
     assert "PRIVATE" in errors_of(response)
     assert hidden not in response.content.decode()
     assert hidden not in json.dumps(list(Change.objects.values()), default=str)

@@ -159,8 +159,8 @@ ROWS = {
     ),
     "issue_credentials": Row(
         "issue",
-        ("issue_credentials", {"taxpayer": "<TIN>", **NEW_ERP}),
-        ("POST", "//system-users", {"taxpayer": "<TIN>", **NEW_ERP}),
+        ("issue_credentials", {"taxpayer": "<TIN>", **NEW_ERP, **WHY}),
+        ("POST", "//system-users", {"taxpayer": "<TIN>", **NEW_ERP, **WHY}),
         ("issue_credentials", "<TIN>", "--name", "ERP"),
     ),
     "import_system_users": Row(
@@ -172,8 +172,8 @@ ROWS = {
     ),
     "issue credentials with the scope": Row(
         "give",
-        ("issue_credentials", {"taxpayer": "<TIN>", **NEW_ERP, "scopes": ["<SCOPE>"]}),
-        ("POST", "//system-users", {"taxpayer": "<TIN>", **NEW_ERP, "scopes": ["<SCOPE>"]}),
+        ("issue_credentials", {"taxpayer": "<TIN>", **NEW_ERP, **WHY, "scopes": ["<SCOPE>"]}),
+        ("POST", "//system-users", {"taxpayer": "<TIN>", **NEW_ERP, **WHY, "scopes": ["<SCOPE>"]}),
         ("issue_credentials", "<TIN>", "--name", "ERP", "--scope", "<SCOPE>"),
     ),
     "import system users with the scope": Row(
@@ -248,21 +248,21 @@ ROWS = {
     ),
     "rotate_secret": Row(
         "issue",
-        ("rotate_secret", {}),
-        ("POST", "/rotate-secret", {}),
+        ("rotate_secret", WHY),
+        ("POST", "/rotate-secret", WHY),
         ("rotate_secret", "<CLIENT>"),
     ),
     "register_client_key": Row(
         "issue",
-        ("register_client_key", {"keys": KEY}),
-        ("POST", "/register-key", {"keys": KEY}),
+        ("register_client_key", {"keys": KEY} | WHY),
+        ("POST", "/register-key", {"keys": KEY} | WHY),
         ("register_client_key", "<CLIENT>", "<KEY_FILE>"),
         KEY_CLIENT,
     ),
     "register_client_certificate": Row(
         "issue",
-        ("register_client_certificate", NAME),
-        ("POST", "/register-certificate", REST_NAME),
+        ("register_client_certificate", NAME | WHY),
+        ("POST", "/register-certificate", REST_NAME | WHY),
         ("register_client_certificate", "<CLIENT>", "--san-dns", "erp.example.com"),
         CERTIFICATE_CLIENT,
     ),

@@ -15,7 +15,8 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from identity.staff.accounts.roles import ROLES
-from identity.staff.models import StaffAccount
+from identity.staff.models import StaffAccount, StaffSignIn
+from identity.webhooks.models import WebhookEndpoint
 from taxpayers.models import Change, PermissionCode
 from tests.introspection.api import new_api
 from tests.staff.test_admin_safety import ADMINS
@@ -48,6 +49,7 @@ EXPORTS = {
     "taxpayers_change": "taxpayers.export_registry",
     "tokens_loginevent": "tokens.export_logins",
     "staff_staffaccount": "taxpayers.export_registry",
+    "staff_staffsignin": "taxpayers.export_registry",
 }
 # Pages besides: what each needs.
 OTHERS: dict[str, set[str]] = {
@@ -128,6 +130,10 @@ def records(settings: Settings) -> dict[str, Model]:
         ProtectedApi.objects.get(pk=api.pk),
         PermissionRequestFactory.create(),
         StaffAccount.objects.get(pk=account.pk),
+        WebhookEndpoint.objects.create(
+            url="https://canary.webhook", created_at=timezone.now(), client_id="x"
+        ),
+        StaffSignIn.objects.create(at=timezone.now(), outcome="signed in", program="canary-agent"),
     ]
     return {f"{row._meta.app_label}_{row._meta.model_name}": row for row in made}
 
@@ -191,6 +197,8 @@ def _opens_only(permissions: frozenset[str], client: Client, records: dict[str, 
 SEEN_WITH = {
     "canary-of-history": {"taxpayers.view_change"},
     "canary-of-login": {"tokens.view_loginevent"},
+    "canary.webhook": {"webhooks.view_webhookendpoint"},
+    "canary-agent": {"staff.view_staffsignin"},
     "canary-of-api": {"tokens.view_protectedapi"},
     "Canary-of-account": {"staff.view_staffaccount", "taxpayers.view_change"},
 }

@@ -86,7 +86,7 @@ def _register_user(w: Registrar) -> None:
     name, scopes = f"ERP {w.rng.randrange(3)}", w.some(SCOPES)
     ends: dict[str, Any] = {"expires_at": w.end(), "secret_expires_at": w.end()}
     services.register_system_user(
-        taxpayer=w.any(Taxpayer), name=name, scopes=scopes, **ends, **w.by
+        reason="a test", taxpayer=w.any(Taxpayer), name=name, scopes=scopes, **ends, **w.by
     )
 
 
@@ -148,7 +148,11 @@ CHANGES: dict[str, Callable[[Registrar], object]] = {
         credential=w.any(Credential), allowed_networks=w.rng.choice(NETWORKS), **w.why
     ),
     "rotate": lambda w: services.issue_secret(
-        system_user=w.any(SystemUser), expires_at=w.end(), retire_old_at=w.end(), **w.by
+        reason="a test",
+        system_user=w.any(SystemUser),
+        expires_at=w.end(),
+        retire_old_at=w.end(),
+        **w.by,
     ),
     "retire": lambda w: services.retire_credential(
         credential=w.any(Credential), last_moment=w.at + 2 * DAY, **w.why

@@ -40,7 +40,9 @@ class Story:
         )
         agent = services.register_taxpayer(taxpayer=TaxpayerId(AGENT), name="Agent", **by(-20))
         self.role = services.register_intermediary(taxpayer=agent, **by(-10))
-        self.issued = services.register_system_user(taxpayer=agent, name="Hub", **by(-9))
+        self.issued = services.register_system_user(
+            reason="a test", taxpayer=agent, name="Hub", **by(-9)
+        )
         self.permission = services.grant_permission(
             taxpayer=self.taxpayer, intermediary=self.role, codes=[SUBMIT, VIEW], **by()
         )
@@ -124,7 +126,9 @@ def test_what_is_asked_from_a_record_and_what_the_history_cannot_know(
     page = text_of(ask(auditor, TIN, "2025-01-01"))
     assert "Not known: the history begins on 9 Feb 2026, 12:00 ." in page
     services.register_taxpayer(taxpayer=TaxpayerId("C3000000003"), name="Later", **by(30))
-    user = services.register_system_user(taxpayer=story.taxpayer, name="Till", **by(30)).system_user
+    user = services.register_system_user(
+        reason="a test", taxpayer=story.taxpayer, name="Till", **by(30)
+    ).system_user
     for about in ("C3000000003", user.client_id):
         page = text_of(ask(auditor, about, "2026-03-05"))
         assert "It was not registered at this moment." in page
@@ -192,7 +196,7 @@ def test_the_answer_takes_a_bounded_number_of_queries(story: Story, auditor: Cli
         tin = TaxpayerId(f"C60000000{number:02}")
         agent = services.register_taxpayer(taxpayer=tin, name="x", **by(1))
         role = services.register_intermediary(taxpayer=agent, **by(1))
-        services.register_system_user(taxpayer=agent, name="ERP", **by(1))
+        services.register_system_user(reason="a test", taxpayer=agent, name="ERP", **by(1))
         services.grant_permission(taxpayer=story.taxpayer, intermediary=role, codes=[VIEW], **by(1))
     with CaptureQueriesContext(connection) as queries:
         response = ask(auditor, TIN, "2026-03-05")

@@ -251,7 +251,7 @@ def test_the_history_of_a_taxpayer_has_that_of_its_credentials_role_and_permissi
     auditor: Client,
 ) -> None:
     taxpayer, other = TaxpayerFactory.create(), IntermediaryFactory.create()
-    issued = services.register_system_user(taxpayer=taxpayer, name="Till", **by())
+    issued = services.register_system_user(reason="a test", taxpayer=taxpayer, name="Till", **by())
     services.revoke_credential(credential=issued.secret, reason="leaked", **by(at=NOON + DAY))
     services.register_intermediary(taxpayer=taxpayer, **by(at=NOON + 2 * DAY))
     granted = services.grant_permission(

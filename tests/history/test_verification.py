@@ -38,7 +38,7 @@ def registry(db: None) -> None:
     services.grant_permission(
         taxpayer=taxpayer, intermediary=intermediary, codes=[SUBMIT, VIEW], **BY
     )
-    services.register_system_user(taxpayer=taxpayer, name="ERP", **BY)
+    services.register_system_user(reason="a test", taxpayer=taxpayer, name="ERP", **BY)
     services.rename_taxpayer(taxpayer=taxpayer, name="Acme Sdn Bhd", reason="merger", **BY)
     create_account(username="kumar", name="Kumar", role="auditor", reason="new", **BY)
 

@@ -106,7 +106,7 @@ def test_every_field_at_fault_is_named_by_its_pointer(
     assert not Change.objects.exists()
 
 
-NEW = {"taxpayer": "C2584563222", "name": "ERP"}
+NEW, WHY = {"taxpayer": "C2584563222", "name": "ERP"}, {"reason": "a test"}
 WRONG_VALUES: list[tuple[dict[str, Any], str, str]] = [
     ({"logins_per_minute": "12"}, "#/logins_per_minute", "A valid integer is required."),
     ({"logins_per_minute": 1.5}, "#/logins_per_minute", "A valid integer is required."),
@@ -132,7 +132,9 @@ WRONG_VALUES: list[tuple[dict[str, Any], str, str]] = [
 def test_a_value_of_another_type_is_not_converted(
     portal: Portal, fields: dict[str, Any], pointer: str, says: str
 ) -> None:
-    problem = assert_problem(portal.post("/system-users", NEW | fields), 422, "invalid_fields")
+    problem = assert_problem(
+        portal.post("/system-users", NEW | WHY | fields), 422, "invalid_fields"
+    )
     assert errors_of(problem).keys() == {pointer}
     assert says in errors_of(problem)[pointer]
 
@@ -177,7 +179,7 @@ def test_what_only_a_service_knows_has_its_words_its_code_and_its_field(portal: 
 
 def test_a_secret_in_a_wrong_place_is_not_repeated(portal: Portal) -> None:
     secret = portal.erp.client_secret
-    for body in ({secret: 1}, NEW | {"scopes": [secret]}, NEW | {"name": secret * 9}):
+    for body in ({secret: 1}, NEW | WHY | {"scopes": [secret]}, NEW | WHY | {"name": secret * 9}):
         answer = portal.post("/system-users", body)
         assert answer.status_code == 422
         assert secret.encode() not in answer.content

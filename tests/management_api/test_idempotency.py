@@ -57,11 +57,11 @@ def test_a_task_is_repeated_though_its_etag_is_old_by_then(portal: Portal) -> No
 @pytest.mark.parametrize("task", ["create", "rotate"])
 def test_a_secret_is_neither_stored_nor_repeated(portal: Portal, task: str) -> None:
     taxpayer = TaxpayerFactory.create(tin="C2584563222")
-    path, body = "/system-users", NEW | {"name": "ERP"}
+    path, body = "/system-users", NEW | {"name": "ERP", "reason": "a test"}
     headers = {"Idempotency_Key": KEY}
     if task == "rotate":
         user = SystemUser.objects.create(client_id="ci_test_abc", taxpayer=taxpayer, name="ERP")
-        path, body = f"/system-users/{user.client_id}/rotate-secret", {}
+        path, body = f"/system-users/{user.client_id}/rotate-secret", {"reason": "a test"}
         headers["If_Match"] = "*"
     first, again = (body_of(portal.post(path, body, **headers)) for _ in range(2))
     secret = first["issued"]["client_secret"]
@@ -97,7 +97,7 @@ def test_a_key_is_of_one_client(portal: Portal) -> None:
 
 
 def test_what_was_refused_is_tried_again(portal: Portal) -> None:
-    new = {"taxpayer": "C2584563222", "name": "ERP"}
+    new = {"taxpayer": "C2584563222", "name": "ERP", "reason": "a test"}
     refused = portal.post("/system-users", new, Idempotency_Key=KEY)
     assert_problem(refused, 422, "change_refused")
     TaxpayerFactory.create(tin="C2584563222")

@@ -15,7 +15,7 @@ from tests.support.erp import Erp, new_erp
 from tests.support.factories import TaxpayerFactory
 
 pytestmark = pytest.mark.django_db
-NEW = {"taxpayer": "C2584563222", "name": "SQL Accounting"}
+NEW = {"taxpayer": "C2584563222", "name": "SQL Accounting", "reason": "a test"}
 
 
 def path_of(erp: Erp) -> str:
@@ -24,7 +24,7 @@ def path_of(erp: Erp) -> str:
 
 def do(portal: Portal, erp: Erp, task: str, **body: Any) -> HttpResponse:
     path = path_of(erp)
-    return portal.post(f"{path}/{task}", body, If_Match=portal.etag(path))
+    return portal.post(f"{path}/{task}", {"reason": "a test"} | body, If_Match=portal.etag(path))
 
 
 def now_plus(**time: float) -> datetime:

@@ -48,7 +48,9 @@ def refusals(outcomes: list[object]) -> list[str]:
 
 def test_of_many_new_secrets_two_are_issued_and_the_others_refused() -> None:
     owner = SystemUserFactory.create()
-    message = refusals(at_once(*[lambda: services.issue_secret(system_user=owner, **BY)] * STAFF))
+    message = refusals(
+        at_once(*[lambda: services.issue_secret(reason="a test", system_user=owner, **BY)] * STAFF)
+    )
     assert len(message) == STAFF - 2
     assert all("has two live secrets" in text for text in message)
     assert Credential.objects.filter(slot__isnull=False).count() == 2
@@ -85,7 +87,12 @@ def test_what_several_do_at_once_is_done_and_recorded_once(name: str) -> None:
 def test_one_system_user_of_a_name_is_registered() -> None:
     taxpayer = TaxpayerFactory.create()
     outcomes = at_once(
-        *[lambda: services.register_system_user(taxpayer=taxpayer, name="ERP", **BY)] * STAFF
+        *[
+            lambda: services.register_system_user(
+                reason="a test", taxpayer=taxpayer, name="ERP", **BY
+            )
+        ]
+        * STAFF
     )
     assert len(refusals(outcomes)) == STAFF - 1
     assert (SystemUser.objects.count(), Change.objects.count()) == (1, 1)

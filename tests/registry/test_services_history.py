@@ -43,6 +43,7 @@ KEY = (
     '{"kty": "OKP", "crv": "Ed25519", "kid": "march-2026",'
     ' "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}'
 )
+WHY = {"reason": "new"}
 SECRET = {"secret": "…pRB0", "credential": "secret"}
 WITH_KEY = {"token_endpoint_auth_method": "private_key_jwt"}
 CLEAR = "cs_test_6GKfzaScRpPgQkVDIuxfPaHQntHPKzeApvGRXlvM9NH2UpRB0"
@@ -266,7 +267,7 @@ CASES = [
     ),
     Case(
         "register_client_keys",
-        lambda: {"system_user": system_user(**WITH_KEY), "keys": KEY, "expires_at": AT + DAY},
+        lambda: {"system_user": system_user(**WITH_KEY), "keys": KEY, "expires_at": AT + DAY} | WHY,
         USER,
         added={
             "secret": "…2026",
@@ -283,6 +284,7 @@ CASES = [
             "text": "erp.example.com",
             "kind": NameKind.SAN_DNS,
             "expires_at": AT + DAY,
+            "reason": "new",
         },
         USER,
         added={
@@ -323,7 +325,11 @@ def test_a_change_is_recorded_once_with_everything(case: Case) -> None:
 def test_a_rotation_records_the_new_end_of_the_old_secret_too() -> None:
     old = secret()
     issued = services.issue_secret(
-        system_user=old.system_user, retire_old_at=AT + DAY, by=Author("alice"), at=AT
+        reason="a test",
+        system_user=old.system_user,
+        retire_old_at=AT + DAY,
+        by=Author("alice"),
+        at=AT,
     )
     retired, issued_change = Change.objects.order_by("id")
     assert (retired.action, issued_change.action) == ("retire_secret", "rotate_secret")
@@ -358,8 +364,10 @@ def test_a_change_that_needs_a_reason_is_not_made_without_one(case: Case) -> Non
 
 def test_neither_a_secret_nor_its_hash_is_ever_in_the_history() -> None:
     by: dict[str, Any] = {"by": Author("alice"), "at": AT}
-    one = services.register_system_user(taxpayer=taxpayer(), name=f"ERP {CLEAR}", **by)
-    two = services.issue_secret(system_user=one.system_user, **by)
+    one = services.register_system_user(
+        reason="a test", taxpayer=taxpayer(), name=f"ERP {CLEAR}", **by
+    )
+    two = services.issue_secret(reason="a test", system_user=one.system_user, **by)
     services.revoke_credential(credential=two.secret, reason=f"leaked: {CLEAR}", **by)
     services.block_system_user(system_user=one.system_user, reason=f"uses {CLEAR}", **by)
     stored = json.dumps(list(Change.objects.values()), default=str)
@@ -372,9 +380,15 @@ def test_neither_a_secret_nor_its_hash_is_ever_in_the_history() -> None:
 
 # Those whose record shows a part of what is generated.
 MORE: dict[str, Callable[[], dict[str, Any]]] = {
-    "register_system_user": lambda: {"taxpayer": taxpayer(), "name": "ERP"},
-    "register_system_user_with_keys": lambda: {"taxpayer": taxpayer(), "name": "ERP", "keys": KEY},
-    "issue_secret": lambda: {"system_user": secret().system_user, "retire_old_at": AT + DAY},
+    "register_system_user": lambda: {"taxpayer": taxpayer(), "name": "ERP"} | WHY,
+    "register_system_user_with_keys": lambda: (
+        {"taxpayer": taxpayer(), "name": "ERP", "keys": KEY} | WHY
+    ),
+    "register_system_user_with_certificate": lambda: {
+        "taxpayer": taxpayer(), "name": "ERP", "text": "CN=erp", "kind": NameKind.SUBJECT_DN,
+        **WHY,
+    },
+    "issue_secret": lambda: {"system_user": secret().system_user, "retire_old_at": AT + DAY} | WHY,
     "use_private_key": lambda: {"system_user": system_user(), "keys": KEY, "reason": "new"},
     "use_client_secret": lambda: {"system_user": system_user(**WITH_KEY), "reason": "new"},
     "use_certificate": lambda: {

@@ -24,7 +24,8 @@ SECRET = re.compile(r"cs_test_[0-9A-Za-z]{49}")
 def form_of(client: Client, user: SystemUser) -> dict[str, str]:
     """What a browser would send: the hidden field of the page, and empty days."""
     form = client.get(task_url(user, "rotate_secret")).context["form"]
-    return {"newest": str(form["newest"].value()), "expires": "", "retire_old": ""}
+    newest = str(form["newest"].value())
+    return {"newest": newest, "expires": "", "retire_old": "", "reason": "it ends soon"}
 
 
 def shown_secret(response: Any) -> str:
@@ -34,7 +35,8 @@ def shown_secret(response: Any) -> str:
 
 
 def issue(client: Client, **form: object) -> Any:
-    form = {"scopes": ["InvoicingAPI"], "logins_per_minute": "12", "name": "Shop till", **form}
+    given = {"scopes": ["InvoicingAPI"], "logins_per_minute": "12", "name": "Shop till"}
+    form = given | {"reason": "A new ERP system"} | form
     return client.post(task_url(SystemUser, "issue_credentials"), form)
 
 
@@ -62,7 +64,8 @@ def test_issued_credentials_log_in_and_are_handed_over_on_one_sheet(officer: Cli
     assert dict(value.split("=", 1) for value in rest[1::2]) == erp.form
     for part in (secret, user.client_id, "ROB number: ROB-12345", example, "Environment: test"):
         assert part in as_text
-    assert Change.objects.latest("pk").action == "issue_credentials"
+    change = Change.objects.latest("pk")
+    assert (change.action, change.reason) == ("issue_credentials", "A new ERP system")
     again = issue(officer, taxpayer=str(taxpayer.identifier))
     assert "already has a system user named Shop till" in errors_of(again)
     assert not SECRET.search(again.content.decode())
@@ -89,6 +92,16 @@ def test_the_page_with_the_secret_is_not_stored_anywhere(officer: Client) -> Non
     assert f"…{stored.hint}" in page
     assert secret not in page
     assert stored.lookup.removeprefix("sha256$") not in page
+
+
+def test_without_a_reason_no_credential_is_issued_or_replaced(officer: Client, erp: Erp) -> None:
+    asked = officer.get(task_url(erp.system_user, "rotate_secret")).content.decode()
+    assert '<option value="Others may know the present one">' in asked  # ready to choose
+    form = form_of(officer, erp.system_user) | {"reason": ""}
+    assert "required" in errors_of(officer.post(task_url(erp.system_user, "rotate_secret"), form))
+    refused = issue(officer, taxpayer=str(erp.system_user.taxpayer.identifier), reason="")
+    assert "required" in errors_of(refused)
+    assert Credential.objects.count() == 1
 
 
 def test_a_second_secret_works_beside_the_first_until_its_last_day(officer: Client) -> None:

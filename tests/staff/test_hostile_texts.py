@@ -12,7 +12,8 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from identity.staff.framework.filtering.saved_view import SavedView
-from identity.staff.models import StaffAccount, WaitingChange
+from identity.staff.models import StaffAccount, StaffSignIn, WaitingChange
+from identity.webhooks.models import WebhookEndpoint
 from taxpayers.models import Change, PermissionCode, SystemUser, Taxpayer
 from tests.every_address.test_staff import NEEDED, url_of
 from tests.support.accounts import new_staff, with_totp
@@ -82,6 +83,8 @@ def records(settings: Settings) -> dict[str, Model]:
         *(user, permission.taxpayer, permission, role, api, PermissionCode.objects.all()[0]),
         *(Change.objects.latest("pk"), LoginEvent.objects.latest("pk")),
         StaffAccount.objects.get(pk=account.pk),
+        WebhookEndpoint.objects.create(url="https://x", created_at=at, description=hostile("hook")),
+        StaffSignIn.objects.create(at=at, outcome="signed in", program=hostile("program")),
     ]
     return {f"{row._meta.app_label}_{row._meta.model_name}": row for row in made}
 
@@ -116,7 +119,7 @@ def pages(client: Client, records: dict[str, Model]) -> Any:
         yield client.post(list_url(type(row)), sent)
     yield client.post("/admin/ending-soon/", {"selected": f"permission:{permission.pk}"})
     rotate = task_url(user, "rotate_secret")
-    yield client.post(rotate, opened(client, rotate))
+    yield client.post(rotate, opened(client, rotate) | {"reason": "x"})
     rows = f"tin,name\nC0000000009,{hostile('cell')[2:]}\n"
     file = SimpleUploadedFile(f"{hostile('file')[2:]}.csv", rows.encode())
     yield client.post(task_url(Taxpayer, "import_registry"), {"file": file}, follow=True)

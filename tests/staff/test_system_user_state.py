@@ -94,7 +94,12 @@ def test_the_state_is_what_a_login_gets_now_on_every_page(
 def test_the_list_without_a_valid_secret_has_those_without_a_valid_key(viewer: Client) -> None:
     at = timezone.now()
     user = register_system_user_with_keys(
-        taxpayer=TaxpayerFactory.create(), name="ERP", keys=jwks(new_pair()), **BY, at=at
+        reason="a test",
+        taxpayer=TaxpayerFactory.create(),
+        name="ERP",
+        keys=jwks(new_pair()),
+        **BY,
+        at=at,
     )
     client, url = viewer, f"{list_url(SystemUser)}?state=no_secret"
     assert not client.get(url).context["cl"].result_list

@@ -134,7 +134,7 @@ def limit_to_another_taxpayer(w: World) -> None:
 
 
 def replace_secret(w: World) -> None:
-    issued = issue_secret(system_user=w.user, **by())
+    issued = issue_secret(reason="a test", system_user=w.user, **by())
     w.erp.client_secret = issued.credentials.client_secret
 
 
@@ -302,7 +302,7 @@ def test_a_narrower_token_never_shares_an_ended_index(world: World, api: Api) ->
 
 def test_other_changes_end_no_token(world: World, api: Api) -> None:
     old = world.new_tokens()
-    issue_secret(system_user=world.user, **by())
+    issue_secret(reason="a test", system_user=world.user, **by())
     GrantedPermissionFactory.create(intermediary=world.erp.role)
     GrantedPermissionFactory.create(
         taxpayer=world.permission.taxpayer,

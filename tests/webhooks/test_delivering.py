@@ -248,7 +248,7 @@ def revoke_last(user: SystemUser) -> None:
 
 
 def issue_another(user: SystemUser) -> None:
-    issue_secret(system_user=user, by=BY, at=now())
+    issue_secret(reason="a test", system_user=user, by=BY, at=now())
 
 
 def is_changed_to(**fields: Any) -> Callable[[SystemUser], object]:

@@ -56,7 +56,7 @@ def test_every_kind_of_record_has_its_events() -> None:
     services.set_taxpayer_active(taxpayer=taxpayer, is_active=False, **BECAUSE)
     services.set_intermediary_active(intermediary=agent, is_active=False, until=None, **BECAUSE)
     services.revoke_permission(permission=granted, **BECAUSE)
-    issued = services.issue_secret(system_user=user, by=BY, at=AT)
+    issued = services.issue_secret(reason="a test", system_user=user, by=BY, at=AT)
     services.revoke_credential(credential=issued.secret, **BECAUSE)
     publish_all_changes(now())
     assert [(body["type"], body["data"]["id"]) for body in bodies()] == [

@@ -23,6 +23,7 @@ class RotateSecretBody(Body):
     expires_at = End(required=False, help_text="Its last day. Left out: as long as is usual.")
     retire_old_at = End(required=False, help_text="The last day of the present ones.")
     allowed_networks = Texts(required=False, help_text="Left out: those of the present one.")
+    reason = Reason()
 
 
 class KeysBody(Body):
@@ -31,6 +32,7 @@ class KeysBody(Body):
     keys = PublicKeys()
     expires_at = End(required=False)
     allowed_networks = Texts(required=False)
+    reason = Reason()
 
 
 class CertificateBody(Body):
@@ -45,6 +47,7 @@ class CertificateBody(Body):
         _NAMES, required=False, source="kind", help_text="Which name it is. Left out: it is PEM."
     )
     expires_at = End(required=False)
+    reason = Reason()
 
 
 class UseKeysBody(Body):
@@ -57,8 +60,6 @@ class UseKeysBody(Body):
 
 class UseCertificateBody(CertificateBody):
     """From now on it logs in with a certificate with this name."""
-
-    reason = Reason()
 
 
 class UseSecretBody(Body):

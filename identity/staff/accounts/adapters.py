@@ -28,14 +28,15 @@ from identity.staff.accounts.required_first import (
     is_first_password_expired,
     require_own_password,
 )
+from identity.staff.accounts.sign_ins import store_sign_in
 from identity.staff.framework.tasks import author
-from identity.staff.models import StaffAccount
+from identity.staff.models import StaffAccount, StaffSignIn
 from identity.staff.sessions.unsaved_entries import fetch_after_sign_in
 from tokens.metrics import COUNTED
 
 logger = logging.getLogger("identity.staff.accounts")
 
-_ENDS = ("signed in", "sign-in failed", "locked out", "first password expired", "no staff account")
+_ENDS = tuple(outcome for outcome, _title in StaffSignIn.OUTCOMES)
 _sign_ins = Counter(
     "staff_sign_ins", "Sign-ins of staff by how they ended.", ["outcome"], registry=COUNTED
 )
@@ -159,8 +160,9 @@ def passkey_host() -> str:
 def log_sign_in(
     event: str, request: HttpRequest, username: str, level: int = logging.WARNING
 ) -> None:
-    """Write what happened, with name and address, and count it if it is the end of a sign-in."""
+    """Write what happened, with name and address; count and store it if it ends a sign-in."""
     if event in _ENDS:
+        store_sign_in(event, request, username)
         _sign_ins.labels(event.replace(" ", "_").replace("-", "_")).inc()
     address = request.META.get("REMOTE_ADDR")
     logger.log(level, event, extra={"username": username[:150], "address": address})

@@ -55,8 +55,10 @@ _REGISTRY_AND_LOGINS = _of(
     "view_credential",  # its hint and dates, never a secret
 ) | _of("tokens", "view_loginevent")
 _HISTORY = _of("taxpayers", "view_change")
-_KEYS_AND_APIS = _of("tokens", "view_signingkey", "view_protectedapi")
-_STAFF_ACCOUNTS = _of("staff", "view_staffaccount")
+_KEYS_AND_APIS = _of("tokens", "view_signingkey", "view_protectedapi") | _of(
+    "webhooks", "view_webhookendpoint"
+)
+_STAFF_ACCOUNTS = _of("staff", "view_staffaccount", "view_staffsignin")
 _EXPORT_REGISTRY = _of("taxpayers", registry.EXPORT_REGISTRY.name)
 
 ACCOUNT_MANAGER = "account manager"  # besides superusers, the only role that manages accounts

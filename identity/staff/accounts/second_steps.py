@@ -75,7 +75,11 @@ class _Counted:
         if guess is None:
             log_sign_in("locked out", context.request, name)
             raise account_adapter.get_adapter().validation_error("too_many_login_attempts")
-        code: str = super().clean_code()  # type: ignore[misc]  # the form's own
+        try:
+            code: str = super().clean_code()  # type: ignore[misc]  # the form's own
+        except ValidationError:
+            log_sign_in("sign-in failed", context.request, name)
+            raise
         guess.give_back()
         return code
 

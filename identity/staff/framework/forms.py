@@ -1,6 +1,6 @@
 """The form of a task and its fields; each field has a label and one clear error."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime
 from functools import partial
 from typing import Any
@@ -32,6 +32,13 @@ STANDARD_LIFETIME = gettext_lazy(
 )
 
 
+CREDENTIAL_REASONS = (  # why one is issued or replaced
+    gettext_lazy("A new ERP system"),
+    gettext_lazy("The present one ends soon"),
+    gettext_lazy("Others may know the present one"),
+    gettext_lazy("The present one was lost"),
+    gettext_lazy("Its operator asked for it"),
+)
 CODE = {"autocomplete": "off", "spellcheck": "false"}  # attributes of a field that is no prose
 
 
@@ -56,12 +63,26 @@ class NameField(forms.CharField):
         super().__init__(max_length=MAX_NAME_LENGTH, **kwargs)
 
 
+class _ReasonWidget(UnfoldAdminTextInputWidget):
+    """A text, with answers that can be chosen; the browser offers them, without a script."""
+
+    template_name = "staff/framework/ready_answers.html"
+
+    def __init__(self, ready: Sequence[Any]) -> None:
+        super().__init__(attrs={"autocomplete": "off"})
+        self.ready = ready
+
+    def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
+        context = super().get_context(name, value, (attrs or {}) | {"list": f"ready_{name}"})
+        context["widget"]["ready"] = self.ready
+        return context
+
+
 class ReasonField(forms.CharField):
-    """Why a change is made, in one line; saved in the history."""
+    """Why a change is made, in one line; saved in the history. `ready`: usual answers."""
 
-    widget = UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"})
-
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self, *ready: Any, **kwargs: Any) -> None:
+        kwargs.setdefault("widget", _ReasonWidget(ready))
         kwargs.setdefault("label", gettext_lazy("Reason"))
         kwargs.setdefault("help_text", gettext_lazy("Saved in the history with your name."))
         super().__init__(max_length=MAX_REASON_LENGTH, **kwargs)

@@ -20,7 +20,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from identity.staff.display import moment_text
-from identity.staff.framework.forms import STANDARD_LIFETIME, LastDayField, TaskForm
+from identity.staff.framework.forms import (
+    CREDENTIAL_REASONS,
+    STANDARD_LIFETIME,
+    LastDayField,
+    ReasonField,
+    TaskForm,
+)
 from identity.staff.framework.lists import Text
 from identity.staff.framework.tasks import Call, Data, Task
 from taxpayers.models import SystemUser
@@ -130,6 +136,7 @@ class NewSecretForm(IssueOnceForm):
         required=False,
         help_text=STANDARD_LIFETIME,
     )
+    reason = ReasonField(*CREDENTIAL_REASONS)
 
 
 class IssueOnceTask(SecretOnceTask):

@@ -177,7 +177,7 @@ class Task:
             messages.info(request, str(reason))
             return HttpResponseRedirect(self.admin.record_url(record))
         if request.method == "POST":
-            form = self.form(request.POST, record=record)
+            form = self.form(request.POST, request.FILES, record=record)
             if form.is_valid():
                 try:
                     result = self.perform(record, form.cleaned_data, by=author(request), at=at)

@@ -63,6 +63,7 @@ _FIELDS: dict[str, Any] = {
     "role": gettext_lazy("Role"),
     "second_step": gettext_lazy("Second step"),
     "recovery_codes_created_at": gettext_lazy("Recovery codes created"),
+    "open_sessions": gettext_lazy("Open sessions"),
     "first_password_expires_at": gettext_lazy("First password expires"),
     "extra_permissions": gettext_lazy("Extra permissions"),
     "asked_role": gettext_lazy("Role asked for"),

@@ -77,7 +77,7 @@ def report_context(request: HttpRequest) -> dict[str, Any]:
     by = form.cleaned_data["by"]
     return context | {
         "title": _("Changes by {who}").format(who=by) if by else TITLE,
-        "lines": [_line(request, group) for group in groups],
+        "lines": [line_of(request, group) for group in groups],
         "query": query_of(request),
         "newest_url": f"?{query_of(request)}" if after else "",
         "older_url": f"?{query_of(request, after=groups[-1].rows[0].pk)}" if has_more else "",
@@ -101,7 +101,8 @@ def task_context(request: HttpRequest, change: Change) -> dict[str, Any]:
     }
 
 
-def _line(request: HttpRequest, group: ChangeGroup) -> ReportLine:
+def line_of(request: HttpRequest, group: ChangeGroup) -> ReportLine:
+    """The task as the pages show it."""
     return ReportLine(
         group=group,
         actions=list(dict.fromkeys(action_of(row) for row in group.rows)),

@@ -8,7 +8,6 @@ import heapq
 from collections import defaultdict
 from collections.abc import Iterable
 from datetime import datetime
-from ipaddress import ip_address
 from typing import Any
 
 from django.db.models import Q, QuerySet
@@ -17,7 +16,7 @@ from django.utils.text import slugify
 from django.utils.translation import gettext_lazy
 
 from identity.staff.framework.filters import ChoiceFilter, Choices
-from identity.staff.framework.search import MAX_FOUND
+from identity.staff.framework.search import MAX_FOUND, address_in
 from identity.staff.logins.nothing_found import name_conditions
 from identity.staff.logins.reasons import ISSUED, staff_text_of
 from tokens.login_events.reference import reference_in
@@ -31,7 +30,7 @@ def search_conditions(term: str, role: str | None = None) -> list[Q]:
     reference = reference_in(term)
     if reference is not None:
         return [Q(pk=reference)]
-    address = _address(term)
+    address = address_in(term)
     if address is not None:
         return [Q(source_address=address)]
     tin = term.upper()
@@ -67,13 +66,6 @@ def all_found(rows: "QuerySet[Any]", conditions: Iterable[Q]) -> "QuerySet[Any]"
 
 def _that_find_something(rows: "QuerySet[Any]", conditions: Iterable[Q]) -> list[Q]:
     return [condition for condition in conditions if rows.filter(condition).order_by("-pk")[:1]]
-
-
-def _address(text: str) -> str | None:
-    try:
-        return str(ip_address(text))
-    except ValueError:
-        return None
 
 
 class ResultFilter(ChoiceFilter):

@@ -93,6 +93,55 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="StaffSignIn",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("at", models.DateTimeField(db_index=True, verbose_name="time")),
+                (
+                    "outcome",
+                    models.CharField(
+                        choices=[
+                            ("signed in", "Signed in"),
+                            ("sign-in failed", "Wrong name, password or code"),
+                            ("locked out", "Locked out: too many attempts"),
+                            ("first password expired", "First password expired"),
+                            ("no staff account", "No staff account"),
+                        ],
+                        max_length=32,
+                        verbose_name="result",
+                    ),
+                ),
+                (
+                    "username",
+                    models.CharField(
+                        blank=True, db_index=True, max_length=150, verbose_name="user name"
+                    ),
+                ),
+                (
+                    "address",
+                    models.GenericIPAddressField(null=True, verbose_name="source address"),
+                ),
+                (
+                    "program",
+                    models.CharField(blank=True, max_length=200, verbose_name="program"),
+                ),
+            ],
+            options={
+                "verbose_name": "sign-in of staff",
+                "verbose_name_plural": "sign-ins of staff",
+                "db_table": "staff_sign_ins",
+                "default_permissions": ("view",),
+                "indexes": [
+                    models.Index(fields=["address", "at"], name="staff_sign_in_by_address")
+                ],
+            },
+        ),
+        migrations.CreateModel(
             name="WaitingChange",
             fields=[
                 (

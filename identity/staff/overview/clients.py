@@ -18,7 +18,7 @@ from tokens.models import LoginEvent
 LOOKBACK = timedelta(hours=24)
 STARTED_WITHIN = timedelta(days=7)  # a client that fails for longer is not new
 MIN_REFUSALS = 2  # one may be a mistake
-MAX_SHOWN = 10
+MAX_SHOWN = 5
 _MAX_REFUSALS, _MAX_CLIENTS, _MAX_LOGINS = 5_000, 30, 1_000
 
 # Reads the index of a client's logins, the newest first. The limit is for a client that retries

@@ -15,21 +15,27 @@ from django.urls import reverse
 from django.utils import formats, timezone
 from django.utils.translation import gettext as _
 
+from identity.staff.accounts.sign_ins import former_sign_in
 from identity.staff.expiring.kinds import KINDS, EndingKind
 from identity.staff.framework.bars import draw_bars
 from identity.staff.framework.filters import EXPIRY_DAYS
 from identity.staff.framework.lists import Text
+from identity.staff.history.grouping import ORDER, group_changes
+from identity.staff.history.report import line_of
 from identity.staff.logins.reasons import staff_text_of
 from identity.staff.logins.throttled import throttled_lately
 from identity.staff.models import StaffAccount
 from identity.staff.overview.clients import FailingClient, failing_clients
 from identity.staff.overview.traffic import HourOfLogins, traffic, week_of
+from taxpayers.models import Change
+from taxpayers.moments import start_of_day
 from tokens.login_events.hourly_counts import count_settled
 from tokens.models import SigningKey
 
 MAX_COUNTED = 10_000
 OLD_KEY = timedelta(days=90)
 _LOGINS = "tokens.loginevent"
+MAX_CHANGES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +76,25 @@ def today(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         waiting = StaffAccount.objects.filter(waiting_changes__expires_at__gt=at)
         context["waiting_accounts"] = waiting.distinct().count()
         context["waiting_accounts_url"] = _list_url("staff.staffaccount", state="waiting")
+    if _may_view(request, "taxpayers.change"):
+        since = _last_here(request, at)
+        changes = Change.objects.filter(at__gt=since).exclude(by=request.user.get_username())
+        groups, _has_more = group_changes(changes.order_by(*ORDER), MAX_CHANGES)
+        context["colleagues"] = [line_of(request, group) for group in groups]
+        context["colleagues_since"] = since
     if _may_view(request, _LOGINS):
         context |= _logins(at)
     if _may_view(request, "tokens.signingkey"):
         context |= _signing_key(at)
     return context
+
+
+def _last_here(request: HttpRequest, at: datetime) -> datetime:
+    """When this person signed in before; who did not, sees the last working day."""
+    if former := former_sign_in(request.user.get_username()):
+        return former
+    day = timezone.localdate(at) - timedelta(days=3 if timezone.localtime(at).weekday() == 0 else 1)
+    return start_of_day(day)
 
 
 def _may_view(request: HttpRequest, model: str) -> bool:
@@ -141,6 +161,8 @@ def _expiry_rows(request: HttpRequest, at: datetime) -> Iterator[tuple[Text, lis
     for kind in KINDS:
         if kind.may_be_seen(request):
             counts = expiring(kind, at)
+            if not counts[-1].count:
+                continue
             yield kind.plural, [(count, _ending_url(kind, count)) for count in counts]
 
 

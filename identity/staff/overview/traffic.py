@@ -17,7 +17,7 @@ from tokens.models import LoginCount
 
 HOURS = 24
 WEEK = timedelta(days=7)
-_MAX_REASONS = 8
+_MAX_REASONS = 5
 _CLOCKS_DIFFER = timedelta(minutes=5)
 
 

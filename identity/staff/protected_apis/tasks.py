@@ -69,7 +69,7 @@ class RotateApiForm(NewSecretForm):
             " date of the old secret."
         ),
     )
-    reason = ReasonField()
+    field_order = ("expires", "retire_old", "reason")
 
 
 class RevokeApiSecretForm(TaskForm):

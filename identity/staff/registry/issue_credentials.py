@@ -4,18 +4,22 @@ import re
 from typing import Any, Unpack
 
 from django import forms
+from django.contrib import messages
 from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.widgets import UnfoldAdminTextareaWidget
+from unfold.widgets import UnfoldAdminRadioSelectWidget, UnfoldAdminTextareaWidget
 
 from identity.staff.framework.forms import (
     CODE,
+    CREDENTIAL_REASONS,
     CheckboxesField,
     IntermediaryField,
     LastDayField,
     LimitField,
     NameField,
-    TaskForm,
+    ReasonField,
     TaxpayerField,
     parsed_identifier,
     scope_choices,
@@ -23,9 +27,19 @@ from identity.staff.framework.forms import (
 from identity.staff.framework.secret_once import SecretOnceTask
 from identity.staff.framework.tasks import Call, Data
 from identity.staff.registry.permission_tasks import code_choices
-from taxpayers.models import DEFAULT_LOGINS_PER_MINUTE, DEFAULT_SCOPE
-from taxpayers.services import IssuedSecret, ServiceError, register_system_user
+from identity.staff.registry.public_credentials import LONG_TEXT, KeysWidget, TextOrFileForm
+from taxpayers.client_keys import MAX_KEYS_LENGTH
+from taxpayers.credential_kind import CredentialKind
+from taxpayers.models import DEFAULT_LOGINS_PER_MINUTE, DEFAULT_SCOPE, SystemUser
+from taxpayers.services import (
+    IssuedSecret,
+    ServiceError,
+    register_system_user,
+    register_system_user_with_certificate,
+    register_system_user_with_keys,
+)
 from taxpayers.services.limits.source_networks import validate_networks
+from taxpayers.services.login_method.certificates import why_not_taken
 from taxpayers.services.system_users import ISSUE_CREDENTIALS
 
 _SEPARATOR = re.compile(r"[\s,;]+")
@@ -94,7 +108,19 @@ class NetworksField(_ListField):
             raise ValidationError(str(error)) from None
 
 
-class IssueCredentialsForm(TaskForm):
+def _kinds() -> list[tuple[str, Any]]:
+    """What a new system user can log in with: certificates, where the service takes any."""
+    kinds: list[tuple[str, Any]] = [
+        (CredentialKind.SECRET, gettext_lazy("A secret, which is shown once")),
+        (CredentialKind.KEY, gettext_lazy("A private key: its public key is registered")),
+    ]
+    if not why_not_taken():
+        title = gettext_lazy("A certificate (PEM): its subject is registered")
+        kinds.append((CredentialKind.CERTIFICATE, title))
+    return kinds
+
+
+class IssueCredentialsForm(TextOrFileForm):
     """Only an intermediary can be limited: the form has the fields if it is opened for one."""
 
     taxpayer = TaxpayerField(
@@ -107,6 +133,22 @@ class IssueCredentialsForm(TaskForm):
         label=gettext_lazy("Name of the ERP system"),
         help_text=gettext_lazy("A name that you and the taxpayer will recognise."),
     )
+    kind = forms.ChoiceField(
+        label=gettext_lazy("Logs in with"),
+        choices=_kinds,
+        initial=CredentialKind.SECRET,
+        required=False,
+        widget=UnfoldAdminRadioSelectWidget,
+    )
+    text = forms.CharField(
+        label=gettext_lazy("Public key or certificate"),
+        help_text=gettext_lazy(
+            "As the operator of the ERP system sent it; never ask for the private key."
+        ),
+        max_length=MAX_KEYS_LENGTH,
+        required=False,
+        widget=KeysWidget(attrs=LONG_TEXT),
+    )
     scopes = CheckboxesField(
         label=gettext_lazy("Scopes"), choices=scope_choices, initial=[DEFAULT_SCOPE]
     )
@@ -117,7 +159,7 @@ class IssueCredentialsForm(TaskForm):
         help_text=gettext_lazy("Leave empty for no end date."),
     )
     secret_expires = LastDayField(
-        label=gettext_lazy("Last day of the secret"),
+        label=gettext_lazy("Last day of the secret, key or certificate"),
         required=False,
         help_text=gettext_lazy(
             "Leave empty to use the standard lifetime of this service, usually one year."
@@ -126,6 +168,9 @@ class IssueCredentialsForm(TaskForm):
     permissions = AllowedPermissionsField()
     taxpayers = AllowedTaxpayersField()
     networks = NetworksField()
+    reason = ReasonField(*CREDENTIAL_REASONS)
+    text_field = "text"
+    field_order = ("taxpayer", "name", "kind", "text", "file", "scopes")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -133,6 +178,9 @@ class IssueCredentialsForm(TaskForm):
         has_limit = given.get("permissions") or given.get("taxpayers")
         if not has_limit and not _names_intermediary(given.get("taxpayer", "")):
             del self.fields["permissions"], self.fields["taxpayers"]
+
+    def is_needed(self) -> bool:
+        return self.cleaned_data.get("kind") not in ("", CredentialKind.SECRET)
 
 
 class IssueCredentials(SecretOnceTask):
@@ -142,20 +190,37 @@ class IssueCredentials(SecretOnceTask):
     form = IssueCredentialsForm
     is_for_record = False
 
-    def perform(self, record: None, data: Data, **call: Unpack[Call]) -> IssuedSecret:
+    def perform(self, record: None, data: Data, **call: Unpack[Call]) -> IssuedSecret | SystemUser:
         # Submitted twice, the second is refused: names of system users are unique for a taxpayer.
-        return register_system_user(
-            taxpayer=data["taxpayer"],
-            name=data["name"],
-            scopes=data["scopes"],
-            expires_at=data["expires"],
-            secret_expires_at=data["secret_expires"],
-            logins_per_minute=data["logins_per_minute"],
-            allowed_permissions=data.get("permissions", ()),
-            allowed_taxpayers=[parsed_identifier(text) for text in data.get("taxpayers", ())],
-            allowed_networks=data["networks"],
+        fields: dict[str, Any] = {
+            "taxpayer": data["taxpayer"],
+            "name": data["name"],
+            "scopes": data["scopes"],
+            "expires_at": data["expires"],
+            "logins_per_minute": data["logins_per_minute"],
+            "allowed_permissions": data.get("permissions", ()),
+            "allowed_taxpayers": [parsed_identifier(text) for text in data.get("taxpayers", ())],
+            "allowed_networks": data["networks"],
+            "reason": data["reason"],
             **call,
-        )
+        }
+        text, ends = data["text"], data["secret_expires"]
+        match data["kind"]:
+            case CredentialKind.KEY:
+                return register_system_user_with_keys(keys=text, keys_expire_at=ends, **fields)
+            case CredentialKind.CERTIFICATE:
+                return register_system_user_with_certificate(
+                    text=text, certificate_expires_at=ends, **fields
+                )
+            case _secret:
+                return register_system_user(secret_expires_at=ends, **fields)
+
+    def success_response(self, request: HttpRequest, result: Any) -> HttpResponse:
+        if isinstance(result, SystemUser):
+            text = _("{name} is registered. Its client ID is {client_id}.")
+            messages.success(request, text.format(name=result.name, client_id=result.client_id))
+            return HttpResponseRedirect(self.admin.record_url(result))
+        return super().success_response(request, result)
 
 
 def _names_intermediary(text: str) -> bool:

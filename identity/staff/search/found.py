@@ -3,13 +3,13 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
 from django.utils.translation import gettext as _
 
+from identity.staff.framework.search import address_in
 from tokens.login_events.reference import reference_in
 
 MAX_IN_GROUP = 6
@@ -75,11 +75,4 @@ def read_typed(text: str) -> TypedText:
     client_id = _CLIENT_ID.search(text)
     reference = None if client_id else reference_in(text)
     term = client_id[0] if client_id else str(reference) if reference else text[:_MAX_TERM]
-    return TypedText(term, reference, _address(term), client_id is not None)
-
-
-def _address(text: str) -> str | None:
-    try:
-        return str(ip_address(text))
-    except ValueError:
-        return None
+    return TypedText(term, reference, address_in(term), client_id is not None)

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 from identity.middleware import Handler
 from identity.staff.sessions.unsaved_entries import owner_of_ended_session, save_for_sign_in
 
-_STARTED, _SEEN = "signed_in_at", "seen_at"
+STARTED, SEEN = "signed_in_at", "seen_at"
 _SEEN_EVERY_SECONDS = 60  # not on every page: the idle time is exact to a minute
 
 
@@ -25,22 +25,22 @@ def is_over(request: HttpRequest) -> bool:
 def restart_idle_time(request: HttpRequest, *, at_once: bool = False) -> None:
     """Let settings.SESSION_COOKIE_AGE begin anew, by saving the session."""
     session, now = request.session, _now()
-    if at_once or now - session.get(_SEEN, 0) > _SEEN_EVERY_SECONDS:
-        session.setdefault(_STARTED, now)
-        session[_SEEN] = now
+    if at_once or now - session.get(SEEN, 0) > _SEEN_EVERY_SECONDS:
+        session.setdefault(STARTED, now)
+        session[SEEN] = now
 
 
 def seconds_left(request: HttpRequest) -> int:
     """How long the session lasts if nothing more is requested."""
     session, now = request.session, _now()
-    idle = settings.SESSION_COOKIE_AGE - (now - session.get(_SEEN, now))
+    idle = settings.SESSION_COOKIE_AGE - (now - session.get(SEEN, now))
     whole = settings.SESSION_LONGEST - _age(request)
     return max(0, int(min(idle, whole.total_seconds())))
 
 
 def _age(request: HttpRequest) -> timedelta:
     now = _now()
-    return timedelta(seconds=now - request.session.get(_STARTED, now))
+    return timedelta(seconds=now - request.session.get(STARTED, now))
 
 
 def _now() -> float:

@@ -12,14 +12,14 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
 from identity.staff.framework.forms import (
-    CODE,
+    CREDENTIAL_REASONS,
     STANDARD_LIFETIME,
     LastDayField,
     ReasonField,
-    TaskForm,
 )
 from identity.staff.framework.secret_once import IssueOnceTask, NewSecretForm
 from identity.staff.framework.tasks import Task
+from identity.staff.registry.public_credentials import LONG_TEXT, KeysWidget, TextOrFileForm
 from taxpayers.certificates.names import MAX_TEXT_LENGTH, NameKind
 from taxpayers.client_keys import MAX_KEYS_LENGTH
 from taxpayers.models import Credential, SystemUser
@@ -31,7 +31,6 @@ from taxpayers.services.login_method.change import (
 )
 from taxpayers.services.login_method.keys import REGISTER_CLIENT_KEY
 
-_LONG_TEXT = CODE | {"rows": 8}
 _KINDS = [
     ("", gettext_lazy("A certificate (PEM): its subject is registered")),
     (NameKind.SUBJECT_DN.value, gettext_lazy("Subject (RFC 4514)")),
@@ -41,13 +40,6 @@ _KINDS = [
 ]
 
 
-class KeysWidget(UnfoldAdminTextareaWidget):
-    """Shows nothing of what was entered: it could be a private key."""
-
-    def format_value(self, value: Any) -> str:
-        return ""
-
-
 class NameWidget(UnfoldAdminTextareaWidget):
     """Shows what was entered again, unless it is a private key."""
 
@@ -55,7 +47,9 @@ class NameWidget(UnfoldAdminTextareaWidget):
         return "" if "PRIVATE KEY" in str(value or "") else str(value or "")
 
 
-class RegisterKeyForm(TaskForm):
+class KeyForm(TextOrFileForm):
+    text_field = "keys"
+
     keys = forms.CharField(
         label=gettext_lazy("Public key"),
         help_text=gettext_lazy(
@@ -63,18 +57,19 @@ class RegisterKeyForm(TaskForm):
             " ask for the private key."
         ),
         max_length=MAX_KEYS_LENGTH,
-        widget=KeysWidget(attrs=_LONG_TEXT),
+        required=False,
+        widget=KeysWidget(attrs=LONG_TEXT),
     )
     expires = LastDayField(
         label=gettext_lazy("Last day of the key"), required=False, help_text=STANDARD_LIFETIME
     )
+    reason = ReasonField(*CREDENTIAL_REASONS)
+    field_order = ("keys", "file")
 
 
-class UseKeyForm(RegisterKeyForm):
-    reason = ReasonField()
+class CertificateForm(TextOrFileForm):
+    text_field = "text"
 
-
-class RegisterCertificateForm(TaskForm):
     kind = forms.ChoiceField(
         label=gettext_lazy("What is entered"),
         choices=_KINDS,
@@ -88,32 +83,27 @@ class RegisterCertificateForm(TaskForm):
             " certificate with the same name needs no new registration."
         ),
         max_length=MAX_TEXT_LENGTH,
-        widget=NameWidget(attrs=_LONG_TEXT),
+        required=False,
+        widget=NameWidget(attrs=LONG_TEXT),
     )
     expires = LastDayField(
         label=gettext_lazy("Last day of the registration"),
         required=False,
         help_text=STANDARD_LIFETIME,
     )
+    reason = ReasonField(*CREDENTIAL_REASONS)
+    field_order = ("kind", "text", "file")
 
     def clean_kind(self) -> NameKind | None:
         kind = self.cleaned_data["kind"]
         return NameKind(kind) if kind else None
 
 
-class UseCertificateForm(RegisterCertificateForm):
-    reason = ReasonField()
-
-
-class UseSecretForm(NewSecretForm):
-    reason = ReasonField()
-
-
 class RegisterClientKey(Task):
     operation = REGISTER_CLIENT_KEY
     gives_access = True
     icon = "key"
-    form = RegisterKeyForm
+    form = KeyForm
 
     def success_message(self, result: list[Credential]) -> str:
         return _("The key {kid} is registered.").format(kid=", ".join(key.kid for key in result))
@@ -126,7 +116,7 @@ class RegisterClientCertificate(Task):
     operation = REGISTER_CLIENT_CERTIFICATE
     gives_access = True
     icon = "badge"
-    form = RegisterCertificateForm
+    form = CertificateForm
 
     def success_message(self, result: Credential) -> str:
         return _("The certificate with {name} is registered.").format(name=result.certificate_name)
@@ -140,7 +130,7 @@ class UsePrivateKey(Task):
     gives_access = True
     button_label = gettext_lazy("Change to a private key")
     icon = "key"
-    form = UseKeyForm
+    form = KeyForm
     done = gettext_lazy("{name} logs in with a private key now.")
 
 
@@ -149,7 +139,7 @@ class UseCertificate(Task):
     gives_access = True
     button_label = gettext_lazy("Change to a certificate")
     icon = "badge"
-    form = UseCertificateForm
+    form = CertificateForm
     done = gettext_lazy("{name} logs in with a certificate now.")
 
 
@@ -158,4 +148,4 @@ class UseClientSecret(IssueOnceTask):
     gives_access = True
     button_label = gettext_lazy("Change to a secret")
     icon = "password"
-    form = UseSecretForm
+    form = NewSecretForm

@@ -100,6 +100,7 @@ class RotateSecretForm(NewSecretForm):
         ),
     )
     networks = NetworksField()
+    field_order = ("expires", "retire_old", "networks", "reason")
 
 
 class SecretForm(TaskForm):

@@ -38,7 +38,9 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "webhook_endpoints",
-                "default_permissions": (),
+                "default_permissions": ("view",),
+                "verbose_name": "webhook",
+                "verbose_name_plural": "webhooks",
             },
         ),
         migrations.CreateModel(

@@ -107,6 +107,7 @@ def change_networks(context: Context) -> None:
 def register_client(context: Context) -> None:
     context.choose(range(_MOST_CLIENTS - len(context.registry.system_users)))
     issued = services.register_system_user(
+        reason="a test",
         taxpayer=Taxpayer.objects.get(pk=context.choose(context.registry.taxpayers).id),
         name=f"ERP {context.at.isoformat()}",
         scopes=[DEFAULT_SCOPE],
@@ -126,6 +127,7 @@ def issue_secret(context: Context) -> None:
         pk=context.choose_mostly(users, lambda row: row.id not in live).id
     )
     issued = services.issue_secret(
+        reason="a test",
         system_user=user,
         retire_old_at=context.soon() if context.rng.random() < 0.2 else None,
         by=AUTHOR,

@@ -5,7 +5,7 @@ from datetime import datetime
 from django.core.management.base import CommandParser
 
 from taxpayers.management.arguments import add_end, parse_taxpayer_id, read_keys
-from taxpayers.management.command import Output, ServiceCommand
+from taxpayers.management.command import Output, ServiceCommand, add_reason
 from taxpayers.management.find_records import find_taxpayer
 from taxpayers.management.limit_options import (
     add_limit_options,
@@ -51,6 +51,7 @@ class Command(ServiceCommand):
 
         add_limit_options(parser)
         add_network_options(parser)
+        add_reason(parser)
 
     def act(self, options: Options, *, by: Author, at: datetime) -> Output:
         permissions, taxpayers = read_limit(options)
@@ -59,6 +60,7 @@ class Command(ServiceCommand):
             "allowed_permissions": permissions,
             "allowed_taxpayers": taxpayers,
             "allowed_networks": options["allowed_networks"] or (),
+            "reason": options["reason"],
             "by": by,
             "at": at,
         }

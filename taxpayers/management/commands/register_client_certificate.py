@@ -15,7 +15,6 @@ from taxpayers.services.login_method.certificates import REGISTER_CLIENT_CERTIFI
 class Command(SystemUserCommand):
     operation = REGISTER_CLIENT_CERTIFICATE
     note = ""
-    takes_reason = False
 
     def add_options(self, parser: CommandParser) -> None:
         add_certificate_name(parser, required=True)

@@ -15,7 +15,6 @@ class Command(SystemUserCommand):
     operation = REGISTER_CLIENT_KEY
     fields = ("keys", "expires_at", "allowed_networks")
     note = ""
-    takes_reason = False
 
     def add_options(self, parser: CommandParser) -> None:
         parser.add_argument(

@@ -16,7 +16,6 @@ class Command(SystemUserCommand):
     operation = ROTATE_SECRET
     fields = ("expires_at", "retire_old_at", "allowed_networks")
     note = ""
-    takes_reason = False
 
     def add_options(self, parser: CommandParser) -> None:
         add_end(parser, "--secret-expires", "expires_at", "last day of the new secret")

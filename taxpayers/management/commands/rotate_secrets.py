@@ -17,7 +17,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
 from taxpayers.management.arguments import parse_end, read_keys
-from taxpayers.management.command import Output, ServiceCommand
+from taxpayers.management.command import Output, ServiceCommand, add_reason
 from taxpayers.management.find_records import add_system_users, read_system_users, with_bar
 from taxpayers.services import Author, issue_secret
 from taxpayers.services.credential_changes import ROTATE_SECRET, why_no_secret
@@ -38,6 +38,7 @@ class Command(ServiceCommand):
         parser.add_argument("--output", metavar="FILE", type=Path, required=True, help=text)
         text = "last day of the new secrets"
         parser.add_argument("--secret-expires", metavar="DATE", type=parse_end, help=text)
+        add_reason(parser)
 
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         try:
@@ -51,9 +52,10 @@ class Command(ServiceCommand):
         rows = io.StringIO()
         table = csv.writer(rows)
         table.writerow(("client_id", "client_secret", "secret_expires_at"))
+        given = {"expires_at": ends, "reason": options["reason"], "by": by, "at": at}
         with transaction.atomic():
             for owner in with_bar(owners, "secrets"):
-                issued = issue_secret(system_user=owner, expires_at=ends, by=by, at=at)
+                issued = issue_secret(system_user=owner, **given)
                 new = issued.credentials
                 table.writerow((new.client_id, new.client_secret, issued.secret.expires_at))
             envelope = envelope.set_data(rows.getvalue().encode())

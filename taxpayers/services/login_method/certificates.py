@@ -1,6 +1,7 @@
 """The names of certificates that system users log in with (RFC 8705); two live ones at most."""
 
 from datetime import datetime
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -18,9 +19,9 @@ from taxpayers.certificates.names import (
 )
 from taxpayers.credentials import hint_of
 from taxpayers.models import Credential, SystemUser
-from taxpayers.operations import Operation, Reason
+from taxpayers.operations import Operation
 from taxpayers.services.credential_changes import free_slot, store_new
-from taxpayers.services.history import Author, ChangeContext
+from taxpayers.services.history import Author, ChangeContext, context_of
 from taxpayers.services.limits.source_networks import networks_for_new
 from taxpayers.services.live_credentials import why_no_room
 from taxpayers.services.management_clients import lock_to_change
@@ -58,6 +59,7 @@ def register_client_certificate(
     text: str,
     kind: NameKind | None = None,
     expires_at: datetime | None = None,
+    reason: str,
     by: Author,
     at: datetime,
 ) -> Credential:
@@ -68,10 +70,10 @@ def register_client_certificate(
     newest other one. Raises ServiceError if there would be more than two live ones, or if the
     system user does not log in with a certificate.
     """
+    context = context_of(REGISTER_CLIENT_CERTIFICATE, reason, by, at)
     owner = lock_to_change(system_user, by)
     if refusal := why_no_certificate(owner, at):
         raise ServiceError(refusal)
-    context = ChangeContext(actions.REGISTER_CLIENT_CERTIFICATE, by, at)
     networks = networks_for_new(owner, None)
     return create_certificate(owner, validate_name(text, kind), expires_at, networks, context)
 
@@ -93,8 +95,7 @@ REGISTER_CLIENT_CERTIFICATE = Operation(
         "A certificate that is valid now keeps working, so that the ERP system can change to the"
         " new one without a break. Then remove the old one."
     ),
-    Reason.NONE,
-    why_no_certificate,
+    refusal=why_no_certificate,
     service=register_client_certificate,
     row="system_user",
 )
@@ -130,8 +131,9 @@ def create_certificate(
     expires_at: datetime | None,
     allowed_networks: str,
     context: ChangeContext,
+    also: dict[str, Any] | None = None,
 ) -> Credential:
-    """Create it in a free slot."""
+    """Create it in a free slot; `also` is stored in the history beside it."""
     former = owner.credentials.filter(lookup=name.lookup).first()
     if former is not None:
         _replace(former, context.at)
@@ -143,8 +145,8 @@ def create_certificate(
         certificate_name=str(name),
         allowed_networks=allowed_networks,
     )
-    also = {"certificate_name": str(name)}
-    return store_new(row, expires_at, _("the certificate"), context, also)
+    stored = {**(also or {}), "certificate_name": str(name)}
+    return store_new(row, expires_at, _("the certificate"), context, stored)
 
 
 def _replace(former: Credential, at: datetime) -> None:

@@ -15,22 +15,24 @@ from taxpayers.client_keys import PRIVATE_KEY_JWT
 from taxpayers.models import SystemUser
 from taxpayers.operations import Operation
 from taxpayers.services.credential_changes import (
+    ROTATE_SECRET,
     IssuedSecret,
     create_secret,
     free_slot,
     revoke_credential,
 )
-from taxpayers.services.history import Author, ChangeContext, update_and_record
+from taxpayers.services.history import Author, ChangeContext, context_of, update_and_record
 from taxpayers.services.limits.source_networks import networks_for_new
 from taxpayers.services.login_method.certificates import (
+    REGISTER_CLIENT_CERTIFICATE,
     check_certificates_are_taken,
     create_certificate,
     validate_name,
     why_not_taken,
 )
-from taxpayers.services.login_method.keys import create_keys, validate_keys
+from taxpayers.services.login_method.keys import REGISTER_CLIENT_KEY, create_keys, validate_keys
 from taxpayers.services.management_clients import lock_to_change
-from taxpayers.services.system_users import NewSystemUser, create_system_user
+from taxpayers.services.system_users import ISSUE_CREDENTIALS, NewSystemUser, create_system_user
 from taxpayers.validation import ServiceError, validate_reason
 
 _ALREADY = {
@@ -58,7 +60,7 @@ def use_private_key(
     """
     validated = validate_keys(keys)
     owner, networks = _change(system_user, PRIVATE_KEY_JWT, reason, by, at)
-    context = ChangeContext(actions.REGISTER_CLIENT_KEY, by, at)
+    context = context_of(REGISTER_CLIENT_KEY, reason, by, at)
     create_keys(owner, validated, expires_at, context, allowed_networks=networks.split())
     return owner
 
@@ -82,7 +84,7 @@ def use_certificate(
     check_certificates_are_taken()
     name = validate_name(text, kind)
     owner, networks = _change(system_user, TLS_CLIENT_AUTH, reason, by, at)
-    context = ChangeContext(actions.REGISTER_CLIENT_CERTIFICATE, by, at)
+    context = context_of(REGISTER_CLIENT_CERTIFICATE, reason, by, at)
     create_certificate(owner, name, expires_at, networks, context)
     return owner
 
@@ -101,7 +103,7 @@ def use_client_secret(
     The secret as for `issue_secret`. Raises ServiceError if it does so already.
     """
     owner, networks = _change(system_user, "", reason, by, at)
-    context = ChangeContext(actions.ROTATE_SECRET, by, at)
+    context = context_of(ROTATE_SECRET, reason, by, at)
     slot = free_slot(owner, at)
     return create_secret(owner, slot, expires_at, context, allowed_networks=networks.split())
 
@@ -112,6 +114,7 @@ def register_system_user_with_keys(
     keys: str,
     keys_expire_at: datetime | None = None,
     allowed_networks: Collection[str] = (),
+    reason: str,
     by: Author,
     at: datetime,
     **fields: Unpack[NewSystemUser],
@@ -120,12 +123,39 @@ def register_system_user_with_keys(
 
     As `register_system_user`; the keys as for `register_client_keys`.
     """
+    context = context_of(ISSUE_CREDENTIALS, reason, by, at)
     validated = validate_keys(keys)
     owner, stored = create_system_user(
         **fields, token_endpoint_auth_method=PRIVATE_KEY_JWT, by=by, at=at
     )
-    context = ChangeContext(actions.ISSUE_CREDENTIALS, by, at)
     create_keys(owner, validated, keys_expire_at, context, stored, allowed_networks)
+    return owner
+
+
+@transaction.atomic
+def register_system_user_with_certificate(
+    *,
+    text: str,
+    kind: NameKind | None = None,
+    certificate_expires_at: datetime | None = None,
+    allowed_networks: Collection[str] = (),
+    reason: str,
+    by: Author,
+    at: datetime,
+    **fields: Unpack[NewSystemUser],
+) -> SystemUser:
+    """Register a system user that logs in with a certificate; no secret is issued.
+
+    As `register_system_user`; the name as for `register_client_certificate`.
+    """
+    check_certificates_are_taken()
+    context = context_of(ISSUE_CREDENTIALS, reason, by, at)
+    name = validate_name(text, kind)
+    owner, stored = create_system_user(
+        **fields, token_endpoint_auth_method=TLS_CLIENT_AUTH, by=by, at=at
+    )
+    networks = networks_for_new(owner, allowed_networks)
+    create_certificate(owner, name, certificate_expires_at, networks, context, stored)
     return owner
 
 

@@ -14,9 +14,9 @@ from taxpayers.client_keys import ClientKey, KeyFault, UnusableKey, key_name, re
 from taxpayers.credentials import hint_of
 from taxpayers.models import MAX_LIVE_CREDENTIALS, Credential, SystemUser
 from taxpayers.moments import format_moment
-from taxpayers.operations import Operation, Reason
+from taxpayers.operations import Operation
 from taxpayers.services.credential_changes import free_slot, store_new
-from taxpayers.services.history import Author, ChangeContext
+from taxpayers.services.history import Author, ChangeContext, context_of
 from taxpayers.services.limits.source_networks import networks_for_new
 from taxpayers.services.live_credentials import why_no_room
 from taxpayers.services.management_clients import lock_to_change
@@ -54,6 +54,7 @@ def register_client_keys(
     keys: str,
     expires_at: datetime | None = None,
     allowed_networks: Collection[str] | None = None,
+    reason: str,
     by: Author,
     at: datetime,
 ) -> list[Credential]:
@@ -63,10 +64,10 @@ def register_client_keys(
     `issue_secret`. Raises ServiceError if there would be more than two live ones, or if the system
     user logs in with a secret.
     """
+    context = context_of(REGISTER_CLIENT_KEY, reason, by, at)
     owner = lock_to_change(system_user, by)
     if refusal := why_no_key(owner, at):
         raise ServiceError(refusal)
-    context = ChangeContext(actions.REGISTER_CLIENT_KEY, by, at)
     validated = validate_keys(keys)
     return create_keys(owner, validated, expires_at, context, allowed_networks=allowed_networks)
 
@@ -88,8 +89,7 @@ REGISTER_CLIENT_KEY = Operation(
         "A key that is valid now keeps working, so that the ERP system can change to the new one"
         " without a break. Then remove the old one."
     ),
-    Reason.NONE,
-    why_no_key,
+    refusal=why_no_key,
     service=register_client_keys,
     row="system_user",
 )

@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.models import WaitingChange
+from identity.webhooks.models import WebhookEndpoint
 from taxpayers.models import Change, SystemUser
 from tests.certificates.addresses import MTLS_URL
 from tests.client_auth.key_erp import new_key_erp
@@ -94,6 +95,7 @@ def _prepare() -> None:
     CredentialFactory.create(system_user=SystemUserFactory.create(**blocked))
     for secret in ({"expires_at": soon}, {"protected_api__is_active": False}):
         ProtectedApiSecretFactory.create(**secret)
+    WebhookEndpoint.objects.create(url="https://erp.example.org/hooks", created_at=at)
     with_totp(new_staff("viewer", "newcomer"))
     promoted = new_staff("viewer", "promoted")
     WaitingChange.objects.create(

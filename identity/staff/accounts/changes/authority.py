@@ -3,12 +3,12 @@
 from datetime import datetime
 
 from django.conf import settings
-from django.contrib.auth import SESSION_KEY
 from django.contrib.sessions.models import Session
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
 from identity.staff.accounts.roles import ACCOUNT_MANAGER
+from identity.staff.accounts.sign_ins import open_sessions
 from identity.staff.models import StaffAccount
 from taxpayers.services import Author, ServiceError
 from taxpayers.services.history import lock_for_update
@@ -68,15 +68,6 @@ def _managers() -> "QuerySet[StaffAccount]":
 
 
 def end_sessions(account: StaffAccount, at: datetime) -> None:
-    """Sign the account out everywhere.
-
-    A session names its account only inside its data, so all that are alive are read: those of the
-    last half hour, which are few.
-    """
-    alive = Session.objects.filter(expire_date__gt=at)
-    ended = [
-        session.session_key
-        for session in alive.iterator()
-        if session.get_decoded().get(SESSION_KEY) == str(account.pk)
-    ]
-    Session.objects.filter(session_key__in=ended).delete()
+    """Sign the account out everywhere."""
+    keys = [one.key for one in open_sessions(at, account)]
+    Session.objects.filter(session_key__in=keys).delete()

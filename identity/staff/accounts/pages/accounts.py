@@ -13,6 +13,7 @@ from django.utils.translation import gettext, gettext_lazy
 from identity.staff.accounts.changes.authority import reason_against
 from identity.staff.accounts.pages.first_passwords import CreateAccount, SetFirstPassword
 from identity.staff.accounts.pages.second_person import ConfirmAccount, DeclineAccount
+from identity.staff.accounts.pages.sign_ins import EndSessions, shown_sessions
 from identity.staff.accounts.pages.state import (
     WAITS,
     badge_of_account,
@@ -120,6 +121,7 @@ class StaffAccountAdmin(ExportingAdmin):
         ChangeRole,
         SetFirstPassword,
         ResetSecondFactor,
+        EndSessions,
         RenameAccount,
         ActivateAccount,
         DeactivateAccount,
@@ -161,6 +163,7 @@ class StaffAccountAdmin(ExportingAdmin):
             "is_second_step_required": settings.SECOND_FACTOR_REQUIRED,
             "reason_against": reason_against(record, by) if may_change else "",
             "waiting": waiting,
+            "sessions": shown_sessions(at, record),
             "reason_not_to_confirm": (
                 ConfirmAccount(self).reason_against(record, by, at)
                 if waiting and may_change

@@ -1,0 +1,133 @@
+"""*Sign-ins of staff*: how each ended and from where, and the sessions that are open."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+from django import forms
+from django.db.models import Q
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminRadioSelectWidget
+
+from identity.staff.accounts.changes.sessions import END_SESSIONS
+from identity.staff.accounts.pages.tasks import AccountTask
+from identity.staff.accounts.sign_ins import OpenSession, open_sessions
+from identity.staff.display import moment, moment_text
+from identity.staff.framework.badges import Badge
+from identity.staff.framework.export import Export, ExportingAdmin, field
+from identity.staff.framework.filters import ChoiceFilter, Choices
+from identity.staff.framework.forms import ReasonField, TaskForm
+from identity.staff.framework.lists import Context, column
+from identity.staff.framework.search import address_in
+from identity.staff.models import StaffAccount, StaffSignIn
+from taxpayers import actions
+
+_OUTCOMES = dict(StaffSignIn.OUTCOMES)
+
+
+def _outcome(row: StaffSignIn) -> Badge:
+    is_good = row.outcome == StaffSignIn.SIGNED_IN
+    return Badge(_OUTCOMES[row.outcome], "good" if is_good else "bad")
+
+
+class OutcomeFilter(ChoiceFilter):
+    title = gettext_lazy("result")
+    parameter_name = "outcome"
+
+    def conditions(self, at: datetime) -> Choices:
+        failed = (gettext_lazy("Any failure"), ~Q(outcome=StaffSignIn.SIGNED_IN))
+        each = {name: (title, Q(outcome=name)) for name, title in StaffSignIn.OUTCOMES}
+        return {"failed": failed, **each}
+
+
+class SinceFilter(ChoiceFilter):
+    title = gettext_lazy("time range")
+    parameter_name = "days"
+
+    def conditions(self, at: datetime) -> Choices:
+        titles = (
+            gettext_lazy("Last 24 hours"),
+            gettext_lazy("Last 7 days"),
+            gettext_lazy("Last 30 days"),
+        )
+        return {
+            str(days): (title, Q(at__gte=at - timedelta(days=days)))
+            for days, title in zip((1, 7, 30), titles, strict=True)
+        }
+
+
+class SignInAdmin(ExportingAdmin):
+    export = Export(
+        actions.EXPORT_REGISTRY,
+        (field("at"), field("outcome"), field("username"), field("address"), field("program")),
+    )
+    list_display = (
+        column("when", gettext_lazy("when"), lambda row: moment(row.at)),
+        column("result", gettext_lazy("result"), lambda row: _outcome(row).html),
+        column("user_name", gettext_lazy("user name"), lambda row: row.username or "—"),
+        "address",
+        "program",
+    )
+    list_filter = (SinceFilter, OutcomeFilter)
+    ordering = ("-pk",)
+    search_fields = ("username",)
+    search_help_text = gettext_lazy("User name or address")
+    record_template = "staff/accounts/sign_in.html"
+
+    def search_conditions(self, term: str) -> Iterable[Q]:
+        address = address_in(term)
+        return [Q(address=address)] if address else [Q(username__iexact=term)]
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> Any:
+        response = super().changelist_view(request, extra_context)
+        context = getattr(response, "context_data", None)
+        if context is not None and "cl" in context:
+            sessions = shown_sessions(timezone.now())
+            context |= {"list_notice": "staff/accounts/open_sessions.html", "sessions": sessions}
+        return response
+
+    def record_context(self, request: HttpRequest, record: StaffSignIn, at: datetime) -> Context:
+        account = StaffAccount.objects.filter(username=record.username).first()
+        return {"state": _outcome(record), "account": account}
+
+
+def shown_sessions(
+    at: datetime, account: StaffAccount | None = None
+) -> list[tuple[OpenSession, StaffAccount | None]]:
+    """Each with its account."""
+    found = open_sessions(at, account)
+    named = StaffAccount.objects.in_bulk([int(one.account_id) for one in found])
+    return [(one, named.get(int(one.account_id))) for one in found]
+
+
+class EndSessionsForm(TaskForm):
+    session = forms.ChoiceField(
+        label=gettext_lazy("Session"), required=False, widget=UnfoldAdminRadioSelectWidget
+    )
+    reason = ReasonField()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        found = open_sessions(timezone.now(), self.record)
+        field = self.fields["session"]
+        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - for the type checker
+        field.choices = [("", _("All of them")), *((one.mark, _text(one)) for one in found)]
+
+
+def _text(one: OpenSession) -> str:
+    since = moment_text(one.since) if one.since else "—"
+    return _("since {moment}, from {address}, {program}").format(
+        moment=since, address=one.address or "—", program=one.program or "—"
+    )
+
+
+class EndSessions(AccountTask):
+    operation = END_SESSIONS
+    icon = "logout"
+    form = EndSessionsForm
+    done = gettext_lazy("Sessions of {name} are ended.")
