@@ -385,7 +385,10 @@ MORE: dict[str, Callable[[], dict[str, Any]]] = {
         {"taxpayer": taxpayer(), "name": "ERP", "keys": KEY} | WHY
     ),
     "register_system_user_with_certificate": lambda: {
-        "taxpayer": taxpayer(), "name": "ERP", "text": "CN=erp", "kind": NameKind.SUBJECT_DN,
+        "taxpayer": taxpayer(),
+        "name": "ERP",
+        "text": "CN=erp",
+        "kind": NameKind.SUBJECT_DN,
         **WHY,
     },
     "issue_secret": lambda: {"system_user": secret().system_user, "retire_old_at": AT + DAY} | WHY,

@@ -25,7 +25,7 @@ from identity.staff.overview.clients import (
 )
 from identity.staff.overview.page import expiring
 from identity.staff.overview.traffic import Traffic, traffic
-from taxpayers.models import SystemUser
+from taxpayers.models import Change, SystemUser
 from taxpayers.rules import RegistryReason
 from taxpayers.sandbox.clients import CREDENTIALS, SandboxName
 from tests.support.erp import Erp
@@ -37,7 +37,7 @@ from tests.support.factories import (
     SystemUserFactory,
     stored_login,
 )
-from tests.support.staff import staff_client
+from tests.support.staff import staff_client, text_of
 from tokens.login_events.hourly_counts import SETTLED_AFTER, count_settled
 from tokens.models import CountingMark, LoginCount, LoginEvent
 
