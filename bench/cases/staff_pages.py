@@ -82,7 +82,7 @@ PAGES = {
     "as of a date, an intermediary's system user": f"{_AS_OF}{{agent_client}}",
     "as of a date, a system user with 10,000 changes": f"{_AS_OF}{client_id(1)}",
     "logins of one hour": f"{_LOGINS}?from={{hour}}&to={{hour_after}}",
-    "logins of a month, refused": f"{_LOGINS}?month={{month}}&reason=refused",
+    "logins of a month, refused": f"{_LOGINS}?from={{month}}&reason=refused",
     "logins of 24 hours that the authority can fix": (
         f"{_LOGINS}?period=1&fixed_by=the-tax-authority"
     ),
@@ -165,7 +165,7 @@ def _path(template: str, users: int, logins: Sequence[str], chance: random.Rando
         agent=tin(chance.choice([agents[0], chance.choice(agents)])),  # the first is the busiest
         hour=f"{hour:%Y-%m-%dT%H:00Z}",
         hour_after=f"{hour + timedelta(hours=1):%Y-%m-%dT%H:00Z}",
-        month=f"{now - timedelta(days=5):%Y-%m}",
+        month=f"{now - timedelta(days=30):%Y-%m-%d}",
         throttled=UUID(int=first_id(hour).int | _UUID7),
         tin=tin(number),
         client_id=client_id(number),

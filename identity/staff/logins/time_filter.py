@@ -32,12 +32,12 @@ class TimeFilter(admin.ListFilter):
     """`period`, or `from` (the first moment) and `to` (the first one that is not included).
 
     Each of the two is a date, which is a whole day, or a date and a time; any other value is
-    ignored. Former links and saved views have `day` and `month` as well: all must fit.
+    ignored.
     """
 
     title = gettext_lazy("time range")
     template = "staff/logins/time_filter.html"
-    parameter_names = ("period", "from", "to", "day", "month")
+    parameter_names = ("period", "from", "to")
 
     def __init__(
         self, request: HttpRequest, params: dict[str, Any], model: Any, model_admin: Any
@@ -48,14 +48,8 @@ class TimeFilter(admin.ListFilter):
         }
         self.used_parameters = asked
         self.period = asked.get("period", "")
-        day, month = asked.get("day", ""), asked.get("month", "")
-        first = parsed_moment(f"{month}-01") if month else None
-        starts = [parsed_moment(asked.get("from", "")), parsed_moment(day), first]
-        ends = [parsed_moment(text, is_end=True) for text in (asked.get("to", ""), day)]
-        if first is not None:
-            ends.append(_end_of_month(timezone.localdate(first)))
-        self.start = max((moment for moment in starts if moment), default=None)
-        self.end = min((moment for moment in ends if moment), default=None)
+        self.start = parsed_moment(asked.get("from", ""))
+        self.end = parsed_moment(asked.get("to", ""), is_end=True)
         if self.period in PERIODS:
             self.start, self.end = timezone.now() - PERIODS[self.period][1], None
 
@@ -114,13 +108,6 @@ def parsed_moment(text: str, *, is_end: bool = False) -> datetime | None:
     except (ValueError, OverflowError):
         return None
     return moment
-
-
-def _end_of_month(first: date) -> datetime | None:
-    try:
-        return start_of_day((first + timedelta(days=32)).replace(day=1))
-    except OverflowError:  # the last month of the calendar
-        return None
 
 
 def _for_input(moment: datetime | None) -> str:
