@@ -35,7 +35,7 @@ from tokens.models import SigningKey
 MAX_COUNTED = 10_000
 OLD_KEY = timedelta(days=90)
 _LOGINS = "tokens.loginevent"
-MAX_CHANGES = 5
+MAX_CHANGES = 4
 
 
 @dataclass(frozen=True, slots=True)
