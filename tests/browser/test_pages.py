@@ -124,7 +124,8 @@ def test_the_main_action_is_reached_by_keyboard_alone(office: Office) -> None:
 # What breaks inside, and which card is more than half empty, on *Today*.
 BROKEN = """() => {
     const lines = element => {
-        const bottoms = new Set(), walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+        const bottoms = new Set();
+        const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
         while (walker.nextNode()) {
             if (walker.currentNode.parentElement.closest(".sr-only")) continue;
             const range = document.createRange();
