@@ -60,7 +60,7 @@ class NewSystemUserBody(SystemUserRowBody):
     allowed_taxpayers = Taxpayers(required=False)
     allowed_networks = Texts(required=False)
     keys = PublicKeys(required=False)
-    reason = Text()
+    reason = Reason()
 
 
 class ChangeSystemUserBody(Body):
