@@ -148,23 +148,23 @@ def test_what_only_a_service_knows_has_its_words_its_code_and_its_field(portal: 
     table: list[tuple[str, dict[str, Any], str, str]] = [
         ("/taxpayers", NEW | {"name": "a\nb"}, "unprintable", "#/name"),
         ("/taxpayers", NEW, "already_registered", "#/name"),
-        ("/system-users", NEW | {"taxpayer": "C1234567899"}, "not_registered", "#/taxpayer"),
-        ("/system-users", NEW | agent, "not_registered", "#/allowed_taxpayers"),
-        ("/system-users", NEW | past, "in_the_past", "#/expires_at"),
+        ("/system-users", NEW | WHY | {"taxpayer": "C1234567899"}, "not_registered", "#/taxpayer"),
+        ("/system-users", NEW | WHY | agent, "not_registered", "#/allowed_taxpayers"),
+        ("/system-users", NEW | WHY | past, "in_the_past", "#/expires_at"),
         (
             "/system-users",
-            NEW | {"credentials_expire_at": "2001-01-01"},
+            NEW | WHY | {"credentials_expire_at": "2001-01-01"},
             "in_the_past",
             "#/credentials_expire_at",
         ),
         (
             "/system-users",
-            NEW | {"allowed_networks": ["x"]},
+            NEW | WHY | {"allowed_networks": ["x"]},
             "invalid_network",
             "#/allowed_networks",
         ),
-        ("/system-users", NEW | key, "invalid_key", "#/keys"),
-        ("/system-users", NEW | {"scopes": ["x"]}, "unknown_value", "#/scopes"),
+        ("/system-users", NEW | WHY | key, "invalid_key", "#/keys"),
+        ("/system-users", NEW | WHY | {"scopes": ["x"]}, "unknown_value", "#/scopes"),
         ("/webhooks", {"url": "https://10.1.2.3/"}, "invalid_url", "#/url"),
     ]
     for path, body, code, pointer in table:

@@ -184,7 +184,7 @@ def test_the_latest_failing_client_comes_first_and_the_list_is_limited() -> None
             stored_login(NOW - minutes * MINUTE, RegistryReason.SECRET_EXPIRED, user)
     found = failing_clients(NOW)
     names = [client.system_user.name for client in found.clients]
-    assert names == [f"after {hours:02}" for hours in range(1, 11)]
+    assert names == [f"after {hours:02}" for hours in range(1, 6)]
     assert found.has_more
 
 
