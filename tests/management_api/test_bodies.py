@@ -173,7 +173,7 @@ def test_what_only_a_service_knows_has_its_words_its_code_and_its_field(portal: 
         assert error == {"pointer": pointer, "code": code, "detail": problem["detail"]}, path
     erp = new_erp(taxpayer=owner)
     path = f"/system-users/{erp.client_id}/register-key"
-    problem = assert_problem(portal.post(path, key, If_Match="*"), 422, "change_refused")
+    problem = assert_problem(portal.post(path, key | WHY, If_Match="*"), 422, "change_refused")
     assert [(e["pointer"], e["code"]) for e in problem["errors"]] == [("#", "refused")]
 
 
