@@ -21,6 +21,7 @@ from tests.support.erp import new_erp
 from tests.support.factories import (
     GrantedPermissionFactory,
     IntermediaryFactory,
+    PermissionRequestFactory,
     ProtectedApiSecretFactory,
 )
 from tests.support.staff import list_url, opened, task_url
@@ -32,7 +33,7 @@ pytestmark = pytest.mark.django_db
 TEXTS = (
     *("taxpayer", "agent", "system-user", "blocked-by", "blocked-reason", "author", "reason"),
     *("label", "before", "user-agent", "api", "account", "asked-by", "why-asked", "code", "view"),
-    *("revoked-by", "revoked-why"),
+    *("revoked-by", "revoked-why", "reference", "hook", "program"),
     *("search", "person", "cell", "file", "filter"),  # sent, not stored
 )
 
@@ -82,6 +83,7 @@ def records(settings: Settings) -> dict[str, Model]:
     made: list[Model] = [
         *(user, permission.taxpayer, permission, role, api, PermissionCode.objects.all()[0]),
         *(Change.objects.latest("pk"), LoginEvent.objects.latest("pk")),
+        PermissionRequestFactory.create(intermediary=role, own_reference=hostile("reference")),
         StaffAccount.objects.get(pk=account.pk),
         WebhookEndpoint.objects.create(url="https://x", created_at=at, description=hostile("hook")),
         StaffSignIn.objects.create(at=at, outcome="signed in", program=hostile("program")),
