@@ -54,7 +54,9 @@ def faults_of(sent: FuzzInput, answer: WireAnswer, planted: Planted) -> Iterator
         yield from _faults_of_introspection(sent, answer, body)
     elif sent.is_api:
         yield from _faults_of_api(sent, answer, body, planted)
-    elif sent.is_login or ("correlationid" in answer.headers and not sent.may_be_no_login):
+    elif sent.is_login or (
+        "correlationid" in answer.headers and answer.status != 404 and not sent.may_be_no_login
+    ):
         yield from _faults_of_login(sent, answer, body, planted)
     yield from _faults_of_json(sent, body, planted)
     if not leads_to_staff:

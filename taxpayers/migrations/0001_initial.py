@@ -306,7 +306,9 @@ class Migration(migrations.Migration):
                 ("position", models.BigIntegerField(editable=False, null=True)),
                 (
                     "chain_hash",
-                    models.CharField(blank=True, default="", editable=False, max_length=64),
+                    models.CharField(
+                        blank=True, db_default="", default="", editable=False, max_length=64
+                    ),
                 ),
             ],
             options={

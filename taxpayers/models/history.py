@@ -28,7 +28,9 @@ class Change(models.Model):
     # Its place in the feed, given after its transaction was committed (taxpayers.services.feed).
     position = models.BigIntegerField(null=True, editable=False)
     # Of this row and of the `chain_hash` before it, given with the place (services.feed.chain).
-    chain_hash = models.CharField(max_length=64, blank=True, default="", editable=False)
+    chain_hash = models.CharField(
+        max_length=64, blank=True, default="", db_default="", editable=False
+    )
 
     class Meta:
         db_table = "changes"

@@ -195,4 +195,4 @@ def test_an_auditor_exports_every_account_with_its_role_and_second_step(auditor:
     assert [exported[name]["active"] for name in ("badrul", "chong")] == ["yes", "no"]
     found = csv_rows_of(auditor.get(f"{EXPORT}?role=registrar"))
     assert [row[header.index("user_name")] for row in found[1:]] == ["badrul"]
-    assert [(c.by, c.object_type) for c in Change.objects.all()] == [("farid", "staffaccount")] * 2
+    assert [(c.by, c.object_type) for c in Change.objects.all()] == [("farid", "staffaccount")] * 4

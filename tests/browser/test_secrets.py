@@ -32,6 +32,7 @@ def test_a_new_secret_is_handed_over_whole_in_three_clicks(
     find(page, "taxpayers/systemuser", client["client_id"])
     clicks.reset()
     press(page, "Issue a new secret")
+    page.get_by_label("Reason").fill("Asked by letter")
     press(page, "Issue a new secret")
     secret = page.locator("#client-secret").inner_text()
     press(page, "Copy all")
@@ -59,6 +60,7 @@ def test_the_browser_asks_before_a_new_secret_is_left_that_nobody_copied(
     page = office.page("security officer")
     find(page, "taxpayers/systemuser", client["client_id"])
     press(page, "Issue a new secret")
+    page.get_by_label("Reason").fill("Asked by letter")
     press(page, "Issue a new secret")
     page.locator("#client-secret").wait_for()
     asked: list[str] = []

@@ -74,6 +74,7 @@ def _issue_credentials(office: Office, officer: Any) -> tuple[str, str]:
     find(officer, "taxpayers/taxpayer", TIN)
     press(officer, "Issue credentials")
     officer.get_by_label("Name of the ERP system").fill("AutoCount")
+    officer.get_by_label("Reason").fill("Asked by letter")
     press(officer, "Issue credentials")
     client_id, first_secret = handed_over(officer)
     assert office.log_in(client_id, first_secret).status_code == 200
@@ -125,6 +126,7 @@ def _change_the_secret(office: Office, officer: Any, client_id: str, first_secre
     """A new secret beside the first one, which then ends."""
     user_page = officer.url.partition("?")[0]
     press(officer, "Issue a new secret")
+    officer.get_by_label("Reason").fill("The first one leaked")
     press(officer, "Issue a new secret")
     _same_id, second_secret = handed_over(officer)
     never_again(officer, second_secret)

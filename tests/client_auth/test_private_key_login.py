@@ -36,7 +36,7 @@ def test_an_assertion_logs_in_once_and_staff_see_why(erp: KeyErp) -> None:
         reason="invalid_credentials",
         status=400,
         error="invalid_client",
-        says="This client_assertion is not accepted",
+        says="its jti was used before",
         fixed_by="The developer of the ERP system",
     )
     event = LoginEvent.objects.get(pk=again["correlationId"])

@@ -74,6 +74,7 @@ def test_change_system_user_changes_what_is_given_and_nothing_else(
         "expires_at": "2098-01-01T00:00:00Z",
         "allowed_permissions": [],
         "allowed_taxpayers": [],
+        "return_addresses": [],
     }
     given = (*shlex.split(options), "--reason", "asked by letter")
     for _ in range(2):  # safe to repeat

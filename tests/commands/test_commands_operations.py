@@ -206,9 +206,9 @@ def test_credentials_are_those_of_a_system_user_without_their_secrets() -> None:
     ("arguments", "code", "line"),
     [
         (("list", "credentials"), 2, "client_id: This field is required."),
-        (("list", "taxpayers", "--state=x"), 2, 'state: "x" is not a valid choice.'),
+        (("list", "taxpayers", "--state=x"), 2, "state: Choose one of: active, inactive."),
         (("list", "taxpayers", "--outcome=x"), 2, "outcome: There is no such field here."),
-        (("list", "logins", "--taxpayer=C1234567890", "--outcome=x"), 2, "Filter by one of"),
+        (("list", "logins", "--taxpayer=C1234567890", "--outcome=x"), 2, "outcome: Choose one of"),
         (("show", "taxpayer", "C1234567890"), 1, "There is no taxpayer C1234567890."),
     ],
 )

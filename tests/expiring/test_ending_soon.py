@@ -127,7 +127,7 @@ def test_clients_of_the_sandbox_are_not_listed_counted_or_printed(officer: Clien
     rows = client.get(reverse("admin:index")).context["expiry_rows"]
     counts = {str(title): [count.count for count, _url in found] for title, found in rows}
     assert counts["Secrets, keys and certificates"] == [1, 1, 1]
-    assert counts["System users"] == [0, 0, 0]
+    assert "System users" not in counts  # a row without a number is hidden
 
 
 @pytest.mark.postgresql

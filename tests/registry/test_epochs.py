@@ -286,7 +286,7 @@ def test_each_column_decides_a_login_or_is_known_not_to(table: str) -> None:
     describes = {
         "system_users": {
             *("name", "created", "updated", "blocked_by", "blocked_reason"),
-            "last_secret_ends_at",
+            *("last_secret_ends_at", "return_addresses"),
         },
         "taxpayers": {"name", "created_at"},
     }

@@ -5,7 +5,7 @@ import tracemalloc
 
 import pytest
 
-from taxpayers.files.rows import BadRow, ParsedFile
+from taxpayers.files.rows import ParsedFile
 from taxpayers.files.taxpayer_rows import MAX_ROWS, TaxpayerRow, read_taxpayers
 from taxpayers.identifiers import Notation, TaxpayerId
 from taxpayers.validation import ServiceError
@@ -77,19 +77,20 @@ def test_every_bad_row_is_named_with_its_line_and_its_fault() -> None:
         entry(2, "C0000000001", "", "Good"),
         entry(15, "C0000000001", "R-123", "Another"),
     ]
-    assert reading.bad_rows == [
-        BadRow(3, "the TIN must be 5 to 20 letters and digits"),
-        BadRow(4, "a TIN is missing or has letters outside A-Z"),
-        BadRow(5, "the ROB number must be 5 to 20 letters, digits and hyphens"),
-        BadRow(6, "Give a name: it is missing or blank"),
-        BadRow(8, "active must be yes or no, not 'perhaps'"),
-        BadRow(9, "it has 2 cells, the header has 4"),
-        BadRow(10, "it has more cells than the header, which has 4"),
-        BadRow(11, "Shorten a name to 255 characters: it has 256"),
-        BadRow(12, "Write a name in one line without control characters"),
-        BadRow(14, "C0000000001 is already in line 2"),
-        BadRow(16, "C0000000001:R-123 is already in line 15"),
+    assert [(row.line, row.fault) for row in reading.bad_rows] == [
+        (3, "the TIN must be 5 to 20 letters and digits"),
+        (4, "a TIN is missing or has letters outside A-Z"),
+        (5, "the ROB number must be 5 to 20 letters, digits and hyphens"),
+        (6, "Give a name: it is missing or blank"),
+        (8, "active must be yes or no, not 'perhaps'"),
+        (9, "it has 2 cells, the header has 4"),
+        (10, "it has more cells than the header, which has 4"),
+        (11, "Shorten a name to 255 characters: it has 256"),
+        (12, "Write a name in one line without control characters"),
+        (14, "C0000000001 is already in line 2"),
+        (16, "C0000000001:R-123 is already in line 15"),
     ]
+    assert (reading.bad_rows[3].code, reading.bad_rows[3].fields) == ("blank", ("name",))
     assert str(reading.bad_rows[0]) == "line 3: the TIN must be 5 to 20 letters and digits"
 
 

@@ -131,13 +131,13 @@ def test_a_third_live_secret_is_refused_with_what_to_do(owner: SystemUser) -> No
     used = CredentialFactory.create(
         system_user=owner, created_at=AT - 9 * DAY, last_used_at=AT - DAY
     )
-    unused = CredentialFactory.create(system_user=owner, slot=2, created_at=AT - DAY)
+    unused = CredentialFactory.create(system_user=owner, slot=2, created_at=AT - 3 * DAY)
     with pytest.raises(ServiceError) as fault:
         issue_secret(reason="a test", system_user=owner, **BY)
     message = str(fault.value)
     assert f"{owner.client_id} has two live secrets: " in message
     assert f"{used} (until 2027-02-20 20:00+08:00, last used 2026-02-28 20:00+08:00)" in message
-    assert f"{unused} (until 2027-02-28 20:00+08:00, never used)" in message
+    assert f"{unused} (until 2027-02-26 20:00+08:00, never used)" in message
     text = f"The new one, {unused}, is not used yet: the ERP system must change to it."
     assert f"{text} If it was lost, revoke it." in message
     assert owner.credentials.count() == 2

@@ -33,6 +33,7 @@ def test_limits_are_asked_for_where_the_taxpayer_is_an_intermediary(officer: Cli
         assert limits & page.context["form"].fields.keys() == expected
     assert not limits & officer.get(url).context["form"].fields.keys()
     wrong = {"taxpayer": TaxpayerFactory.create().tin, "name": "x", "taxpayers": role.taxpayer.tin}
+    wrong |= {"reason": "new system", "method": "client_secret"}
     response = officer.post(url, wrong | {"scopes": ["InvoicingAPI"], "logins_per_minute": "12"})
     assert "is not an intermediary" in errors_of(response)
 

@@ -69,8 +69,8 @@ def test_of_a_busy_client_only_the_latest_logins_are_read(
     monkeypatch: pytest.MonkeyPatch, officer: Client
 ) -> None:
     monkeypatch.setattr(secret_use, "MAX_LOGINS", 3)
-    at = timezone.now()
-    quiet = CredentialFactory.create(last_used_at=at - 5 * DAY)
+    at = timezone.now().replace(second=0, microsecond=0)  # what is stored of a use is its minute
+    quiet = CredentialFactory.create(created_at=at - 9 * DAY, last_used_at=at - 5 * DAY)
     user = quiet.system_user
     busy = CredentialFactory.create(system_user=user, slot=2, last_used_at=at - HOUR)
     log_in(quiet, at - 5 * DAY + timedelta(seconds=30), address="203.0.113.99")

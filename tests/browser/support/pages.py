@@ -25,6 +25,7 @@ from tests.support.factories import (
     CredentialFactory,
     GrantedPermissionFactory,
     IntermediaryFactory,
+    PermissionRequestFactory,
     ProtectedApiSecretFactory,
     SystemUserFactory,
     TaxpayerFactory,
@@ -95,6 +96,7 @@ def _prepare() -> None:
     CredentialFactory.create(system_user=SystemUserFactory.create(**blocked))
     for secret in ({"expires_at": soon}, {"protected_api__is_active": False}):
         ProtectedApiSecretFactory.create(**secret)
+    PermissionRequestFactory.create(intermediary=role)
     WebhookEndpoint.objects.create(url="https://erp.example.org/hooks", created_at=at)
     with_totp(new_staff("viewer", "newcomer"))
     promoted = new_staff("viewer", "promoted")
