@@ -147,7 +147,7 @@ BROKEN = """() => {
 }"""
 
 
-@pytest.mark.long  # other tests of the same service make its cards longer
+@pytest.mark.long  # passes with its module, failed in a whole run: the cause is not known yet
 @pytest.mark.parametrize("width", [390, 1360, 1920, 2560])
 @pytest.mark.parametrize("language", ["en", "ms"])
 def test_today_fits_the_screen_and_monday_morning_is_on_the_first_one(
