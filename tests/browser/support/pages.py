@@ -15,12 +15,12 @@ from django.urls import URLPattern, URLResolver, get_resolver, resolve, reverse
 from django.utils import timezone
 
 from identity.staff.framework.records import RecordAdmin
-from identity.staff.models import WaitingChange
+from identity.staff.models import StaffSignIn, WaitingChange
 from identity.webhooks.models import WebhookEndpoint
 from taxpayers.models import Change, SystemUser
 from tests.certificates.addresses import MTLS_URL
 from tests.client_auth.key_erp import new_key_erp
-from tests.support.accounts import new_staff, with_totp
+from tests.support.accounts import new_staff, signed_in, with_totp
 from tests.support.factories import (
     CredentialFactory,
     GrantedPermissionFactory,
@@ -98,7 +98,9 @@ def _prepare() -> None:
         ProtectedApiSecretFactory.create(**secret)
     PermissionRequestFactory.create(intermediary=role)
     WebhookEndpoint.objects.create(url="https://erp.example.org/hooks", created_at=at)
-    with_totp(new_staff("viewer", "newcomer"))
+    # Sessions of others may have ended by now, and sign-ins may not have begun.
+    signed_in(with_totp(new_staff("viewer", "newcomer")))
+    StaffSignIn.objects.create(at=at, outcome=StaffSignIn.SIGNED_IN, username="newcomer")
     promoted = new_staff("viewer", "promoted")
     WaitingChange.objects.create(
         account_id=promoted.pk,
