@@ -94,18 +94,11 @@ def test_migrate_makes_the_groups_and_restores_one_that_was_changed() -> None:
 
 
 def test_the_documentation_shows_the_table_in_force() -> None:
-    permissions = sorted({permission for role in ROLES.values() for permission in role.permissions})
-    rows = [
-        "| ".join(
-            (
-                f"| `{name}` ",
-                *("x " if name in role.permissions else "  " for role in ROLES.values()),
-            )
-        )
-        + "|"
-        for name in permissions
-    ]
-    head = "| may | " + " | ".join(ROLES) + " |"
-    table = "\n".join((head, "| --- |" + " --- |" * len(ROLES), *rows))
+    rows: dict[str, list[str]] = {}
+    for name in sorted({name for role in ROLES.values() for name in role.permissions}):
+        who = ", ".join(role for role in ROLES if name in ROLES[role].permissions)
+        rows.setdefault(who, []).append(f"`{name}`")
+    lines = (f"| {', '.join(names)} | {who} |" for who, names in rows.items())
+    table = "\n".join(("| may | who |", "| --- | --- |", *lines))
     shown = (CHECKOUT / "docs" / "staff.md").read_text(encoding="utf-8")
     assert table in shown, f"put this into docs/staff.md:\n{table}"
