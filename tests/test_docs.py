@@ -106,7 +106,7 @@ def test_what_a_document_names_exists(document: Path) -> None:
 
 # --- Promises -------------------------------------------------------------------------------------
 
-# A test in its file: tests/endpoint/test_login.py::test_the_token_says_whom_it_represents
+# A test in its file: tests/rules/test_values.py::test_a_value_cannot_be_changed
 _TEST_IN_FILE = re.compile(r"(tests/[\w/]+\.py)::(test_\w+)")
 
 

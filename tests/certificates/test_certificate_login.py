@@ -28,7 +28,7 @@ from tokens.models import LoginEvent
 
 pytestmark = pytest.mark.django_db
 
-URI, HOST, EMAIL = "spiffe://example/erp", "erp.example.com", "erp@example.com"
+HOST, EMAIL = "erp.example.com", "erp@example.com"
 NO_CERTIFICATE = "The parameter client_secret is missing"
 
 

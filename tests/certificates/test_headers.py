@@ -18,7 +18,6 @@ from tokens.client_auth.certificate import (
     ClientCertificate,
     read_certificate,
 )
-from tokens.operations.asgi import _meta
 from tokens.request.proxies import TrustedProxies
 
 DER = certificate().der
@@ -184,24 +183,3 @@ def test_a_client_without_a_certificate_has_none_unless_one_was_refused(
 ) -> None:
     meta = {"REMOTE_ADDR": PROXY, "HTTP_SSL_CLIENT_VERIFY": verified}
     assert (TrustedProxies([PROXY]).certificate(meta) is not None) is is_one
-
-
-def test_on_the_event_loop_a_doubled_header_is_joined_and_a_misspelled_one_is_nothing() -> None:
-    scope = {
-        "method": "POST",
-        "query_string": b"",
-        "client": (PROXY, 1),
-        "scheme": "http",
-        "headers": [
-            (b"client-cert", RFC9440.encode()),
-            (b"client-cert", RFC9440.encode()),
-            (b"ssl_client_cert", ESCAPED.encode()),
-            (b"client_cert", b"x"),
-            (b"ssl_client_verify", b"SUCCESS"),
-            (b"ssl-client-verify", b"NONE"),
-        ],
-    }
-    meta = _meta(scope)
-    assert meta["HTTP_CLIENT_CERT"] == f"{RFC9440},{RFC9440}"
-    assert meta["HTTP_SSL_CLIENT_VERIFY"] == "NONE"
-    assert "HTTP_SSL_CLIENT_CERT" not in meta

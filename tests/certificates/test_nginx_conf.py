@@ -6,29 +6,11 @@ from tests.servers.nginx import CONFIGURATION
 
 HEADERS = ("Client-Cert", "Client-Cert-Chain", "SSL-Client-Cert", "SSL-Client-Verify")
 # What is on purpose another thing at the address for certificates.
-ONLY_PUBLIC = {
-    "listen 80;",
-    "server_name id.example.org;",
-    "ssl_session_cache shared:id:10m;",
-    'proxy_set_header SSL-Client-Cert "";',
-    'proxy_set_header SSL-Client-Verify "";',
-    'proxy_set_header X-Proxy-Secret "";',
-    "error_page 400 402 406 407 409 411 412 414 415 416 421 494 495 496 498 501 505"
-    " =400 /by-proxy/malformed;",
-}
-ONLY_MTLS = {
-    "server_name mtls.id.example.org;",
-    "ssl_session_cache shared:mtls:10m;",
-    "ssl_session_timeout 5m;",
-    "ssl_client_certificate /etc/ssl/client-authorities.pem;",
-    "ssl_verify_client optional;",
-    "ssl_verify_depth 3;",
-    "proxy_set_header SSL-Client-Cert $ssl_client_escaped_cert;",
-    "proxy_set_header SSL-Client-Verify $ssl_client_verify;",
-    "include /etc/nginx/proxy-secret.conf;",
-    "error_page 495 =400 /by-proxy/certificate;",
-    "error_page 400 402 406 407 409 411 412 414 415 416 421 494 496 498 501 505"
-    " =400 /by-proxy/malformed;",
+DIFFERENT = {
+    *("listen", "server_name", "include", "error_page", "ssl_session_cache", "ssl_session_timeout"),
+    *("ssl_client_certificate", "ssl_verify_client", "ssl_verify_depth"),
+    *("proxy_set_header SSL-Client-Cert", "proxy_set_header SSL-Client-Verify"),
+    "proxy_set_header X-Proxy-Secret",
 }
 
 
@@ -71,5 +53,5 @@ def test_whoever_passes_on_sets_every_header() -> None:
 def test_the_address_for_certificates_differs_in_nothing_else() -> None:
     found = servers()
     public, mtls = (directives(found[f"{name}id.example.org"]) for name in ("", "mtls."))
-    assert public - mtls == ONLY_PUBLIC
-    assert mtls - public == ONLY_MTLS
+    name = re.compile(r"proxy_set_header \S+|\w+")
+    assert {name.match(line)[0] for line in public ^ mtls} == DIFFERENT  # type: ignore[index]

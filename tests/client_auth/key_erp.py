@@ -3,6 +3,8 @@
 import json
 import time
 from dataclasses import dataclass, field
+from functools import cache
+from itertools import count
 from typing import Any
 from urllib.parse import urlencode
 from uuid import uuid4
@@ -25,6 +27,8 @@ from tests.support.factories import SystemUserFactory
 
 JWT_BEARER = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 BY = Author("tester")
+# A key of RSA takes a tenth of a second: those of one test differ, and the next one has them again.
+_RSA_KEYS, _RSA_NUMBERS = 4, count()
 _JWK = {"ES256": ECAlgorithm, "PS256": RSAAlgorithm, "EdDSA": OKPAlgorithm}
 
 
@@ -49,6 +53,11 @@ class KeyPair:
         return {k: v for k, v in members.items() if k != "key_ops"} | {"kid": self.kid}
 
 
+@cache
+def _rsa_keys() -> list[Any]:
+    return [new_rsa(public_exponent=65537, key_size=2048) for _ in range(_RSA_KEYS)]
+
+
 def new_pair(algorithm: str = "ES256", kid: str = "") -> KeyPair:
     private: Any
     if algorithm == "ES256":
@@ -56,7 +65,7 @@ def new_pair(algorithm: str = "ES256", kid: str = "") -> KeyPair:
     elif algorithm == "EdDSA":
         private = Ed25519PrivateKey.generate()
     else:
-        private = new_rsa(public_exponent=65537, key_size=2048)
+        private = _rsa_keys()[next(_RSA_NUMBERS) % _RSA_KEYS]
     return KeyPair(algorithm, private, kid or f"key-{uuid4()}")
 
 

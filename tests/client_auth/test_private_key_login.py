@@ -4,7 +4,6 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.conf import settings
 
 from taxpayers.models import RateLimitCounter, SystemUser
 from tests.client_auth.key_erp import KeyErp, new_key_erp, new_pair, signed_as
@@ -50,11 +49,6 @@ def test_a_stranger_cannot_use_up_a_jti(erp: KeyErp) -> None:
     assert erp.login(forged).status_code == 400
     assert not UsedAssertion.objects.exists()
     assert erp.login(erp.assertion(jti=jti)).status_code == 200
-
-
-# --- The modules of the OpenID Foundation's FAPI2 final plan, by their names ----------------------
-# Without `fapi2-security-profile-final-`; each check: test_assertion_form.py, test_signatures.py.
-ISSUER, MOMENTS = settings.AUTH_URL, ("exp", "nbf", "iat")
 
 
 # --- What it costs --------------------------------------------------------------------------------

@@ -278,6 +278,3 @@ def test_a_name_that_has_ended_can_be_registered_again(user: SystemUser, ended: 
     revoke_credential(credential=new, reason="r", by=BY, at=at)
     register_client_certificate(reason="a test", system_user=user, text=PEM, by=BY, at=at)
     assert user.credentials.filter(certificate_name=old.certificate_name).count() == 3
-
-
-# --- Registered with keys -------------------------------------------------------------------------

@@ -113,6 +113,3 @@ def test_the_last_one_that_ends_soon_is_a_warning_and_replaced_by_its_kind(
     selected = {"selected": f"secret:{newest(erp).pk}"}
     preview = text_of(officer.post(reverse("admin:ending_soon"), selected))
     assert ("Register a new one." if kind is KEY else "Register it again.") in preview
-
-
-# --- Logins ---------------------------------------------------------------------------------------

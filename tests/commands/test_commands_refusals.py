@@ -16,7 +16,12 @@ from taxpayers.models import (
     Taxpayer,
 )
 from tests.support.command_line import error_of
-from tests.support.factories import CredentialFactory, IntermediaryFactory, TaxpayerFactory
+from tests.support.factories import (
+    CredentialFactory,
+    IntermediaryFactory,
+    SystemUserFactory,
+    TaxpayerFactory,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -25,6 +30,10 @@ WHOLE = f"{TIN}:{ROB}"
 CLIENT, UNKNOWN = new_client_id("test"), "ci_test_7lmqToiYlcJNiFW0w5ce5U1kLdBn"
 PAIR = f"--taxpayer {WHOLE} --intermediary {AGENT}"
 CHANGE = f"change_system_user {CLIENT}"
+OF_AGENT, SECRET = new_client_id("test"), new_client_secret("test")
+LIMIT, NETWORKS = f"change_system_user {OF_AGENT} --only-", f"change_secret {CLIENT} {SECRET[-4:]}"
+MANY = " ".join(f"C{number:09d}" for number in range(1, 501))
+ADDRESSES = " ".join(f"192.0.2.{number}" for number in range(21))
 TABLES = (Taxpayer, Intermediary, GrantedPermission, SystemUser, Credential, Change)
 NOT_A_TAXPAYER = "This is not a taxpayer identifier: "
 # A command line, and what the line on stderr has.
@@ -45,6 +54,21 @@ issue_credentials {WHOLE} --name ERP | already has a system user named ERP: {CLI
 {CHANGE} --expires '' | argument --expires: '' is not a date.
 {CHANGE} --name x --reason ' ' | Give a reason: it is missing or blank.
 revoke_secret {CLIENT} zzzz | {CLIENT} has no secret with this ending. Its secrets:
+{LIMIT}permission documents:shred | There is no permission code documents:shred
+{LIMIT}permission | --only-permission: expected at least one argument
+{LIMIT}taxpayer C9999999999 | There is no taxpayer C9999999999.
+{LIMIT}taxpayer '?' | '?' is not a taxpayer identifier
+{LIMIT}taxpayer {AGENT} | Leave {AGENT} out: it
+{LIMIT}taxpayer {MANY} C000000000 | Give 500 taxpayers at most, not 501.
+{LIMIT}taxpayer {MANY} | There is no taxpayer C000000001, C000
+{CHANGE} --only-permission documents:view | is not an intermediary, so its system users cannot
+{NETWORKS} | one of the arguments --from-network --from-anywhere is required
+{NETWORKS} --from-network 192.0.2.7/24 | Write 192.0.2.0/24.
+{NETWORKS} --from-network 0.0.0.0/0 | 0.0.0.0/0 is every address.
+{NETWORKS} --from-network example.org | example.org is not a network. Write an address and
+{NETWORKS} --from-network {ADDRESSES} | Give 20 networks at most
+{NETWORKS} --from-network 192.0.2.7 --from-anywhere | not allowed with argument
+{NETWORKS} --from-anywhere --reason ' ' | Give a reason: it is missing or blank.
 """
 OF_TAXPAYERS = {
     "deactivate_taxpayer": "",
@@ -91,9 +115,11 @@ def cases() -> list[tuple[str, str]]:
 def registered() -> None:
     TaxpayerFactory.create(tin=KNOWN, name="Known")
     whole = TaxpayerFactory.create(tin=TIN, rob=ROB)
-    IntermediaryFactory.create(taxpayer__tin=AGENT)
+    agent = IntermediaryFactory.create(taxpayer__tin=AGENT).taxpayer
+    SystemUserFactory.create(client_id=OF_AGENT, taxpayer=agent)
     user = {"client_id": CLIENT, "taxpayer": whole, "name": "ERP"}
-    CredentialFactory.create(**{f"system_user__{name}": value for name, value in user.items()})
+    user = {f"system_user__{name}": value for name, value in user.items()}
+    CredentialFactory.create(**user, clear=SECRET)
 
 
 def stored() -> list[Any]:

@@ -30,9 +30,6 @@ def test_each_reason_has_a_page_that_says_what_happened_and_who_can_fix_it(reaso
     assert not {"{", "}"} & set(prose)  # no placeholder is left
 
 
-RETRY_AFTER, NEVER = "Yes, after as many seconds as Retry-After says", "No. The same request gets"
-
-
 def test_the_list_has_every_reason_in_the_order_of_the_checks() -> None:
     page = page_of("/errors/")
     rows = re.findall(

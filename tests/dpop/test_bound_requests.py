@@ -11,10 +11,11 @@ from pytest_django import Settings
 from rest_framework.request import Request
 from rest_framework.test import APIRequestFactory
 
-from proofs.fuzz.signed.signer import OTHER, RIGHT, Signer, raw_object
+from proofs.fuzz.signed.signer import OTHER, RIGHT, Signer
 from taxpayers.facts.token_binding import UNBOUND, Confirmation
 from tests.certificates.addresses import MTLS_URL, PROXY
 from tests.certificates.certificate_erp import certificate, nginx
+from tests.dpop.signed_proof import signed_proof
 from tests.introspection.test_status import TOKEN
 from tokens.access_tokens.verification import InvalidToken
 from tokens.dpop.proof import InvalidProof, Proof, hash_of_token
@@ -35,15 +36,8 @@ def _behind_a_proxy(settings: Settings) -> None:
 
 def proof(signer: Signer = RIGHT, *, method: str = "GET", **claims: bytes) -> dict[str, str]:
     """The header with a right proof but for these claims."""
-    right = {
-        "jti": b'"x"',
-        "htm": f'"{method}"'.encode(),
-        "htu": f'"{BASE}{PATH}"'.encode(),
-        "iat": repr(AT.timestamp()).encode(),
-        "ath": f'"{hash_of_token(ENCODED)}"'.encode(),
-    }
-    header = {"typ": b'"dpop+jwt"', "alg": b'"EdDSA"', "jwk": signer.jwk.encode()}
-    return {"DPoP": signer.sign(raw_object(header), raw_object(right | claims)).decode()}
+    said = {"ath": f'"{hash_of_token(ENCODED)}"'.encode()} | claims
+    return {"DPoP": signed_proof(f"{BASE}{PATH}", method=method, at=AT, signer=signer, **said)}
 
 
 def check(
@@ -114,6 +108,3 @@ def test_a_binding_that_nobody_knows_is_proved_by_nothing() -> None:
     for headers in ({}, nginx(certificate()), proof()):
         refused(BEARER, unknown, headers)
         refused(DPOP, unknown, headers)
-
-
-# --- The header Authorization ---------------------------------------------------------------------

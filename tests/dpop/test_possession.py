@@ -1,25 +1,23 @@
 """What a client proves with the header DPoP, and what its token says of it. Pure."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from pytest_django import Settings
 
-from proofs.fuzz.signed.signer import RIGHT, raw_object
+from proofs.fuzz.signed.signer import RIGHT
 from taxpayers.facts.token_binding import UNBOUND, Confirmation, TokenBinding
 from taxpayers.facts.values import Facts
 from taxpayers.rules import Refused
+from tests.dpop.signed_proof import AT, signed_proof
 from tests.endpoint.test_rules import CLIENT, SECRET
-from tokens.access_tokens.claims import confirmation_claim, read_confirmation, token_type
+from tokens.access_tokens.claims import read_confirmation, token_type
 from tokens.client_auth.authenticated import AuthenticatedClient, Method
 from tokens.dpop.possession import must_prove_key, nonces, with_proof
 from tokens.dpop.proof import read_proof
-from tokens.operations.asgi import _meta
-from tokens.request.arrival import receive
 
-AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 BASE = "https://id.example.org"
 ADDRESS = f"{BASE}/connect/token"
 
@@ -30,15 +28,8 @@ def client(binding: str = "dpop", **secret: Any) -> AuthenticatedClient:
 
 
 def proof(nonce: str | None = None, method: str = "POST") -> str:
-    claims = {
-        "jti": b'"x"',
-        "htm": f'"{method}"'.encode(),
-        "htu": f'"{ADDRESS}"'.encode(),
-        "iat": repr(AT.timestamp()).encode(),
-        "nonce": f'"{nonces().current(AT) if nonce is None else nonce}"'.encode(),
-    }
-    header = {"typ": b'"dpop+jwt"', "alg": b'"EdDSA"', "jwk": RIGHT.jwk.encode()}
-    return RIGHT.sign(raw_object(header), raw_object(claims)).decode()
+    sent = nonces().current(AT) if nonce is None else nonce
+    return signed_proof(ADDRESS, method=method, nonce=f'"{sent}"'.encode())
 
 
 def proved(
@@ -93,40 +84,15 @@ def test_all_processes_of_a_service_have_the_same_nonces(settings: Settings) -> 
     nonces.cache_clear()
 
 
-def test_the_event_loop_reads_the_header_and_joins_one_that_comes_twice() -> None:
-    scope = {"method": "POST", "query_string": b"", "scheme": "http", "client": ("192.0.2.1", 1)}
-    for headers, sent in (
-        ([], None),
-        ([(b"dpop", b"a.b.c")], "a.b.c"),
-        ([(b"dpop", b"a.b.c"), (b"dpop", b"d.e.f")], "a.b.c,d.e.f"),
-    ):
-        meta = _meta({**scope, "headers": headers})
-        assert receive(meta, b"", AT)[1].dpop == sent
-
-
 # --- The claim `cnf` ------------------------------------------------------------------------------
 
 KEY, CERTIFICATE = Confirmation("dpop", "a-thumbprint"), Confirmation("tls", "a-thumbprint")
 
 
-@pytest.mark.parametrize(
-    ("confirmation", "claim", "sent_as"),
-    [
-        (UNBOUND, None, "Bearer"),
-        (KEY, {"jkt": "a-thumbprint"}, "DPoP"),
-        (CERTIFICATE, {"x5t#S256": "a-thumbprint"}, "Bearer"),
-    ],
-)
-def test_what_a_token_is_bound_to_is_written_and_read(
-    confirmation: Confirmation, claim: Any, sent_as: str
-) -> None:
-    assert read_confirmation(claim) == confirmation
-    assert token_type(confirmation) == sent_as
-    if claim is None:
-        with pytest.raises(KeyError):
-            confirmation_claim(confirmation)
-    else:
-        assert confirmation_claim(confirmation) == claim
+def test_how_a_token_is_sent_by_what_it_is_bound_to() -> None:
+    """The claim itself: tests/endpoint/test_claims.py."""
+    assert read_confirmation(None) == UNBOUND
+    assert [token_type(one) for one in (UNBOUND, KEY, CERTIFICATE)] == ["Bearer", "DPoP", "Bearer"]
 
 
 @pytest.mark.parametrize(

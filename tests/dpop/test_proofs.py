@@ -4,6 +4,7 @@ import base64
 import json
 import time
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import jwt
@@ -12,16 +13,15 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP384R1
 from cryptography.hazmat.primitives.asymmetric.ec import generate_private_key as new_ec
 from django.conf import settings
 
-from proofs.fuzz.signed.signer import RIGHT, raw_object
+from proofs.fuzz.signed.signer import raw_object
 from tests.client_auth.key_erp import KeyPair, new_pair, signed_as
 from tests.dpop.dpop_erp import DpopErp
+from tests.dpop.signed_proof import AT, moment, signed_proof
 from tests.support.erp import Erp
 from tokens.dpop.proof import InvalidProof, Proof, ProofFault, read_proof, verified_thumbprint
 from tokens.dpop.target import is_same_target
 
-AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 ADDRESS = f"{settings.AUTH_URL}/connect/token"
-RIGHT_JWK = RIGHT.jwk.encode()
 each_algorithm = pytest.mark.parametrize("algorithm", ["ES256", "PS256", "EdDSA"])
 
 
@@ -36,8 +36,8 @@ def client(algorithm: str = "ES256") -> DpopErp:
 
 
 def read(sent: str, at: datetime | None = None) -> Proof:
-    moment = at or datetime.fromtimestamp(time.time(), UTC)
-    found = read_proof(sent, method="POST", address=ADDRESS, at=moment)
+    now = at or datetime.fromtimestamp(time.time(), UTC)
+    found = read_proof(sent, method="POST", address=ADDRESS, at=now)
     verified_thumbprint(found)
     return found
 
@@ -49,16 +49,7 @@ def fault_of(sent: str, at: datetime | None = None) -> str:
     return invalid.value.fault
 
 
-def signed(jwk: bytes = RIGHT_JWK, alg: bytes = b'"EdDSA"', **claims: bytes) -> str:
-    """A right proof at AT but for these values, in JSON."""
-    header = {"typ": b'"dpop+jwt"', "alg": alg, "jwk": jwk}
-    right = {"jti": b'"x"', "htm": b'"POST"', "htu": f'"{ADDRESS}"'.encode(), "iat": _moment(0)}
-    return RIGHT.sign(raw_object(header), raw_object(right | claims)).decode()
-
-
-def _moment(seconds: float) -> bytes:
-    """So many seconds after AT, as a claim."""
-    return repr(AT.timestamp() + seconds).encode()
+signed = partial(signed_proof, ADDRESS)
 
 
 def encoded(value: Any) -> str:
@@ -199,14 +190,14 @@ def test_7_json_however_deep_is_refused_and_nothing_else_happens(of: str) -> Non
     for depth in (*range(1, 100), *range(100, 900, 50), *range(900, 1_100)):
         nested = b"[" * depth + b"]" * depth
         jwk = {"kty": b'"OKP"', "crv": b'"Ed25519"', "x": b'""'} | {of: nested}
-        fault = fault_of(signed(raw_object(jwk)), AT)
+        fault = fault_of(signed(jwk=raw_object(jwk)), AT)
         assert fault in (ProofFault.KEY, ProofFault.UNREADABLE)
 
 
 @pytest.mark.parametrize("member", ["kty", "crv", "x", "more"])
 def test_7_a_key_whose_text_is_not_utf_8_is_refused(member: str) -> None:
     jwk = {"kty": b'"OKP"', "crv": b'"Ed25519"', "x": b'""'} | {member: b'"\xff"'}
-    assert fault_of(signed(raw_object(jwk)), AT) in (ProofFault.KEY, ProofFault.UNREADABLE)
+    assert fault_of(signed(jwk=raw_object(jwk)), AT) in (ProofFault.KEY, ProofFault.UNREADABLE)
 
 
 @pytest.mark.parametrize(
@@ -226,24 +217,24 @@ def test_9_another_address(htu: str) -> None:
 
 @pytest.mark.parametrize("seconds", [-60.01, -300, -1e300])
 def test_11_too_old(seconds: float) -> None:
-    assert fault_of(signed(iat=_moment(seconds)), AT) == ProofFault.TOO_OLD
+    assert fault_of(signed(iat=moment(seconds)), AT) == ProofFault.TOO_OLD
 
 
 @pytest.mark.parametrize("seconds", [10.01, 60, 1e300])
 def test_11_in_the_future(seconds: float) -> None:
-    assert fault_of(signed(iat=_moment(seconds)), AT) == ProofFault.NOT_YET_VALID
+    assert fault_of(signed(iat=moment(seconds)), AT) == ProofFault.NOT_YET_VALID
 
 
 @pytest.mark.parametrize("seconds", [-60, -1, 0.5, 10])
 def test_11_clocks_differ_a_little(seconds: float) -> None:
-    assert read(signed(iat=_moment(seconds)), AT).jti
+    assert read(signed(iat=moment(seconds)), AT).jti
 
 
 # --- Used once ------------------------------------------------------------------------------------
 
 
 def test_its_use_is_stored_until_it_could_not_be_accepted_any_more() -> None:
-    assert (read(signed(iat=_moment(7)), AT).last_moment - AT).total_seconds() == 67
+    assert (read(signed(iat=moment(7)), AT).last_moment - AT).total_seconds() == 67
 
 
 def test_each_client_key_and_jti_has_its_own_use() -> None:

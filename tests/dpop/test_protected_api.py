@@ -9,9 +9,7 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from tests.client_auth.key_erp import new_pair
 from tests.dpop.dpop_erp import DpopErp, new_dpop_erp
-from tests.support.erp import new_erp
 from tokens.dpop.proof import hash_of_token
 from tokens.models import UsedProof
 from tokens.resource_server.possession import PRUNE_EVERY
@@ -52,19 +50,6 @@ def test_sent_as_a_bearer_token_it_does_not(erp: DpopErp) -> None:
     for headers in ({}, {"DPoP": api_proof(erp, token)}):
         response = Client().get(ME, headers={"Authorization": f"Bearer {token}", **headers})
         refused(response, "invalid_token", "bound to a key")
-
-
-def test_a_thief_of_the_token_has_no_key(erp: DpopErp) -> None:
-    token = erp.token()
-    thief = DpopErp(new_erp(), new_pair())
-    refused(thief.call(ME, token), "invalid_dpop_proof", "another key")
-    stolen_key = thief.proof(  # the right key in the header, without its private part
-        header={"jwk": erp.jwk},
-        htm="GET",
-        htu=f"{settings.AUTH_URL}{ME}",
-        ath=hash_of_token(token),
-    )
-    refused(erp.call(ME, token, proof=stolen_key), "invalid_dpop_proof", "signature")
 
 
 def test_a_proof_opens_once(erp: DpopErp) -> None:

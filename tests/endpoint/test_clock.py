@@ -141,20 +141,6 @@ def log_in_with_a_clock_off_by(off: timedelta, erp: Erp, **form: str) -> HttpRes
 @on_postgresql
 @pytest.mark.django_db
 @pytest.mark.parametrize("minutes", [-10, 10])
-@pytest.mark.parametrize("logins_before", [0, 1])
-def test_a_node_with_a_wrong_clock_refuses_until_it_is_right(
-    erp: Erp, minutes: int, logins_before: int
-) -> None:
-    assert [erp.login().status_code for _ in range(logins_before)] == [200] * logins_before
-    for _ in range(2):
-        assert_unavailable(log_in_with_a_clock_off_by(timedelta(minutes=minutes), erp))
-    assert erp.login().status_code == 200
-    assert RateLimitCounter.objects.get().used == logins_before + 1
-
-
-@on_postgresql
-@pytest.mark.django_db
-@pytest.mark.parametrize("minutes", [-10, 10])
 def test_a_process_that_starts_with_a_wrong_clock_decides_nothing_from_what_its_node_knows(
     erp: Erp, minutes: int
 ) -> None:

@@ -142,21 +142,44 @@ def test_a_long_text_that_is_no_address_is_not_remembered() -> None:
     assert remembered < 100_000
 
 
-each_setting = pytest.mark.parametrize(
+# --- How a header arrives on the event loop -------------------------------------------------------
+@pytest.mark.parametrize(
+    ("lines", "name", "value"),
+    [
+        ([], "DPOP", None),
+        ([("dpop", "a.b.c")], "DPOP", "a.b.c"),
+        ([("dpop", "a.b.c"), ("dpop", "d.e.f")], "DPOP", "a.b.c,d.e.f"),
+        ([("client-cert", "a"), ("client-cert", "b")], "CLIENT_CERT", "a,b"),
+        ([("onbehalfof", "C1"), ("onbehalfof", "C1")], "ONBEHALFOF", "C1,C1"),
+        ([("x-forwarded-for", STRANGER), ("x-forwarded-for", CLIENT)],
+         "X_FORWARDED_FOR", f"{STRANGER},{CLIENT}"),
+        # One with an underscore is not the one with a hyphen.
+        ([("ssl_client_cert", "x")], "SSL_CLIENT_CERT", None),
+        ([("ssl_client_verify", "SUCCESS"), ("ssl-client-verify", "NONE")],
+         "SSL_CLIENT_VERIFY", "NONE"),
+    ],
+)  # fmt: skip
+def test_a_header_that_is_sent_twice_is_joined_and_a_misspelled_one_is_nothing(
+    lines: list[tuple[str, str]], name: str, value: str | None
+) -> None:
+    assert meta_of(lines).get(f"HTTP_{name}") == value
+
+
+def meta_of(lines: list[tuple[str, str]], peer: str = "127.0.0.1") -> dict[str, str]:
+    headers = [(name.encode(), text.encode()) for name, text in lines]
+    scope = {"method": "POST", "query_string": b"", "scheme": "http", "client": (peer, 1)}
+    return _meta(scope | {"headers": headers})
+
+
+@pytest.mark.parametrize(
     ("trusted", "source"), [([], "127.0.0.1"), ([PROXY], "127.0.0.1"), (["127.0.0.1"], CLIENT)]
 )
-
-
-@pytest.mark.parametrize("header", [CLIENT, f"{STRANGER}, {CLIENT}", f"{STRANGER}\n{CLIENT}"])
-@each_setting
-def test_the_event_loop_believes_the_same(
-    settings: Settings, trusted: list[str], source: str, header: str
+def test_the_source_is_the_one_that_the_proxies_of_the_settings_report(
+    settings: Settings, trusted: list[str], source: str
 ) -> None:
-    """A line break: the header is sent twice, and the second one is that of the proxy."""
     settings.TRUSTED_PROXIES = trusted
-    lines = [(b"x-forwarded-for", line.encode()) for line in header.split("\n")]
-    scope = {"method": "POST", "query_string": b"", "scheme": "http", "headers": lines}
-    arrival, _raw = receive(_meta(scope | {"client": ("127.0.0.1", 1)}), b"", datetime.now(UTC))
+    meta = meta_of([("x-forwarded-for", STRANGER), ("x-forwarded-for", CLIENT)])
+    arrival, _raw = receive(meta, b"", datetime.now(UTC))
     assert arrival.source_address == source
 
 

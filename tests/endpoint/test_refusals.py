@@ -13,15 +13,20 @@ from urllib.parse import urlencode
 import pytest
 from django.db import connection
 from django.http import HttpResponse
-from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
 from taxpayers.credentials import new_client_id, new_client_secret
 from taxpayers.rules import Refused, RegistryReason
 from tests.endpoint.test_event_loop import Answer, Sent, login_of
-from tests.support.erp import PATH, Erp, assert_refused, assert_unavailable, new_erp, post
-from tests.support.factories import GrantedPermissionFactory, IntermediaryFactory, TaxpayerFactory
+from tests.support.erp import Erp, assert_refused, assert_unavailable, new_erp
+from tests.support.factories import (
+    SUBMIT,
+    VIEW,
+    GrantedPermissionFactory,
+    IntermediaryFactory,
+    TaxpayerFactory,
+)
 from tests.support.outages import database_out_of_reach
 from tests.wire.test_on_behalf_of import Send, both, committed
 from tokens.answers.description import describe
@@ -35,6 +40,7 @@ NOW = datetime.now(UTC)
 DAY = timedelta(days=1)
 DEVELOPER, OPERATOR, AUTHORITY = "developer of the ERP", "operator of the ERP", "tax authority"
 REPRESENTED, ROTATES = "represented taxpayer", "person who rotates the secrets"
+ADMINISTRATOR = "administrator of the intermediary"
 EXPIRES_AT = "X-Client-Secret-Expires-At"
 MATCHED = {
     EXPIRES_AT: r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ",
@@ -149,6 +155,13 @@ def acting_for(taxpayer: object, erp: Erp | None = None) -> Sent:
     return replace(login_of(erp), headers={"onbehalfof": str(taxpayer)})
 
 
+def limited(**limits: str) -> Sent:
+    """A system user with these limits, and a taxpayer that granted its intermediary one code."""
+    granted = GrantedPermissionFactory.create(codes=[SUBMIT])
+    erp = new_erp(taxpayer=granted.intermediary.taxpayer, **limits)
+    return acting_for(granted.taxpayer.identifier, erp)
+
+
 def with_permission(role: dict[str, Any] | None = None, **fields: Any) -> Sent:
     """An intermediary, and a taxpayer that granted it this permission."""
     granted = GrantedPermissionFactory.create(**fields)
@@ -162,7 +175,10 @@ def of_another_intermediary() -> Sent:
 
 
 class Row(NamedTuple):
-    """A reason, what it answers, and how it is provoked: each with a part of the description."""
+    """A reason, what it answers, and how it is provoked: each with a part of the description.
+
+    The first one is the example of its page (tests/developers/test_errors.py).
+    """
 
     reason: str
     status: int
@@ -181,6 +197,7 @@ ROWS = [
         "POST only": lambda: Sent(b"", method="TRACE"),
     }),
     Row("malformed_request", 400, "invalid_request", DEVELOPER, {}, {
+        "the parameter scope is sent more than once": lambda: raw("scope=a&scope=b"),
         "application/x-www-form-urlencoded": lambda: raw("{}", Content_Type="application/json"),
         "urlencoded": lambda: raw("a=b", Content_Type=""),
         "charset": lambda: raw(
@@ -192,15 +209,16 @@ ROWS = [
         "both": lambda: raw("client_id=x", Authorization="Basic YTpi"),
     }),
     Row("missing_parameter", 400, "invalid_request", DEVELOPER, {}, {
+        "The parameter client_secret is missing": lambda: form(client_secret=None),
         "The parameter grant_type is missing": lambda: form(grant_type=None),
         "The parameter client_id is missing": lambda: form(client_id=""),
-        "The parameter client_secret is missing": lambda: form(client_secret=None),
     }),
     Row("unsupported_grant_type", 400, "unsupported_grant_type", DEVELOPER, {}, {
         "client_credentials": lambda: form(grant_type="refresh_token"),
         "client_credentials.": lambda: form(grant_type="CLIENT_CREDENTIALS"),
     }),
     Row("malformed_on_behalf_of", 400, "invalid_request", DEVELOPER, {}, {
+        "under another name": lambda: replace(form(), headers={"On-Behalf-Of": "C1"}),
         "it is empty": lambda: acting_for(""),
         "holds a list": lambda: acting_for("C1234567890,C1234567890"),
         "TIN does not": lambda: acting_for("a" * 5000),
@@ -226,6 +244,16 @@ ROWS = [
     Row("secret_revoked", 400, "invalid_client", ROTATES, MATCHED, {
         "revoked on 20": lambda: with_secret(revoked_at=NOW - DAY, slot=None),
     }),
+    Row("source_network_not_allowed", 400, "invalid_client", OPERATOR, MATCHED, {
+        "from another address: 127.0.0.1. ":
+            lambda: with_secret(allowed_networks="203.0.113.0/24"),
+    }),
+    Row("dpop_proof_missing", 400, "invalid_dpop_proof", DEVELOPER, MATCHED, {
+        "has no header DPoP": lambda: of_client(token_binding="dpop"),
+    }),
+    Row("certificate_missing", 400, "invalid_request", DEVELOPER, MATCHED, {
+        "mtls_endpoint_aliases": lambda: of_client(token_binding="tls"),
+    }),
     Row("rate_limited", 429, "invalid_request", DEVELOPER,
         {**MATCHED, **LIMITED, "Retry-After": r"[1-9]\d?"}, {"reuse a token": over_its_limit}),
     Row("system_user_blocked", 400, "unauthorised_client", AUTHORITY, MATCHED, {
@@ -242,8 +270,18 @@ ROWS = [
             lambda: acting_for(TaxpayerFactory.create().identifier, new_erp()),
     }),
     Row("intermediary_inactive", 400, "unauthorised_client", AUTHORITY, MATCHED, {
-        "is not active.": lambda: with_permission({"is_active": False}),
         "active since 20": lambda: with_permission({"active_until": NOW - DAY}),
+        "is not active.": lambda: with_permission({"is_active": False}),
+    }),
+    Row("own_taxpayer_not_allowed", 400, "unauthorised_client", DEVELOPER, MATCHED, {
+        "must send onbehalfof": lambda: of_client(allowed_permissions=VIEW),
+        "limited in what it may do": lambda: of_client(allowed_taxpayers="C0000000001"),
+    }),
+    Row("taxpayer_not_allowed", 400, "unauthorised_client", ADMINISTRATOR, MATCHED, {
+        "certain taxpayers only": lambda: limited(allowed_taxpayers="C0000000001"),
+    }),
+    Row("permissions_not_allowed", 400, "unauthorised_client", ADMINISTRATOR, MATCHED, {
+        "limited to some permissions": lambda: limited(allowed_permissions=VIEW),
     }),
     Row("no_permission", 400, "invalid_grant", REPRESENTED, MATCHED, {
         "granted this intermediary no permission": of_another_intermediary,
@@ -263,12 +301,10 @@ ROWS = [
         "none of the scopes that it asks for": lambda: of_client(scopes=""),
     }),
 ]  # fmt: skip
-# Reasons of credentials that few clients have, and of outages; the tests below and their own rooms.
+# Of settings and outages, below; and of proofs: tests/dpop.
 ELSEWHERE = {
     *("insecure_transport", "temporarily_unavailable", "server_error"),
-    *("dpop_proof_missing", "invalid_dpop_proof", "use_dpop_nonce", "certificate_missing"),
-    *("source_network_not_allowed", "own_taxpayer_not_allowed", "taxpayer_not_allowed"),
-    "permissions_not_allowed",
+    *("invalid_dpop_proof", "use_dpop_nonce"),
 }
 CASES = [
     pytest.param(row, says, id=f"{row.reason}: {says}") for row in ROWS for says in row.provoked
@@ -374,9 +410,11 @@ def without_reference(response: HttpResponse) -> tuple[str, list[tuple[str, str]
 def test_unknown_id_and_wrong_secret_are_the_same_bytes_but_for_the_reference(
     erp: Erp, blocked: Erp
 ) -> None:
-    wrong = new_client_secret("test")
+    wrong, elsewhere = new_client_secret("test"), new_erp()
+    elsewhere.system_user.credentials.update(allowed_networks="203.0.113.0/24")
     answers = [
         erp.login(client_secret=wrong),
+        elsewhere.login(client_secret=wrong),
         erp.login(client_id=new_client_id("test"), client_secret=wrong),
         erp.login(client_id=new_client_id("test")),  # a secret that is another client's
         # Nothing is told of a blocked user or a TIN.
@@ -401,19 +439,6 @@ def test_unknown_taxpayer_inactive_taxpayer_and_no_permission_are_one_text(
     assert len({without_reference(response)[0] for response in answers}) == 1
 
 
-def test_a_client_over_its_limit_costs_no_query(
-    erp: Erp, django_assert_num_queries: object
-) -> None:
-    remaining = [erp.login()["X-Rate-Limit-Remaining"] for _ in range(12)]
-    assert remaining == [str(n) for n in range(11, -1, -1)]
-    assert erp.login().status_code == 429
-    with django_assert_num_queries(0):  # type: ignore[operator]
-        for address in ("127.0.0.1", "198.51.100.1"):  # wherever the client comes from
-            again = post(urlencode(erp.form), REMOTE_ADDR=address)
-            assert again.status_code == 429
-    assert LoginEvent.objects.count() == 12
-
-
 @pytest.mark.parametrize("logins_before", [0, 1])
 def test_a_database_out_of_reach_is_a_503_and_no_token(erp: Erp, logins_before: int) -> None:
     assert [erp.login().status_code for _ in range(logins_before)] == [200] * logins_before
@@ -422,10 +447,3 @@ def test_a_database_out_of_reach_is_a_503_and_no_token(erp: Erp, logins_before: 
     # A node that has met this secret knows until when it is valid.
     is_known = logins_before > 0 and connection.vendor == "postgresql"
     assert_unavailable(response, {EXPIRES_AT: MATCHED[EXPIRES_AT]} if is_known else {})
-
-
-@pytest.mark.parametrize("path", [f"{PATH}/", "/connect", "/connect/token.json", "/Connect/Token"])
-def test_only_the_exact_path_is_the_login(erp: Erp, path: str) -> None:
-    response = Client().post(path, data=erp.form)
-    assert response.status_code == 404
-    assert "Location" not in response

@@ -221,9 +221,15 @@ def test_a_parameter_without_a_value_is_as_if_left_out() -> None:
     assert read_form(b"scope=&scope=A&scope&b=&b=", FORM, "").values == {"scope": "A"}
 
 
-def test_a_form_is_read_in_the_charset_that_it_names() -> None:
+@pytest.mark.parametrize(
+    "content_type",
+    [FORM, FORM.upper(), f"{FORM}; charset=UTF-8", f'{FORM};charset="utf-8"', f"{FORM} ; x=y"],
+)
+def test_a_form_is_written_in_any_case_and_read_in_the_charset_that_it_names(
+    content_type: str,
+) -> None:
+    assert read_form(b"a=%C3%A9", content_type, "").values == {"a": "\xe9"}
     assert read_form(b"a=%E9", f"{FORM}; charset=ISO-8859-1", "").values == {"a": "\xe9"}
-    assert read_form(b"a=%C3%A9", FORM, "").values == {"a": "\xe9"}
 
 
 def test_a_form_has_the_names_of_all_parameters_and_the_values_of_its_own() -> None:
@@ -398,13 +404,3 @@ def test_no_more_is_read_than_shows_that_a_body_is_too_long() -> None:
         fixed_by="developer of the ERP",
     )
     assert body.tell() == MAX_BODY_BYTES + 1
-
-
-# --- Secrets ------------------------------------------------------------------------------------
-def test_no_stage_of_a_request_shows_a_secret_by_accident() -> None:
-    raw = replace(
-        RIGHT, query_string=f"client_secret={CLIENT_SECRET}", authorization=f"Basic {CLIENT_SECRET}"
-    )
-    for stage in (raw, read(RIGHT), read(RIGHT).credentials):
-        for text in (repr(stage), str(stage), f"{[stage]}"):
-            assert CLIENT_SECRET not in text

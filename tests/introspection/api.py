@@ -2,7 +2,6 @@
 
 import base64
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
@@ -10,9 +9,9 @@ import jwt
 from django.http import HttpResponse
 from django.test import Client
 
-from taxpayers.services import Author
 from tests.support.answers import body_of
 from tests.support.erp import FORM, Erp
+from tests.support.moments import why
 from tokens.models import ProtectedApi
 from tokens.protected_apis.registration import register_protected_api
 
@@ -44,13 +43,7 @@ class Api:
 
 def new_api(name: str = "Invoicing", audience: str = "InvoicingAPI") -> Api:
     """A new API with one live secret."""
-    issued = register_protected_api(
-        name=name,
-        audience=audience,
-        reason="a test",
-        by=Author("officer"),
-        at=datetime.now(UTC),
-    )
+    issued = register_protected_api(name=name, audience=audience, **why())
     credentials = issued.credentials
     return Api(issued.protected_api, credentials.client_id, credentials.client_secret)
 

@@ -1,23 +1,19 @@
 """Introspections and revocations on the event loop: many at once, with the same answers."""
 
-import asyncio
 import json
 from base64 import urlsafe_b64encode
-from collections.abc import Sequence
 from urllib.parse import urlencode
 
 import pytest
 
 from taxpayers.credentials import new_client_secret
 from taxpayers.models import SystemUser
-from tests.endpoint.test_event_loop import Answer, Sent, ask, on_event_loop
+from tests.endpoint.test_event_loop import Sent, answers_to
 from tests.introspection.api import INACTIVE, INTROSPECT, REVOKE, Api, claims_of, token_of
 from tests.lanes.calls import note_batches, results, with_store
 from tests.support.erp import new_erp
 from tests.support.factories import GrantedPermissionFactory, IntermediaryFactory
-from tokens.calls import FailedAuthentication
 from tokens.models import FailureBucket, RevokedToken
-from tokens.operations.asgi import TokenEndpoint
 from tokens.store.token_query import token_query
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -25,14 +21,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def asked(api: Api, token: str, **form: str) -> Sent:
     return Sent(urlencode(api.form | {"token": token} | form).encode(), path=INTROSPECT)
-
-
-def answers_to(requests: Sequence[Sent]) -> list[Answer]:
-    async def all_at_once(endpoint: TokenEndpoint) -> list[Answer]:
-        return await asyncio.gather(*(ask(endpoint, sent) for sent in requests))
-
-    answers: list[Answer] = on_event_loop(all_at_once)
-    return answers
 
 
 @pytest.mark.usefixtures("later_in_the_minute")
@@ -104,10 +92,3 @@ def test_a_token_never_leads_to_a_statement_that_the_database_refuses() -> None:
 
 def base64_of(text: str) -> str:
     return urlsafe_b64encode(text.encode("latin-1", "replace")).decode()
-
-
-def test_failures_of_one_bucket_never_go_together_and_are_counted_exactly() -> None:
-    calls = [FailedAuthentication(*pair) for pair in ((2, 3), (4, 5), (2, 3))]
-    assert with_store(lambda store: results(store, calls)) == [None] * 3
-    found = dict(FailureBucket.objects.values_list("pk", "failures"))
-    assert found == {2: 2, 3: 2, 4: 1, 5: 1}

@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 from django.http import HttpResponse
-from django.test import Client
 
 from taxpayers.credentials import new_client_id, new_client_secret
 from taxpayers.models import Credential, RateLimitCounter
-from taxpayers.services import Author
 from tests.introspection.api import INTROSPECT, REVOKE, Api, post, revoke, token_of
 from tests.support.answers import body_of, headers_of
 from tests.support.erp import Erp
+from tests.support.moments import why
 from tests.support.outages import database_out_of_reach
 from tests.support.queries import statements_sent
 from tokens.models import FailureBucket, LoginEvent, ProtectedApiSecret
@@ -103,19 +102,10 @@ def test_system_users_and_apis_have_credentials_of_their_own(api: Api, erp: Erp)
 
 
 def test_a_deactivated_api_is_refused_as_if_it_did_not_exist(api: Api, erp: Erp) -> None:
-    def set_active(is_active: bool) -> None:
-        set_protected_api_active(
-            protected_api=api.registered,
-            is_active=is_active,
-            reason="closed",
-            by=Author("officer"),
-            at=datetime.now(UTC),
-        )
-
     token = token_of(erp)
-    set_active(False)
+    set_protected_api_active(protected_api=api.registered, is_active=False, **why())
     assert_401(api.introspect(token), "client_id or client_secret is wrong")
-    set_active(True)
+    set_protected_api_active(protected_api=api.registered, is_active=True, **why())
     assert body_of(api.introspect(token))["active"] is True
 
 
@@ -185,9 +175,6 @@ def test_a_client_over_its_limit_of_logins_can_revoke(erp: Erp) -> None:
     assert RateLimitCounter.objects.get().used == 12
 
 
-# --- Malformed requests ---------------------------------------------------------------------------
-
-
 # --- Everything else ------------------------------------------------------------------------------
 
 
@@ -227,16 +214,3 @@ def test_the_log_names_the_login_and_why_its_token_is_inactive(
     logged = record.__dict__
     assert (logged["outcome"], logged["status"]) == ("inactive", "token_revoked")
     assert (logged["login"], logged["client_id"]) == (jti, api.client_id)
-
-
-# --- Metrics --------------------------------------------------------------------------------------
-
-
-def counted() -> dict[str, float]:
-    """Introspections and revocations by outcome."""
-    text = Client().get("/metrics").content.decode()
-    return {
-        line.partition(" ")[0]: float(line.rpartition(" ")[2])
-        for line in text.splitlines()
-        if line.startswith(("introspections_total", "revocations_total"))
-    }

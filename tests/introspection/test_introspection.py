@@ -12,12 +12,11 @@ from django.http import HttpResponse
 from pytest_django.fixtures import Settings
 
 from taxpayers.models import StatusIndex, SystemUser
-from taxpayers.services import Author
 from tests.introspection.api import INACTIVE, Api, claims_of, new_api, token_of
 from tests.support.answers import body_of, headers_of
 from tests.support.erp import Erp
 from tests.support.factories import GrantedPermissionFactory
-from tests.support.moments import now
+from tests.support.moments import now, why
 from tests.support.queries import statements_sent
 from tests.tokens.test_protected_api import FOREIGN_TOKENS, authorization
 from tokens.access_tokens.claims import index_of_claims
@@ -27,8 +26,6 @@ from tokens.keys.store import stop_compromised_key
 from tokens.models import LoginEvent
 
 pytestmark = pytest.mark.django_db
-
-OFFICER = Author("officer")
 
 
 def assert_answer(response: HttpResponse, body: dict[str, Any]) -> None:
@@ -140,6 +137,6 @@ def test_a_token_of_a_compromised_key_is_inactive_before_the_key_ring_is_read_ag
 ) -> None:
     token = token_of(erp)
     key = current_key_ring(now()).signer(now())
-    stop_compromised_key(kid=key.kid, alg="ES256", reason="leaked", by=OFFICER, at=now())
+    stop_compromised_key(kid=key.kid, alg="ES256", **why())
     assert current_key_ring(now()).find(key.kid) == key, "this process has not read it yet"
     assert_answer(api.introspect(token), INACTIVE)

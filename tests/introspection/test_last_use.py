@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from django.db import DatabaseError, transaction
 
+from tests.endpoint.test_event_loop import answers_to
 from tests.introspection.api import Api, new_api
-from tests.introspection.test_at_once import answers_to, asked
+from tests.introspection.test_at_once import asked
 from tests.support.answers import body_of
 from tests.support.factories import ProtectedApiSecretFactory
 from tokens.calls import ApiSecretUse

@@ -8,13 +8,13 @@ import pytest
 from django.db import connection
 from django.http import HttpResponse
 
-from taxpayers.services import Author, block_system_user, unblock_system_user
+from taxpayers.services import block_system_user, unblock_system_user
 from tests.introspection.api import INACTIVE, Api, claims_of, revoke, token_of
 from tests.introspection.test_callers import assert_error
 from tests.support.answers import body_of, headers_of
 from tests.support.erp import Erp, new_erp
 from tests.support.factories import GrantedPermissionFactory
-from tests.support.moments import now
+from tests.support.moments import now, why
 from tests.support.outages import writing_fails
 from tests.support.queries import statements_sent
 from tests.tokens.test_protected_api import FOREIGN_TOKENS
@@ -97,10 +97,9 @@ def test_a_blocked_client_ends_its_own_token_and_the_end_stays_after_the_block(
     api: Api, erp: Erp
 ) -> None:
     token, user = token_of(erp), erp.system_user
-    who = {"reason": "abuse", "by": Author("officer"), "at": now()}
-    block_system_user(system_user=user, **who)  # type: ignore[arg-type]
+    block_system_user(system_user=user, **why())
     assert_done(revoke(erp, token))
-    unblock_system_user(system_user=user, **who)  # type: ignore[arg-type]
+    unblock_system_user(system_user=user, **why())
     assert not is_active(api, token)
 
 

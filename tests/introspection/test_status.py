@@ -96,6 +96,3 @@ def test_a_revoked_token_and_a_compromised_key_are_named_before_the_registry() -
 def test_what_once_ended_a_token_is_named_after_what_refuses_it_now() -> None:
     assert status(TOKEN, OWN_FACTS, has_index=False) == "token_ended"
     assert status(TOKEN, client(blocked_at=AT), has_index=False) == "system_user_blocked"
-
-
-# --- 401 or 400 -----------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,7 +15,6 @@ from taxpayers.models import Change, GrantedPermission, PermissionRequest
 from tests.introspection.api import token_of
 from tests.management_api.portal import send
 from tests.permission_requests.parties import (
-    ALL_SCOPES,
     ASK,
     RETURN,
     ask,
@@ -26,26 +26,14 @@ from tests.support.erp import new_erp
 from tests.support.factories import SUBMIT, VIEW, GrantedPermissionFactory, TaxpayerFactory
 
 pytestmark = pytest.mark.django_db
-NOBODY = "C7770000001"  # no such taxpayer
-
-
-@pytest.fixture(autouse=True)
-def scopes(settings: Settings) -> None:
-    settings.SCOPES = ALL_SCOPES
+UNKNOWN = "C7770000001"  # no such taxpayer
 
 
 def test_it_asks_polls_lists_and_withdraws(settings: Settings) -> None:
     agent, taxpayer = new_agent(), TaxpayerFactory.create()
     token = token_of(agent)
-    first = ask(
-        agent,
-        taxpayer.tin,
-        token,
-        permissions=[VIEW, SUBMIT],
-        valid_until="2037-12-31",
-        reference="case 7",
-        return_address=RETURN,
-    )
+    more = {"valid_until": "2037-12-31", "reference": "case 7", "return_address": RETURN}
+    first = ask(agent, taxpayer.tin, token, permissions=[VIEW, SUBMIT], **more)
     body = body_of(first)
     assert first.status_code == 202
     assert first["Location"] == f"{ASK}/{body['id']}"
@@ -65,25 +53,14 @@ def test_it_asks_polls_lists_and_withdraws(settings: Settings) -> None:
         "granted": None,
         "confirm_url": f"{settings.CONFIRM_URL}/{body['id']}",
     }
-    assert PermissionRequest.objects.get().expires_at.timestamp() == pytest.approx(
-        PermissionRequest.objects.get().created_at.timestamp() + 21 * 86400
-    )
-    again = ask(
-        agent,
-        taxpayer.tin,
-        token,
-        valid_until="2037-12-31",
-        reference="case 7",
-        return_address=RETURN,
-    )
-    assert body_of(again)["id"] == body["id"]  # safe to repeat
+    row = PermissionRequest.objects.get()
+    assert abs(row.expires_at - row.created_at - timedelta(days=21)) < timedelta(seconds=1)
+    assert body_of(ask(agent, taxpayer.tin, token, **more))["id"] == body["id"]  # safe to repeat
     other = body_of(ask(agent, taxpayer.tin, token))["id"]
     assert other != body["id"]
     listed = body_of(send("GET", ASK, token))
-    assert ([r["id"] for r in listed["requests"]], listed["next_cursor"]) == (
-        [other, body["id"]],
-        None,
-    )
+    assert [one["id"] for one in listed["requests"]] == [other, body["id"]]
+    assert listed["next_cursor"] is None
     assert send("GET", f"{ASK}?cursor={other}", token).status_code == 400
     assert body_of(send("GET", f"{ASK}/{body['id']}", token)) == body
     for _ in range(2):
@@ -119,7 +96,7 @@ BAD: list[tuple[dict[str, Any], int, str]] = [
 def test_what_no_taxpayer_could_approve_is_refused(
     body: dict[str, Any], status: int, says: str
 ) -> None:
-    answer = ask(new_agent(), NOBODY, **body)
+    answer = ask(new_agent(), UNKNOWN, **body)
     assert answer.status_code == status
     assert says in body_of(answer)["error_description"]
     assert not PermissionRequest.objects.exists()
@@ -130,12 +107,12 @@ def test_who_may_not_ask() -> None:
     own = ask(agent, agent.tin)
     assert (own.status_code, "needs no permission" in own.content.decode()) == (409, True)
     without_scope = new_agent(scopes="InvoicingAPI")
-    assert ask(without_scope, NOBODY)["WWW-Authenticate"].endswith('scope="PermissionRequestAPI"')
+    assert ask(without_scope, UNKNOWN)["WWW-Authenticate"].endswith('scope="PermissionRequestAPI"')
     no_role = new_erp(scopes="PermissionRequestAPI")
-    assert "no active intermediary" in ask(no_role, NOBODY).content.decode()
+    assert "no active intermediary" in ask(no_role, UNKNOWN).content.decode()
     permission = GrantedPermissionFactory.create(intermediary=agent.role)
     on_behalf = token_of(agent, on_behalf_of=str(permission.taxpayer.identifier))
-    assert "without the header onbehalfof" in ask(agent, NOBODY, on_behalf).content.decode()
+    assert "without the header onbehalfof" in ask(agent, UNKNOWN, on_behalf).content.decode()
     assert not PermissionRequest.objects.exists()
 
 
@@ -143,13 +120,13 @@ def test_open_requests_are_limited_for_each_intermediary(settings: Settings) -> 
     settings.OPEN_REQUESTS_MOST = 2
     agent, other = new_agent(), new_agent()
     token = token_of(agent)
-    ids = [body_of(ask(agent, f"{NOBODY}{n}", token))["id"] for n in range(2)]
-    full = ask(agent, f"{NOBODY}9", token)
+    ids = [body_of(ask(agent, f"{UNKNOWN}{n}", token))["id"] for n in range(2)]
+    full = ask(agent, f"{UNKNOWN}9", token)
     assert (full.status_code, "2 requests" in body_of(full)["error_description"]) == (409, True)
-    assert ask(agent, f"{NOBODY}0", token).status_code == 202  # the same one again
-    assert ask(other, f"{NOBODY}9").status_code == 202
+    assert ask(agent, f"{UNKNOWN}0", token).status_code == 202  # the same one again
+    assert ask(other, f"{UNKNOWN}9").status_code == 202
     send("POST", f"{ASK}/{ids[0]}/withdraw", token)
-    assert ask(agent, f"{NOBODY}9", token).status_code == 202
+    assert ask(agent, f"{UNKNOWN}9", token).status_code == 202
 
 
 def test_a_real_and_an_invented_taxpayer_cannot_be_told_apart() -> None:

@@ -18,7 +18,7 @@ from identity.confirm.words import words_of
 from taxpayers.models import GrantedPermission, PermissionRequest, SystemUser
 from taxpayers.services import Author, AuthorKind, block_system_user
 from tests.client_auth.key_erp import KeyErp, new_key_erp, new_pair
-from tests.permission_requests.parties import ALL_SCOPES, RETURN, asked, make_late, new_agent
+from tests.permission_requests.parties import RETURN, asked, make_late, new_agent
 from tests.permission_requests.stand_in_portal import new_ticket
 from tests.support.factories import (
     VIEW,
@@ -30,11 +30,6 @@ from tests.support.moments import now
 
 pytestmark = pytest.mark.django_db
 PERSON = {"sub": "p-1", "capacity": "director", "acr": "high"}
-
-
-@pytest.fixture(autouse=True)
-def scopes(settings: Settings) -> None:
-    settings.SCOPES = ALL_SCOPES
 
 
 @pytest.fixture

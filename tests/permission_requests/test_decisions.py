@@ -4,7 +4,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from pytest_django import Settings
 
 from taxpayers.evidence import on_paper
 from taxpayers.models import Change, GrantedPermission, PermissionRequest
@@ -18,7 +17,6 @@ from taxpayers.services.permission_requests import (
 from tests.introspection.api import token_of
 from tests.management_api.portal import assert_ok, assert_problem, new_portal, send
 from tests.permission_requests.parties import (
-    ALL_SCOPES,
     ASK,
     SIGN_IN,
     SIGNED_IN,
@@ -34,11 +32,6 @@ from tests.support.staff import list_url, page_url, staff_client, task_url, text
 
 pytestmark = pytest.mark.django_db
 BY = Author("portal")
-
-
-@pytest.fixture(autouse=True)
-def scopes(settings: Settings) -> None:
-    settings.SCOPES = ALL_SCOPES
 
 
 def test_a_portal_lists_and_approves_and_the_intermediary_logs_in() -> None:

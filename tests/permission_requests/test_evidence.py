@@ -11,14 +11,14 @@ from pytest_django import Settings
 
 from taxpayers.evidence import Evidence, EvidenceKind
 from taxpayers.models import Change, GrantedPermission
-from taxpayers.services import Author, ServiceError, revoke_permission
+from taxpayers.services import ServiceError, revoke_permission
 from taxpayers.standing.as_of import rows_as_of
-from tests.management_api.portal import SCOPES, assert_ok, errors_of, new_portal
+from tests.management_api.portal import assert_ok, errors_of, new_portal
 from tests.permission_requests.parties import SIGN_IN, SIGNED_IN
 from tests.support.answers import body_of
 from tests.support.command_line import run
 from tests.support.factories import SUBMIT, GrantedPermissionFactory, TaxpayerFactory
-from tests.support.moments import now
+from tests.support.moments import now, why
 from tests.support.staff import opened, page_url, staff_client, task_url, text_of
 
 pytestmark = pytest.mark.django_db
@@ -29,7 +29,6 @@ Door = Callable[[GrantedPermission, bool, Path], None]
 
 @pytest.fixture(autouse=True)
 def required(settings: Settings) -> None:
-    settings.SCOPES = SCOPES
     settings.EVIDENCE_REQUIRED = True
 
 
@@ -144,7 +143,7 @@ def test_what_was_entered_before_says_so_and_is_part_of_the_past(settings: Setti
     assert shown["evidence"] == {"kind": "entered_before"}
     client = staff_client("registrar")
     assert "Entered before evidence was asked for" in text_of(client.get(page_url(row)))
-    revoke_permission(permission=row, evidence=SIGNED_IN, reason="x", by=Author("x"), at=now())
+    revoke_permission(permission=row, evidence=SIGNED_IN, **why())
     page = text_of(client.get(page_url(row)))
     assert "p-1 as director" in page
     assert "words portal-1, sha256:0f" in page
@@ -165,11 +164,7 @@ def test_of_a_person_who_signed_in_everything_is_needed(name: str) -> None:
         assert answer.status_code == 422, answer.content
     with pytest.raises(ServiceError, match="Give "):
         revoke_permission(
-            permission=row,
-            evidence=Evidence(EvidenceKind.SIGN_IN, **evidence),
-            reason="x",
-            by=Author("x"),
-            at=now(),
+            permission=row, evidence=Evidence(EvidenceKind.SIGN_IN, **evidence), **why()
         )
 
 

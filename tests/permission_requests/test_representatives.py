@@ -4,13 +4,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from pytest_django import Settings
 
 from taxpayers.models import Change, GrantedPermission
 from taxpayers.services import Author
 from tests.introspection.api import claims_of, token_of
 from tests.management_api.portal import send
-from tests.permission_requests.parties import ALL_SCOPES, new_agent
+from tests.permission_requests.parties import new_agent
 from tests.support.answers import body_of
 from tests.support.erp import Erp, new_erp
 from tests.support.factories import GrantedPermissionFactory, stored_login
@@ -20,11 +19,6 @@ from tokens.models import CountingMark
 
 pytestmark = pytest.mark.django_db
 WHO, STATEMENT = "/api/v1/representatives", "/api/v1/statement"
-
-
-@pytest.fixture(autouse=True)
-def scopes(settings: Settings) -> None:
-    settings.SCOPES = ALL_SCOPES
 
 
 @pytest.fixture

@@ -23,7 +23,6 @@ from tests.rules.states import (
     LIMITED_CLIENT,
     LIMITED_REPRESENTED,
     LIMITED_SECRET,
-    OWN,
     REPRESENTED,
     SECRET,
     Asked,
@@ -32,7 +31,6 @@ from tests.rules.states import (
     Granted,
     Outcome,
     Refusal,
-    Represented,
     Secret,
     State,
     allows,
@@ -187,37 +185,6 @@ def test_every_reason_and_every_kind_of_token_was_met() -> None:
     for space in list(SPACES.values())[:2]:
         scopes = {o.scopes for o in outcomes(space, None) if isinstance(o, Granted)}
         assert scopes == {frozenset("AB"), frozenset("A")}
-
-
-def unlimited(state: State) -> State:
-    """The same state without any limit."""
-    secret, client, represented = state
-    client_facts = replace(client.facts, allowed_permissions=(), has_allowed_taxpayers=False)
-    own = replace(secret.facts, allowed_networks=())
-    facts = represented.facts and replace(represented.facts, is_allowed=True)
-    return State(
-        secret._replace(facts=own), client._replace(facts=client_facts), Represented(facts, None)
-    )
-
-
-@pytest.mark.slow
-@each_asked
-def test_a_limited_client_never_gets_more_than_its_taxpayer_was_granted(asked: Asked) -> None:
-    """Never more than the same client without the limits, and never a token without a limit."""
-    for kind in ("limited, as taxpayer", "limited, on behalf of another"):
-        space, tokens = SPACES[kind], 0
-        for state, outcome in zip(all_states(space), outcomes(space, asked), strict=True):
-            limit = frozenset(state.client.facts.allowed_permissions)
-            if isinstance(outcome, Refusal):
-                continue
-            tokens += 1
-            assert allows(outcome) <= allows(decided(unlimited(state), asked)), state
-            if state.client.facts.is_limited:
-                assert outcome.actor == OWN, state
-            if limit:
-                assert outcome.codes, state
-                assert outcome.codes <= limit, state
-        assert tokens or (asked and "Unknown" in asked)
 
 
 @pytest.mark.slow

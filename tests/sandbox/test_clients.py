@@ -1,6 +1,7 @@
 """The clients of the sandbox: each behaves as its list says, today and on every day."""
 
 import json
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -26,17 +27,19 @@ from taxpayers.services.sandbox.clients import (
     register_sandbox_client,
     reset_sandbox_counter,
 )
+from tests.endpoint.test_event_loop import login_of
 from tests.support.command_line import json_output_of
 from tests.support.erp import PAUSE, Erp, assert_refused, new_erp
 from tests.support.factories import TaxpayerFactory
 from tests.support.staff import staff_client
+from tests.wire.test_on_behalf_of import Send, both, committed
 from tokens.models import LoginEvent
 from tokens.operations import sandbox as addresses
 from tokens.rate_limits.backoff import PAIR_BACKOFF, Backoff
 from tokens.refusals.table import REFUSALS
 
 BY_NAME = {client.name: client for client in CLIENTS}
-REFUSED = [client for client in CLIENTS if client.gets != TOKEN]
+
 BY = Author("officer")
 
 
@@ -64,14 +67,22 @@ def reset(name: SandboxName, **form: str) -> Any:
 # --- What each client gets ------------------------------------------------------------------------
 
 
-def test_each_client_is_refused_for_its_reason(sandbox: None) -> None:
-    for client in REFUSED:
-        refusal, answer = REFUSALS[client.gets], log_in(client)
-        assert (answer.status_code, json.loads(answer.content)["error"]) == (
-            refusal.status,
-            refusal.error,
-        )
-        assert f"/errors/{client.gets}>" in answer["Link"]
+@committed
+@both
+def test_each_client_gets_what_its_list_says(send: Send) -> None:
+    make_sandbox(timezone.now())
+    for client in 2 * CLIENTS:  # the second time from what the node remembers
+        sent = login_of(erp_of(client.name))
+        headers = {"onbehalfof": client.on_behalf_of} if client.on_behalf_of else {}
+        answer = send(replace(sent, headers=headers))
+        body = json.loads(answer.body)
+        if client.gets != TOKEN:
+            refusal = REFUSALS[client.gets]
+            assert (answer.status, body["error"]) == (refusal.status, refusal.error), client.name
+            assert f"/errors/{client.gets}>" in answer.headers["Link"]
+        elif client.name != SandboxName.ONE_LOGIN_A_MINUTE:
+            lifetime = 60 if client.name == SandboxName.TOKEN_FOR_A_MINUTE else 3600
+            assert (answer.status, body["expires_in"]) == (200, lifetime), client.name
 
 
 def test_a_client_that_always_fails_never_has_to_wait(sandbox: None) -> None:

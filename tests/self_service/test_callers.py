@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from rest_framework.test import APIRequestFactory
 
 from identity.api.framework.view import ManagementView
-from taxpayers.services import Author, block_system_user
+from taxpayers.services import block_system_user
 from tests.introspection.api import claims_of, revoke, token_of
 from tests.self_service.calls import (
     CREDENTIALS,
@@ -21,7 +21,7 @@ from tests.self_service.calls import (
     explanation_path,
 )
 from tests.support.erp import Erp
-from tests.support.moments import now
+from tests.support.moments import why
 from tests.tokens.test_protected_api import FOREIGN, FOREIGN_TOKENS, MISSING
 from tokens.self_service.view import SelfServiceView
 
@@ -63,8 +63,7 @@ def test_a_token_that_is_no_longer_active_is_refused(
 ) -> None:
     token = token_of(erp)
     if ended == "blocked":
-        by = Author("officer")
-        block_system_user(system_user=erp.system_user, reason="abuse", by=by, at=now())
+        block_system_user(system_user=erp.system_user, **why())
     else:
         revoke(erp, token)
     answer = call(method, path, token)

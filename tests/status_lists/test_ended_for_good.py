@@ -36,20 +36,12 @@ from tests.status_lists.reader import is_ended, reference_of
 from tests.support.answers import body_of
 from tests.support.erp import Erp, new_erp
 from tests.support.factories import SUBMIT, VIEW, GrantedPermissionFactory
-from tests.support.moments import now
+from tests.support.moments import by, now, why
 
 pytestmark = pytest.mark.django_db
 # The clients may use the management API too.
 OPERATOR = Author("root (manage.py)", kind=AuthorKind.OPERATOR)
 DAY = timedelta(days=1)
-
-
-def by() -> dict[str, Any]:
-    return {"by": OPERATOR, "at": now()}
-
-
-def why() -> dict[str, Any]:
-    return {"reason": "a test", **by()}
 
 
 @dataclass
@@ -104,28 +96,28 @@ def permissions(**values: Any) -> Step:
 
 
 def own_taxpayer(is_active: bool) -> Step:
-    return lambda w: set_taxpayer_active(taxpayer=w.own, is_active=is_active, **why())
+    return lambda w: set_taxpayer_active(taxpayer=w.own, is_active=is_active, **why(OPERATOR))
 
 
 def represented(is_active: bool) -> Step:
     return lambda w: set_taxpayer_active(
-        taxpayer=w.permission.taxpayer, is_active=is_active, **why()
+        taxpayer=w.permission.taxpayer, is_active=is_active, **why(OPERATOR)
     )
 
 
 def role(is_active: bool) -> Step:
     return lambda w: set_intermediary_active(
-        intermediary=w.erp.role, is_active=is_active, until=None, **why()
+        intermediary=w.erp.role, is_active=is_active, until=None, **why(OPERATOR)
     )
 
 
 def bound(binding: TokenBinding) -> Step:
-    return lambda w: bind_tokens(system_user=w.user, binding=binding, **why())
+    return lambda w: bind_tokens(system_user=w.user, binding=binding, **why(OPERATOR))
 
 
 def limit(*codes: str, taxpayers: tuple[TaxpayerId, ...] = ()) -> Step:
     return lambda w: limit_system_user(
-        system_user=w.user, permissions=codes, taxpayers=taxpayers, **why()
+        system_user=w.user, permissions=codes, taxpayers=taxpayers, **why(OPERATOR)
     )
 
 
@@ -134,25 +126,25 @@ def limit_to_another_taxpayer(w: World) -> None:
 
 
 def replace_secret(w: World) -> None:
-    issued = issue_secret(reason="a test", system_user=w.user, **by())
+    issued = issue_secret(reason="a test", system_user=w.user, **by(OPERATOR))
     w.erp.client_secret = issued.credentials.client_secret
 
 
 def grant_again(w: World) -> None:
     pair: dict[str, Any] = {"taxpayer": w.permission.taxpayer, "intermediary": w.erp.role}
-    grant_permission(codes=[SUBMIT, VIEW], **pair, **by())
+    grant_permission(codes=[SUBMIT, VIEW], **pair, **by(OPERATOR))
 
 
 def revoke_view(w: World) -> None:
     pair: dict[str, Any] = {"taxpayer": w.permission.taxpayer, "intermediary": w.erp.role}
-    revoke_codes(codes=[VIEW], **pair, **why())
+    revoke_codes(codes=[VIEW], **pair, **why(OPERATOR))
 
 
 # What ends, and what takes it back; nothing: it is not tried.
 OF_ANY: dict[str, tuple[Step, Step | None]] = {
     "block": (
-        lambda w: block_system_user(system_user=w.user, **why()),
-        lambda w: unblock_system_user(system_user=w.user, **why()),
+        lambda w: block_system_user(system_user=w.user, **why(OPERATOR)),
+        lambda w: unblock_system_user(system_user=w.user, **why(OPERATOR)),
     ),
     "block by SQL": (
         users(blocked_at=now(), blocked_by="x", blocked_reason="y"),
@@ -162,7 +154,9 @@ OF_ANY: dict[str, tuple[Step, Step | None]] = {
     "expiry": (users(expires_at=now() - DAY), users(expires_at=None)),
     "scopes": (users(scopes="Other"), users(scopes=" ".join(SCOPES))),
     "secret": (
-        lambda w: revoke_credential(credential=w.user.credentials.get(revoked_at=None), **why()),
+        lambda w: revoke_credential(
+            credential=w.user.credentials.get(revoked_at=None), **why(OPERATOR)
+        ),
         replace_secret,
     ),
     "bound tokens only": (bound(TokenBinding.DPOP), bound(TokenBinding.BEARER)),
@@ -183,7 +177,7 @@ OF_ACTING: dict[str, tuple[Step, Step | None]] = {
         lambda w: Intermediary.objects.update(active_until=None),
     ),
     "permission": (
-        lambda w: revoke_permission(permission=w.permission, **why()),
+        lambda w: revoke_permission(permission=w.permission, **why(OPERATOR)),
         grant_again,
     ),
     "expired permission": (
@@ -302,7 +296,7 @@ def test_a_narrower_token_never_shares_an_ended_index(world: World, api: Api) ->
 
 def test_other_changes_end_no_token(world: World, api: Api) -> None:
     old = world.new_tokens()
-    issue_secret(reason="a test", system_user=world.user, **by())
+    issue_secret(reason="a test", system_user=world.user, **by(OPERATOR))
     GrantedPermissionFactory.create(intermediary=world.erp.role)
     GrantedPermissionFactory.create(
         taxpayer=world.permission.taxpayer,

@@ -17,7 +17,6 @@ from taxpayers.models import (
     SystemUser,
 )
 from taxpayers.services import (
-    Author,
     block_system_user,
     grant_permission,
     revoke_codes,
@@ -35,7 +34,7 @@ from tests.status_lists.reader import (
 from tests.support.answers import body_of, headers_of
 from tests.support.erp import Erp, new_erp
 from tests.support.factories import SUBMIT, VIEW, GrantedPermissionFactory
-from tests.support.moments import now
+from tests.support.moments import by, now, why
 from tests.support.outages import database_out_of_reach
 from tokens.access_tokens.claims import LIST_LENGTH
 from tokens.status_lists import publication
@@ -50,14 +49,6 @@ PUBLIC = {
     "Cache-Control": "public, max-age=1",
     "Access-Control-Allow-Origin": "*",
 }
-
-
-def why() -> dict[str, Any]:
-    return {"reason": "a test", "by": Author("officer"), "at": now()}
-
-
-def by() -> dict[str, Any]:
-    return {"by": Author("officer"), "at": now()}
 
 
 def represented_by(intermediary: Erp, **permission: Any) -> str:
@@ -148,9 +139,6 @@ def test_a_bit_is_cleared_by_a_process_that_goes_on(
     monkeypatch.setattr(publication, "READ_EVERY_SECONDS", 0.0)
     monkeypatch.setattr(publication, "SET_FOR", timedelta(0))
     assert bits_of(read_list(uri, get(LIST)))[idx // 8] == 0
-
-
-# --- Revocation -----------------------------------------------------------------------------------
 
 
 # --- Logins ---------------------------------------------------------------------------------------

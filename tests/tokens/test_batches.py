@@ -3,26 +3,24 @@
 import random
 from collections import deque
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from uuid import UUID
 
 import pytest
 
 from taxpayers.facts.values import FactsQuery
+from tests.lanes.calls import event
 from tokens.calls import (
     AssertionUse,
     Call,
     CountedLogin,
-    Event,
+    FailedAuthentication,
     FailedLogin,
     ProofUse,
     RejectedRequest,
 )
 from tokens.store.lanes import MAX_BATCH, Waiting, rows_of, take_batch
 
-EVENT = Event(
-    UUID(int=1), datetime.now(UTC), "", None, "", "", "c", None, None, "", "", "", "", None, ""
-)
+EVENT = event()
 
 
 def login(client: int, assertion: int = 0, proof: int = 0) -> CountedLogin:
@@ -34,6 +32,10 @@ def login(client: int, assertion: int = 0, proof: int = 0) -> CountedLogin:
 
 def failure(pair: int, address: int) -> FailedLogin:
     return FailedLogin(EVENT, 2 * pair, 2 * address + 1)
+
+
+def authentication(pair: int, address: int) -> FailedAuthentication:
+    return FailedAuthentication(2 * pair, 2 * address + 1)
 
 
 def rejection(bucket: int) -> RejectedRequest:
@@ -65,6 +67,8 @@ def batches(calls: Sequence[Call]) -> Iterator[list[Call]]:
         ([failure(1, 1), failure(2, 1)], [[failure(1, 1)], [failure(2, 1)]]),
         ([failure(1, 1), failure(1, 2)], [[failure(1, 1)], [failure(1, 2)]]),
         ([failure(1, 1), failure(2, 2)], [[failure(1, 1), failure(2, 2)]]),
+        ([authentication(1, 1), authentication(2, 2), authentication(3, 1)],
+         [[authentication(1, 1), authentication(2, 2)], [authentication(3, 1)]]),
         # One that has to wait takes no place from those behind it.
         ([failure(1, 1), failure(1, 2), failure(3, 2)],
          [[failure(1, 1), failure(3, 2)], [failure(1, 2)]]),

@@ -39,17 +39,6 @@ def test_a_granted_login_passed_every_check(erp: Erp) -> None:
     ]
 
 
-def test_the_failed_check_says_what_the_client_was_told(blocked: Erp) -> None:
-    response = blocked.login()
-    answer = explained(response["correlationId"])
-    (failed,) = [check for check in answer["checks"] if check["state"] == "failed"]
-    assert failed["question"] == "Is the system user not blocked?"
-    told = json.loads(response.content)["error_description"].split(" Reference: ")[0]
-    assert failed["advice"] == told
-    position = answer["checks"].index(failed)
-    assert {check["state"] for check in answer["checks"][position + 1 :]} == {"not reached"}
-
-
 def test_the_reference_may_be_pasted_with_the_whole_message(erp: Erp) -> None:
     message = json.loads(erp.login(grant_type="x").content)["error_description"]
     assert explained(f'Error: "{message}"')["outcome"] == "unsupported_grant_type"

@@ -1,19 +1,17 @@
 """What every store of login events promises beside counting (contract 1 and 5)."""
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.db import IntegrityError, connections
+from django.db import IntegrityError
 from uuid_utils.compat import uuid7
 
 from taxpayers.models import RateLimitCounter
+from tests.lanes.calls import event
 from tests.tokens.rate_limit_cases import SECOND
 from tests.tokens.test_rate_limits import EPOCH, LONG_AGO, perform_together
 from tokens.calls import CountedLogin, Event, FailedLogin, RejectedRequest
 from tokens.models import FailureBucket, LoginEvent
-from tokens.rate_limits.backoff import PAIR_BACKOFF
 from tokens.rate_limits.throttle import Throttle
 from tokens.store.django_store import perform
 from tokens.store.postgresql_buckets import count_rejections
@@ -21,10 +19,9 @@ from tokens.store.postgresql_buckets import count_rejections
 MINUTE = timedelta(minutes=1)
 
 
-def event(after: timedelta = timedelta()) -> Event:
-    """One that was decided now, or so much later."""
-    at = datetime.now(UTC) + after
-    return Event(uuid7(), at, "", None, "", "", "c", None, None, "", "", "", "", "127.0.0.1", "")
+def event_after(seconds: float) -> Event:
+    """One that was decided so much later than now."""
+    return event(at=datetime.now(UTC) + seconds * SECOND)
 
 
 def login(
@@ -53,14 +50,10 @@ def used(client: int = 1) -> int:
     return RateLimitCounter.objects.get(pk=client).used
 
 
-# --- Which answer of the database means what ------------------------------------------------------
 def test_a_rejected_request_that_meets_a_pause_as_it_begins_waits_for_one_second() -> None:
     rejected, now = rejection(), datetime(2026, 3, 1, 12, tzinfo=UTC)
     rows = [(now, rejected.event.id, False, None)]
     assert count_rejections([rejected]).parse(rows) == [Throttle(now + SECOND)]
-
-
-# --- What is stored, and what is not --------------------------------------------------------------
 
 
 @pytest.mark.django_db
@@ -97,7 +90,7 @@ def test_a_login_that_was_decided_at_another_time_is_not_stored(
     seconds: float, is_stored: bool
 ) -> None:
     add_counter()
-    decided = login()._replace(event=event(seconds * SECOND))
+    decided = login()._replace(event=event_after(seconds))
     assert (perform(decided) is not None) == is_stored
     assert LoginEvent.objects.count() == used() == is_stored
 
@@ -106,7 +99,7 @@ def test_a_login_that_was_decided_at_another_time_is_not_stored(
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("seconds", [-60, -3, 3])
 def test_an_event_of_another_time_is_not_stored_and_nothing_is_counted(seconds: float) -> None:
-    late = event(seconds * SECOND)
+    late = event_after(seconds)
     for call in (rejection()._replace(event=late), failure()._replace(event=late)):
         with pytest.raises(IntegrityError):
             perform(call)
@@ -122,7 +115,7 @@ def test_a_bucket_goes_by_the_clock_of_the_database_not_by_that_of_a_node(
     call: FailedLogin | RejectedRequest, seconds: float
 ) -> None:
     before = datetime.now(UTC)
-    perform(call._replace(event=event(seconds * SECOND)))
+    perform(call._replace(event=event_after(seconds)))
     after = datetime.now(UTC)
     for bucket in FailureBucket.objects.all():
         assert before <= bucket.last_at == bucket.retry_at <= after
@@ -171,9 +164,6 @@ def test_a_refused_login_counts_and_is_no_use_of_its_secret() -> None:
     assert log_in("") == RateLimitCounter.objects.get().window_started_at
 
 
-# --- Others ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.django_db
 def test_of_a_batch_each_login_is_stored_or_not_by_itself() -> None:
     logins = [login(client=n, epoch=EPOCH + (n == 2), limit=3) for n in (4, 2, 3, 1)]
@@ -199,67 +189,19 @@ def test_several_logins_of_a_client_begin_its_next_window() -> None:
 
 # --- Together or not at all -----------------------------------------------------------------------
 @pytest.mark.django_db(transaction=True)
-def test_an_event_and_its_count_are_stored_together_or_not_at_all() -> None:
-    add_counter()
-    stored = event()
-    perform(RejectedRequest(stored, 5))  # so that a second event with its id is refused
-    for call in (login(), failure(), rejection()):
-        with pytest.raises(IntegrityError):
-            perform(call._replace(event=stored))
-    assert LoginEvent.objects.count() == 1
-    assert used() == 0
-    assert list(FailureBucket.objects.values_list("pk", "failures")) == [(5, 1)]
-
-
-@pytest.mark.django_db(transaction=True)
-def test_of_a_batch_all_are_stored_or_none() -> None:
+def test_events_and_their_counts_are_stored_together_or_not_at_all() -> None:
     for client in (1, 2):
         add_counter(client)
     stored = event()
-    perform(RejectedRequest(stored, 5))
-    with pytest.raises(IntegrityError):
-        perform_together([login(client=1), login(client=2)._replace(event=stored)])
-    with pytest.raises(IntegrityError):
-        perform_together([failure(0), failure(1)._replace(event=stored)])
-    with pytest.raises(IntegrityError):
-        perform_together([rejection(6), rejection(7)._replace(event=stored)])
+    perform(RejectedRequest(stored, 5))  # so that a second event with its id is refused
+    for good, bad in (
+        (login(client=1), login(client=2)),
+        (failure(0), failure(1)),
+        (rejection(6), rejection(7)),
+    ):
+        for calls in ([bad._replace(event=stored)], [good, bad._replace(event=stored)]):
+            with pytest.raises(IntegrityError):
+                perform_together(calls)
     assert LoginEvent.objects.count() == 1
     assert (used(1), used(2)) == (0, 0)
     assert list(FailureBucket.objects.values_list("pk", "failures")) == [(5, 1)]
-
-
-# --- At once --------------------------------------------------------------------------------------
-def in_threads(attempt: Callable[[], bool], times: int) -> int:
-    """How many of so many attempts succeed, eight at a time."""
-
-    def run(_: int) -> bool:
-        try:
-            return attempt()
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(8) as threads:
-        return sum(threads.map(run, range(times)))
-
-
-@pytest.mark.django_db(transaction=True)
-def test_many_threads_get_exactly_the_limit() -> None:
-    add_counter()
-
-    def attempt() -> bool:
-        # None is also the result while another thread has the row: decide again then.
-        while perform(login(12)) is None:
-            if used() >= 12:
-                return False
-        return True
-
-    assert in_threads(attempt, 40) == 12
-    assert LoginEvent.objects.count() == used() == 12
-
-
-@pytest.mark.django_db(transaction=True)
-def test_failures_at_once_are_all_counted() -> None:
-    stored = in_threads(lambda: perform(failure()) is None, 40)
-    assert LoginEvent.objects.count() == stored
-    assert FailureBucket.objects.get(pk=0).failures == min(stored, len(PAIR_BACKOFF.pauses_seconds))
-    assert FailureBucket.objects.get(pk=1).failures == stored

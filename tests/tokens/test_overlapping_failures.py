@@ -4,14 +4,13 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import UTC, datetime
 
 import psycopg
 import pytest
-from uuid_utils.compat import uuid7
 
+from tests.lanes.calls import failed, rejected
 from tests.support.databases import present_url
-from tokens.calls import Event, FailedLogin, RejectedRequest
+from tokens.calls import FailedLogin, RejectedRequest
 from tokens.models import FailureBucket, LoginEvent
 from tokens.store.postgresql import statement_for
 
@@ -27,27 +26,8 @@ OPTIONS = "-c deadlock_timeout=100ms"
 Kind = Callable[[int], FailedLogin | RejectedRequest]
 
 
-def event() -> Event:
-    return Event(
-        uuid7(),
-        datetime.now(UTC),
-        "invalid_credentials",
-        *(None, "", "", "ci_test_unknown", None, None, "", "", "", ""),
-        source_address="192.0.2.1",
-        user_agent="",
-    )
-
-
-def failed_login(number: int) -> FailedLogin:
-    return FailedLogin(event(), pair_bucket=2 * number, address_bucket=2 * number + 1)
-
-
-def rejected_request(number: int) -> RejectedRequest:
-    return RejectedRequest(event(), number)
-
-
 each_kind = pytest.mark.parametrize(
-    ("kind", "buckets"), [(failed_login, 2), (rejected_request, 1)], ids=["failed", "rejected"]
+    ("kind", "buckets"), [(failed, 2), (rejected, 1)], ids=["failed", "rejected"]
 )
 
 

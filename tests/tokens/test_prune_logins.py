@@ -1,6 +1,7 @@
 """`prune_logins`: old events are deleted, by month where there are partitions (contract 6)."""
 
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -19,7 +20,7 @@ from tokens.login_events import partition_changes
 from tokens.login_events.partition_changes import drop_partition, make_partitions
 from tokens.login_events.partitions import first_id, has_partition, partitions_before
 from tokens.models import LoginEvent, RevokedToken, UsedAssertion, UsedProof
-from tokens.store import used_once as used_assertions
+from tokens.store import used_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 with_partitions = pytest.mark.postgresql  # SQLite has none
@@ -188,30 +189,23 @@ def test_old_logins_in_the_default_partition_are_deleted() -> None:
 
 
 # --- What is stored until it expires --------------------------------------------------------------
-def test_used_assertions_and_proofs_are_deleted_in_batches_once_they_have_expired(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(used_assertions, "_BATCH", 2)
-    for kind, expired in ((UsedAssertion, 5), (UsedProof, 3)):
-        for number in range(-1, expired):
+PRUNED: dict[str, tuple[Any, Callable[[datetime], int], list[Any]]] = {
+    "used once": (used_once, used_once.prune_used_assertions, [UsedAssertion, UsedProof]),
+    "revoked": (revoked_tokens, revoked_tokens.prune_revoked_tokens, [RevokedToken]),
+}
+
+
+@pytest.mark.parametrize("what", PRUNED)
+def test_what_has_expired_is_deleted_in_batches(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module, prune_expired, tables = PRUNED[what]
+    monkeypatch.setattr(module, "_BATCH", 2)
+    more = {"revoked_at": NOW} if what == "revoked" else {}
+    for table in tables:
+        for number in range(-1, 5):
             expires_at = NOW - timedelta(seconds=number)
-            kind._default_manager.create(id=uuid7(), expires_at=expires_at)
-    assert used_assertions.prune_used_assertions(NOW) == 4 + 2
-    left = [row.expires_at for row in UsedAssertion.objects.all()]
-    left += [row.expires_at for row in UsedProof.objects.all()]
-    # One that expires at this moment is accepted at this moment.
-    assert sorted(left) == [NOW] * 2 + [NOW + timedelta(seconds=1)] * 2
-    assert used_assertions.prune_used_assertions(NOW) == 0
-
-
-def test_revoked_tokens_are_deleted_in_batches_once_they_have_expired(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(revoked_tokens, "_BATCH", 2)
-    for number in range(-1, 5):
-        expires_at = NOW - timedelta(seconds=number)
-        RevokedToken.objects.create(jti=uuid7(), expires_at=expires_at, revoked_at=NOW)
-    assert revoked_tokens.prune_revoked_tokens(NOW) == 4
-    left = [row.expires_at for row in RevokedToken.objects.order_by("expires_at")]
-    assert left == [NOW, NOW + timedelta(seconds=1)]
-    assert revoked_tokens.prune_revoked_tokens(NOW) == 0
+            table.objects.create(pk=uuid7(), expires_at=expires_at, **more)
+    assert prune_expired(NOW) == 4 * len(tables)
+    for table in tables:  # one that expires at this moment is accepted at this moment
+        left = table.objects.order_by("expires_at").values_list("expires_at", flat=True)
+        assert list(left) == [NOW, NOW + timedelta(seconds=1)]
+    assert prune_expired(NOW) == 0

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from uuid_utils.compat import uuid7
 
 from taxpayers.credentials import hash_secret
 from taxpayers.facts.values import FactsQuery
 from taxpayers.models import RateLimitCounter
 from taxpayers.sql import fetch
+from tests.lanes.calls import event
 from tests.support.erp import Erp
 from tests.tokens.rate_limit_cases import (
     AT,
@@ -25,7 +25,7 @@ from tests.tokens.rate_limit_cases import (
     cases_of_stores,
     moved,
 )
-from tokens.calls import CountedLogin, Event, FailedLogin, RejectedRequest
+from tokens.calls import CountedLogin, FailedLogin, RejectedRequest
 from tokens.models import FailureBucket, LoginEvent
 from tokens.rate_limits.backoff import NUMBER, Buckets, BucketState, counted_address
 from tokens.rate_limits.quota import CounterState, Quota, current_quota
@@ -65,8 +65,6 @@ def test_reading_a_quota_counts_nothing(case: Case) -> None:
 
 
 # --- By the store ---------------------------------------------------------------------------------
-def event(at: datetime) -> Event:
-    return Event(uuid7(), at, "", None, "", "", "c", None, None, "", "", "", "", "127.0.0.1", "")
 
 
 def buckets_of(number: int, case: Case) -> tuple[int, ...]:
@@ -79,14 +77,14 @@ def call_of(number: int, case: Case, now: datetime) -> CountedLogin | FailedLogi
     if case.kind is Kind.LOGIN:
         row = (before[0] or LONG_AGO)._asdict()
         RateLimitCounter.objects.create(system_user_id=number, epoch=EPOCH, **row)
-        return CountedLogin(event(now), number, SECRET_ID, case.limit, EPOCH)
+        return CountedLogin(event(at=now), number, SECRET_ID, case.limit, EPOCH)
     buckets = buckets_of(number, case)
     for pk, state in zip(buckets, before, strict=True):
         if state is not None:
             FailureBucket.objects.create(pk=pk, **state._asdict())
     if case.kind is Kind.FAILURE:
-        return FailedLogin(event(now), *buckets)
-    return RejectedRequest(event(now), *buckets)
+        return FailedLogin(event(at=now), *buckets)
+    return RejectedRequest(event(at=now), *buckets)
 
 
 def assert_counted(case: Case, number: int, outcome: Any, now: datetime) -> None:

@@ -2,9 +2,8 @@
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -22,6 +21,7 @@ from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Change
 from taxpayers.services import Author, ServiceError
 from tests.support.outages import database_out_of_reach
+from tests.support.queries import statements_sent
 from tokens.access_tokens.issuing import issue_access_token
 from tokens.keys import signer as signing
 from tokens.keys import store as key_store
@@ -214,19 +214,23 @@ def test_after_the_encryption_key_is_lost_a_rotation_fixes_it(
 def test_workers_that_start_together_agree_on_one_first_key(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Each has seen the empty table before any of them writes."""
-    together = threading.Barrier(4, timeout=20)
-
-    def generate_together(alg: str) -> Any:
-        together.wait()
-        return generate(alg)
-
-    monkeypatch.setattr(key_store, "generate", generate_together)
+    generate_together(4, monkeypatch)
     caplog.set_level("INFO", "tokens.keys")
     rings = in_threads(4, lambda: read_key_ring(AT))
     assert SigningKey.objects.count() == 1
     assert {ring.signer(AT).kid for ring in rings} == {SigningKey.objects.get().kid}
     assert [r.message for r in caplog.records] == ["another process made the first signing key"] * 3
+
+
+def generate_together(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So many threads have read the table before any of them writes."""
+    together = threading.Barrier(count, timeout=20)
+
+    def wait_and_generate(alg: str) -> Any:
+        together.wait()
+        return generate(alg)
+
+    monkeypatch.setattr(key_store, "generate", wait_and_generate)
 
 
 def in_threads(count: int, do: Callable[[], Any]) -> list[Any]:
@@ -276,13 +280,7 @@ def test_a_second_rotation_is_refused_until_the_first_key_signs() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_of_two_rotations_at_once_one_succeeds(monkeypatch: pytest.MonkeyPatch) -> None:
     read_key_ring(AT)
-    together = threading.Barrier(2, timeout=20)
-
-    def generate_together(alg: str) -> Any:
-        together.wait()
-        return generate(alg)
-
-    monkeypatch.setattr(key_store, "generate", generate_together)
+    generate_together(2, monkeypatch)
     outcomes = in_threads(2, lambda: rotate(alg="ES256", by=BY, at=AT))
     assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Key", "ServiceError"]
     assert SigningKey.objects.count() == 2
@@ -294,9 +292,9 @@ def test_of_two_rotations_at_once_one_succeeds(monkeypatch: pytest.MonkeyPatch) 
 def test_a_worker_sees_a_rotation_within_ten_seconds_and_reads_no_more_often() -> None:
     before = current_key_ring(AT)
     new = rotate(alg="ES256", by=BY, at=AT)
-    with queries() as counted:
+    with statements_sent() as sent:
         assert current_key_ring(AT + REFRESH_INTERVAL - MOMENT) is before
-    assert not counted
+    assert not sent
     after = current_key_ring(AT + REFRESH_INTERVAL)
     assert after.published(AT) == (*before.keys, new)
     assert REFRESH_INTERVAL.total_seconds() == 10
@@ -308,18 +306,6 @@ def test_a_private_key_is_parsed_once() -> None:
     again = current_key_ring(AT + REFRESH_INTERVAL).signer(AT).private_key
     assert first is not None
     assert again is first
-
-
-@contextmanager
-def queries() -> Iterator[list[str]]:
-    seen: list[str] = []
-
-    def record(execute: Any, sql: str, *arguments: Any) -> Any:
-        seen.append(sql)
-        return execute(sql, *arguments)
-
-    with connection.execute_wrapper(record):
-        yield seen
 
 
 @pytest.mark.django_db
