@@ -55,7 +55,7 @@ def test_a_certificate_that_cannot_be_used_binds_nothing() -> None:
     assert reason_of(one, sent("FAILED:x"), now()) == f"{wrong}_not_verified"
     early = now() - timedelta(days=1)
     assert reason_of(one, sent(), early) == f"{wrong}_not_yet_valid"
-    # Whoever is not bound to it may send anything.
+    # A client that is not bound to it may send anything.
     for method in (Method.CLIENT_SECRET_POST, Method.PRIVATE_KEY_JWT):
         free = client(method, "")
         assert with_certificate(free, sent("FAILED:x"), early) == free

@@ -81,7 +81,7 @@ def test_a_login_with_a_certificate_gives_a_token_that_is_bound_to_it(
 
 
 @pytest.mark.parametrize("new", [new_erp, new_key_erp], ids=["secret", "key"])
-def test_whoever_must_have_bound_tokens_needs_a_certificate(new: Any) -> None:
+def test_a_client_that_must_have_bound_tokens_needs_a_certificate(new: Any) -> None:
     client = new()
     bind(client.system_user)
     response = client.login(headers=nginx(OTHER))

@@ -71,7 +71,7 @@ def test_of_two_registered_names_in_one_certificate_the_one_that_works_counts(
     assert reason_of(erp.login()) in ("secret_revoked", "secret_expired")
 
 
-# --- Whom the node believes -----------------------------------------------------------------------
+# --- Which proxy is believed ----------------------------------------------------------------------
 
 
 def test_where_no_address_asks_for_certificates_none_is_believed(

@@ -35,7 +35,7 @@ def locations(block: str) -> list[str]:
     return re.findall(r"(?ms)^    location .*?^    \}", block)
 
 
-def test_whoever_passes_on_sets_every_header() -> None:
+def test_each_location_that_passes_on_sets_every_header() -> None:
     found = servers()
     assert set(found) == {"id.example.org", "mtls.id.example.org", "staff.id.example.org"}
     for block in found.values():

@@ -1,4 +1,4 @@
-"""The form of an assertion to the character: what is read of it, before anybody is asked. Pure."""
+"""The form of an assertion to the character: what is read of it, without the database. Pure."""
 
 from typing import Any
 
@@ -139,7 +139,7 @@ def test_all_assertions_of_a_client_with_one_jti_are_one_use() -> None:
     other_client = read(signed(iss='"c"', sub='"c"'))
     assert first.use_id == again.use_id
     assert len({first.use_id, other_jti.use_id, other_client.use_id}) == 3
-    # What stands for the very one that was sent is another one each time.
+    # The key of a denial is another one for each assertion.
     digests = {one.denial_key for one in (first, again, other_jti, other_client)}
     assert len(digests) == 4
     assert first.denial_key == read(signed()).denial_key

@@ -83,7 +83,7 @@ def test_a_private_key_is_refused_in_every_form(algorithm: str) -> None:
 
 
 def rsa_jwk(bits: int, exponent: str = "AQAB") -> str:
-    """Its modulus is no product of primes; nobody looks."""
+    """Its modulus is no product of primes, which is not checked."""
     modulus = base64.urlsafe_b64encode((2 ** (bits - 1) + 1).to_bytes((bits + 7) // 8))
     return json.dumps({"kty": "RSA", "n": modulus.rstrip(b"=").decode(), "e": exponent})
 
@@ -188,7 +188,7 @@ OF_ORDER_8 = bytes.fromhex("c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7
     [0, 1, PRIME - 1, PRIME, PRIME + 1, *(n := int.from_bytes(OF_ORDER_8, "little"), PRIME - n)],
     ids=["0", "1", "-1", "p", "p+1", "order 8", "other order 8"],
 )
-def test_a_key_that_verifies_what_anybody_can_sign_is_refused(y: int, sign: int) -> None:
+def test_a_key_whose_signatures_can_be_made_without_it_is_refused(y: int, sign: int) -> None:
     """The points of small order (RFC 8032 section 8.5): a proof by one proves nothing."""
     point = (y + sign).to_bytes(32, "little")
     x = base64.urlsafe_b64encode(point).rstrip(b"=").decode()

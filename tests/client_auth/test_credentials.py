@@ -195,7 +195,7 @@ def counted(
 @pytest.mark.parametrize(
     "credentials", [BY_SECRET, assertion(pair("EdDSA")), BY_CERTIFICATE], ids=lambda c: c.method
 )
-def test_a_failure_that_must_wait_is_denied_until_then_and_nobody_else(
+def test_a_failure_that_must_wait_is_denied_until_then_and_no_other_is(
     credentials: CheckedCredentials,
 ) -> None:
     node = Node(NoLocalFacts())

@@ -103,7 +103,7 @@ def test_one_that_has_expired_is_named_with_its_date(kind: Kind, erp: Any) -> No
 def test_a_client_has_the_path_of_its_own_kind_and_no_other(
     kind: Kind, other: Kind, erp: Any
 ) -> None:
-    """Also where what it would need is stored, because somebody wrote it by SQL."""
+    """Also where what it would need is stored, because it was written by SQL."""
     elsewhere = other.new()
     Credential.objects.filter(system_user=elsewhere.system_user).update(
         system_user=erp.system_user, slot=None

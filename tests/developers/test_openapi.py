@@ -146,7 +146,7 @@ def protocol_of(client: Erp) -> Iterator[Row]:
 
 
 def public(client: Erp) -> Iterator[Row]:
-    """What everybody may read."""
+    """What is public."""
     client.login()  # there is a list only where there is a token
     metadata = [str(path.pattern) for path in protocol if ".well-known" in str(path.pattern)]
     assert len(metadata) == 3

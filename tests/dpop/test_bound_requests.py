@@ -103,7 +103,7 @@ def test_one_that_is_bound_to_a_certificate_comes_with_it() -> None:
     assert "not bound to a key" in str(refused(DPOP, CERTIFICATE, nginx(certificate())))
 
 
-def test_a_binding_that_nobody_knows_is_proved_by_nothing() -> None:
+def test_an_unknown_binding_is_proved_by_nothing() -> None:
     unknown = Confirmation("other", THUMBPRINT)
     for headers in ({}, nginx(certificate()), proof()):
         refused(BEARER, unknown, headers)

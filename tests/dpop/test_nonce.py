@@ -1,4 +1,4 @@
-"""A nonce is a moment that nobody else can write: stored nowhere, the same on every node."""
+"""A nonce is a moment that only this service can write: stored nowhere, the same on every node."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -33,7 +33,7 @@ def test_within_a_window_it_is_the_same_and_then_another_one() -> None:
     assert NODE.current(AT) == NODE.current(AT + WINDOW - TICK) != NODE.current(AT + WINDOW)
 
 
-def test_nobody_without_the_key_can_make_one() -> None:
+def test_without_the_key_none_can_be_made() -> None:
     assert not NODE.is_accepted(OTHER_SERVICE.current(AT), AT)
 
 

@@ -92,7 +92,7 @@ def test_whose_connection_is_that_of_a_proxy(peer: str) -> None:
     assert TrustedProxies(TRUSTED).trust(peer) == (peer in (PROXY, INNER_PROXY, IPV6_PROXY))
 
 
-def test_without_trusted_proxies_nobody_is_believed() -> None:
+def test_without_trusted_proxies_no_peer_is_believed() -> None:
     proxies = TrustedProxies([])
     meta = {**environment(PROXY, CLIENT), "HTTP_X_FORWARDED_PROTO": "https"}
     assert proxies.source_address(meta) == PROXY

@@ -376,7 +376,7 @@ def test_an_error_of_ours_says_nothing_about_itself(
     ("trusted", "forwarded", "is_refused"),
     [
         ([], "http", True),
-        ([], "https", True),  # nobody but a trusted proxy may say so
+        ([], "https", True),  # only a trusted proxy may say so
         (["127.0.0.1"], "http", True),
         (["127.0.0.1"], "https", False),
     ],

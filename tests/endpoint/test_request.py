@@ -119,7 +119,7 @@ def test_of_two_faults_the_one_that_the_contract_names_first_is_told(
         ("A", ("A",)),
         ("B A B", ("B", "A")),
         ("!#[]~", ("!#[]~",)),
-        # No list by RFC 6749 section 3.3: one name, which nobody knows.
+        # No list by RFC 6749 section 3.3: one name, which is unknown.
         *((text, (text,)) for text in ("A  B", " A", "A ", " ", "A\tB", "A\nB", "A \u2003B")),
         *((text, (text,)) for text in ('A "B"', "A \\", "A \x7f", "A \xe9", "A\n", "\0")),
     ],

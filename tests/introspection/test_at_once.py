@@ -74,7 +74,7 @@ def test_the_signed_form_and_a_failure_are_answered_there_too(api: Api) -> None:
 
 
 def test_a_token_never_leads_to_a_statement_that_the_database_refuses() -> None:
-    """What a token says is sent to the database before anybody has verified it."""
+    """What a token says is sent to the database before it is verified."""
     payloads = [
         {"jti": "x" * 36, "taxpayer": {"tin": "C1"}},
         {"jti": "01a3a0c4-9b1e-7c3a-8d52-0f6b1c2d3e4f", "act": {}, "taxpayer": {"tin": "\0"}},

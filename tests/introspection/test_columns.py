@@ -33,7 +33,7 @@ NOTHING = TokenQuery(None, None, None)
 
 
 def token_of(claims: Any) -> str:
-    """A text in three parts; nobody has signed it."""
+    """A text in three parts; it is not signed."""
     payload = urlsafe_b64encode(json.dumps(claims).encode()).rstrip(b"=").decode()
     return f"e30.{payload}.x"
 
@@ -51,7 +51,7 @@ def asked(claims: Any) -> tuple[UUID | None, TaxpayerId | None]:
 
 
 @pytest.mark.parametrize("length", range(4))
-def test_a_token_is_looked_up_by_its_id_and_whom_it_represents(length: int) -> None:
+def test_a_token_is_looked_up_by_its_id_and_its_taxpayer(length: int) -> None:
     """Whatever the length of its payload: base64 has a rest of 0, 1 or 2."""
     assert asked(claims_of(more="x" * length)) == (JTI, OTHER)
 
@@ -166,7 +166,7 @@ def test_without_a_secret_that_it_was_issued_for_there_is_no_login() -> None:
 @pytest.mark.parametrize(
     "changes", [{"lookup": "sha256$of-another"}, {"lookup": None}, {"secret": None}]
 )
-def test_who_has_not_the_very_secret_is_nobody(changes: dict[str, Any]) -> None:
+def test_without_the_very_secret_there_is_no_caller(changes: dict[str, Any]) -> None:
     assert read(**changes).caller is None
 
 

@@ -44,7 +44,7 @@ def assert_answer(response: HttpResponse, body: dict[str, Any]) -> None:
 
 @pytest.fixture
 def acting(intermediary: Erp) -> tuple[str, str]:
-    """For whom an intermediary has logged in, and its token."""
+    """The taxpayer that an intermediary acts for, and its token."""
     permission = GrantedPermissionFactory.create(intermediary=intermediary.role)
     tin = str(permission.taxpayer.identifier)
     return tin, token_of(intermediary, on_behalf_of=tin)

@@ -81,7 +81,7 @@ def test_an_introspection_is_answered_also_if_its_use_cannot_be_stored(
 
 @pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
-def test_a_row_that_somebody_has_locked_keeps_no_introspection_waiting(
+def test_a_locked_row_makes_no_introspection_wait(
     api: Api, caplog: pytest.LogCaptureFixture
 ) -> None:
     with transaction.atomic():

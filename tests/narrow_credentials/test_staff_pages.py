@@ -1,4 +1,4 @@
-"""The staff pages limit credentials: for whom, with what, and from where."""
+"""The staff pages limit from where credentials may be used."""
 
 from typing import Any
 

@@ -38,7 +38,7 @@ def new_portal(confirm_url: str, client_id: str, kid: str, key: str) -> Flask:
 
     @portal.get("/permission-requests")
     def sign_in() -> str:
-        """The portal's own sign-in: here anybody is who they say."""
+        """The portal's own sign-in: here it believes every name."""
         asked = request.args["request"]
         return f"""<!doctype html><title>Portal</title><form method="post">
             <input name="request" value="{uuid.UUID(asked)}" type="hidden">

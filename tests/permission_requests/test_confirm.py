@@ -39,7 +39,7 @@ def portal() -> KeyErp:
 
 
 def with_scopes(scopes: str) -> KeyErp:
-    """As if operators had registered it: nobody else gives these scopes."""
+    """As if operators had registered it: only they give these scopes."""
     erp = new_key_erp()
     SystemUser.objects.filter(pk=erp.system_user.pk).update(scopes=scopes)
     return erp

@@ -49,7 +49,7 @@ class Refusal(NamedTuple):
 
 
 class Granted(NamedTuple):
-    """Who is represented by whom, and what the token allows."""
+    """Which taxpayer is represented, by which one, and what the token allows."""
 
     subject: TaxpayerId
     actor: TaxpayerId | None
@@ -186,7 +186,7 @@ class State(NamedTuple):
         return self.represented.facts is not None
 
 
-NOBODY = Represented(None, None)  # a taxpayer logs in for itself
+NONE = Represented(None, None)  # a taxpayer logs in for itself
 
 
 def states(
@@ -234,7 +234,7 @@ def clients(dimensions: Dimensions) -> list[Client]:
 
 def taxpayers(dimensions: Dimensions) -> list[Represented]:
     if not dimensions:
-        return [NOBODY]
+        return [NONE]
     found = []
     for is_active, *granted, is_allowed in product(*dimensions):
         both = zip(PERMISSIONS.values(), granted, strict=True)

@@ -26,7 +26,7 @@ CASES: dict[tuple[str, Confirmation], Refusal | None] = {
     ("tls", UNBOUND): NO_CERTIFICATE,
     ("tls", KEY): NO_CERTIFICATE,
     ("tls", CERTIFICATE): None,
-    # What nobody knows, written by SQL, is proved by nothing.
+    # An unknown one, written by SQL, is proved by nothing.
     ("other", UNBOUND): NO_PROOF,
     ("other", KEY): NO_PROOF,
     ("other", CERTIFICATE): NO_PROOF,

@@ -190,7 +190,7 @@ def test_every_reason_and_every_kind_of_token_was_met() -> None:
 @pytest.mark.slow
 @each_asked
 def test_outside_of_the_limit_there_is_one_answer_whatever_the_taxpayer_is(asked: Asked) -> None:
-    """Registered or not, active or not, granted or not: nobody learns which taxpayers exist."""
+    """Registered or not, active or not, granted or not: the answer does not tell."""
     space = SPACES["limited, on behalf of another"]
     answers: dict[tuple[Secret, Client], set[Outcome]] = {}
     for state, outcome in zip(all_states(space), outcomes(space, asked), strict=True):
@@ -202,7 +202,7 @@ def test_outside_of_the_limit_there_is_one_answer_whatever_the_taxpayer_is(asked
 
 
 def test_a_login_from_elsewhere_is_refused_and_a_token_is_not_ended() -> None:
-    """Networks are for logins: where nobody logs in, none is looked at."""
+    """Networks are for logins: without a login, none is checked."""
     networks = ALLOWED_NETWORKS[-1].fact
     secret = replace(IN_ORDER.secret.facts, allowed_networks=networks)
     facts = Facts(IN_ORDER.client.facts, secret)

@@ -108,7 +108,7 @@ def test_the_limit_is_checked_after_the_secret_and_before_everything_else() -> N
         right = expected(state, None)
         reason = "issued" if isinstance(right, Granted) else right.reason
         if reason in ("secret_expired", "secret_revoked", "source_network_not_allowed"):
-            # Nobody was authenticated: it counts as a failure, not against the client's limit.
+            # No client was authenticated: it counts as a failure, not against the client's limit.
             for used in (0, LIMIT):
                 calls, ended = log_in_with(state, used, [NO_PAUSE])
                 assert (calls, ended.outcome) == ("FailedLogin", reason)

@@ -244,7 +244,7 @@ def test_the_command_names_what_staff_have_changed(
     assert f"CHANGED: now it gets {gets}." in capsys.readouterr().out
 
 
-# --- Nobody breaks it, and it is nowhere but in test ----------------------------------------------
+# --- It cannot be broken, and is in test only ----------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_a_task_for_many_system_users_leaves_clients_of_the_sandbox_as_they_are(
     assert page.context["count"] == 0
 
 
-def test_nobody_revokes_a_secret_that_everybody_has(sandbox: None) -> None:
+def test_a_public_secret_cannot_be_revoked(sandbox: None) -> None:
     token = json.loads(log_in(BY_NAME[SandboxName.WORKS]).content)["access_token"]
     answer = Client().delete(
         "/api/v1/credentials/current?revoke_last=true", headers={"Authorization": f"Bearer {token}"}

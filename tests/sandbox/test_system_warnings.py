@@ -1,4 +1,4 @@
-"""`X-System-Warning`: announced to those whom it concerns, and nothing where there is none."""
+"""`X-System-Warning`: for the clients that it concerns, and for no others."""
 
 from typing import Any
 from urllib.parse import urlencode

@@ -1,4 +1,4 @@
-"""Who may use a client's own addresses, and how everybody else is answered (contract 2)."""
+"""Who may use a client's own addresses, and how all others are answered (contract 2)."""
 
 import logging
 import threading

@@ -93,7 +93,7 @@ def test_another_clients_login_and_an_unknown_one_get_the_same_answer(erp: Erp) 
 
 
 def test_a_login_with_a_wrong_secret_is_explained_without_what_it_asked_for(erp: Erp) -> None:
-    """Somebody else may have sent it: whom they named is not shown."""
+    """Another program may have sent it: the taxpayer that it named is not shown."""
     secret = new_erp().client_secret
     login = erp.login(client_secret=secret, on_behalf_of="C9999999999")
     event = LoginEvent.objects.get(pk=reference_of(login))

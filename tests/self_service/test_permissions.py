@@ -1,4 +1,4 @@
-"""`GET /api/v1/permissions`: for whom an intermediary may act, with what, until when."""
+"""`GET /api/v1/permissions`: which taxpayers an intermediary may act for, with what, until when."""
 
 from datetime import timedelta
 from typing import Any
@@ -88,7 +88,7 @@ def test_what_is_in_force_gets_a_token_and_what_is_not_listed_does_not(intermedi
         assert gets_token == (states.get(tin) == "in_force"), tin
 
 
-def test_a_taxpayer_that_is_no_intermediary_acts_for_nobody(erp: Erp) -> None:
+def test_a_taxpayer_that_is_no_intermediary_acts_for_no_other(erp: Erp) -> None:
     GrantedPermissionFactory.create()
     assert body_of(listed(token_of(erp))) == {
         "intermediary": None,
@@ -98,7 +98,7 @@ def test_a_taxpayer_that_is_no_intermediary_acts_for_nobody(erp: Erp) -> None:
 
 
 @pytest.mark.parametrize("ended", ["deactivated", "over"])
-def test_an_intermediary_that_is_not_active_acts_for_nobody(intermediary: Erp, ended: str) -> None:
+def test_an_inactive_intermediary_acts_for_no_other(intermediary: Erp, ended: str) -> None:
     grant(intermediary)
     until = now() - DAY
     change: dict[str, Any] = {"is_active": False}

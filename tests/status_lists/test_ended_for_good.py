@@ -1,4 +1,4 @@
-"""What ends tokens ends them for everybody who asks, for good, and ends no others (contract 2).
+"""What ends tokens ends them for all who ask, for good, and ends no others (contract 2).
 
 The table is (what ends and is taken back) x (who asks).
 """
@@ -218,7 +218,7 @@ ASKED = {
 
 
 def asked(tokens: dict[str, str], api: Api) -> dict[str, set[bool]]:
-    """What everybody says of each."""
+    """What each answers about each token."""
     return {
         name: {is_active(token, api) for is_active in ASKED[name]} for name, token in tokens.items()
     }
@@ -229,7 +229,7 @@ ACTIVE, NONE = ({name: {is_active} for name in ASKED} for is_active in (True, Fa
 
 
 def left_by(event: str) -> dict[str, set[bool]]:
-    """What everybody says of each token after it."""
+    """What each answers about each token after it."""
     own, elsewhere = event not in OF_ANY, event not in OF_ANY and "role" not in event
     return NONE | {"own": {own}, "registry": {own}, "elsewhere": {elsewhere}}
 

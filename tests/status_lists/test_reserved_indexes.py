@@ -137,7 +137,7 @@ def test_a_client_that_was_refused_before_keeps_the_index_of_its_first_token(
     assert StatusIndex.objects.filter(system_user_id=erp.system_user.pk).count() == 1
 
 
-def test_reserved_ones_are_given_to_nobody_else() -> None:
+def test_reserved_ones_are_given_to_no_other_process() -> None:
     one, other = clients(2)
     first: TakenIndex = store.perform(take(one, reserve=3))
     second: TakenIndex = store.perform(take(other))
@@ -160,7 +160,7 @@ def test_those_whose_tokens_have_expired_are_reserved_first() -> None:
 
 
 def test_a_login_that_meets_a_restored_backup_takes_another_index() -> None:
-    """What this process has reserved was given to somebody else since, or has ended."""
+    """What this process has reserved was given to another client since, or has ended."""
     (secret,) = clients(1)
     this_node().reserved_indexes.add(TakenIndex(None, (INDEX, INDEX + 1)))
     assert is_stored(first_login(secret, INDEX))

@@ -124,7 +124,7 @@ def test_an_index_is_used_again_only_when_all_its_tokens_have_expired(erp: Erp) 
     assert is_ended(old)
     assert reference_of(token_of(new_erp())) != reference_of(old)
     EndedStatusIndex.objects.update(ended_at=now() - REUSED_AFTER - timedelta(seconds=1))
-    assert not is_ended(old), "nobody has a token of it any more"
+    assert not is_ended(old), "all its tokens have expired"
     use_up_the_reserve()
     assert reference_of(token_of(new_erp())) == reference_of(old)
     assert not EndedStatusIndex.objects.exists()
@@ -148,7 +148,7 @@ def test_a_new_token_never_has_an_index_that_is_about_to_end(intermediary: Erp) 
     tin = represented_by(intermediary, codes=[SUBMIT, VIEW])
     old, taxpayer = token_of(intermediary, on_behalf_of=tin), GrantedPermission.objects.get()
     revoke_codes(taxpayer=taxpayer.taxpayer, intermediary=intermediary.role, codes=[VIEW], **why())
-    new = token_of(intermediary, on_behalf_of=tin)  # before anybody has looked
+    new = token_of(intermediary, on_behalf_of=tin)  # before any node has looked
     assert (is_ended(old), is_ended(new)) == (True, False)
 
 

@@ -47,7 +47,7 @@ def waiting(calls: Sequence[Call]) -> deque[Waiting]:
 
 
 def batches(calls: Sequence[Call]) -> Iterator[list[Call]]:
-    """All batches, until nobody waits."""
+    """All batches, until none waits."""
     left = waiting(calls)
     while left:
         yield [one.call for one in take_batch(left)]
@@ -84,7 +84,7 @@ def test_those_that_change_different_rows_go_together_in_their_order(
     assert list(batches(calls)) == taken
 
 
-def test_no_batch_is_longer_than_the_longest_and_nobody_is_overtaken_by_its_end() -> None:
+def test_no_batch_is_longer_than_the_longest_and_none_is_overtaken_by_its_end() -> None:
     calls = [login(n) for n in range(2 * MAX_BATCH + 3)]
     taken = list(batches(calls))
     assert [len(batch) for batch in taken] == [MAX_BATCH, MAX_BATCH, 3]

@@ -61,7 +61,7 @@ def orders(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
 
 
 def count_all_together(kind: Kind) -> None:
-    """Other callers each time, so that nobody has to wait."""
+    """Other callers each time, so that none has to wait."""
     for first in range(0, CALLERS, IN_A_BATCH):
         count_together(kind, range(first, first + IN_A_BATCH))
 

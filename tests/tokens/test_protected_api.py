@@ -114,7 +114,7 @@ def test_a_taxpayer_sees_itself_without_limits(erp: Erp) -> None:
 
 
 @pytest.mark.parametrize("codes", [[], ["documents:submit", "documents:view"]])
-def test_an_intermediary_sees_for_whom_it_acts_and_what_it_may_do(
+def test_an_intermediary_sees_which_taxpayer_it_acts_for_and_what_it_may_do(
     intermediary: Erp, codes: list[str]
 ) -> None:
     granted = GrantedPermissionFactory.create(intermediary=intermediary.role, codes=codes)
@@ -150,7 +150,7 @@ def unsigned(alg: str) -> str:
 
 
 def hs256_with_the_public_key(form: str) -> str:
-    """The classic attack: the public key, which everybody knows, as the secret of an HMAC."""
+    """The classic attack: the public key, which is public, as the secret of an HMAC."""
     at = now()
     signer = current_key_ring(at).signer(at)
     assert signer.private_key is not None

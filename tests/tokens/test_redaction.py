@@ -167,7 +167,7 @@ def secret_of(rng: Random) -> str:
 
 
 def assert_nothing_survives(shown: str, secret: str) -> None:
-    """No 16 characters of it in a row, also when somebody removes the blanks."""
+    """No 16 characters of it in a row, also when the blanks are removed."""
     for text in (shown, "".join(shown.split())):
         for start in range(len(secret) - 15):
             assert secret[start : start + 16] not in text

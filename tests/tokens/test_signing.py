@@ -131,7 +131,7 @@ def test_many_public_keys_have_coordinates_of_full_length() -> None:
     [
         None,
         {},
-        # Everything that a token is made of, but nobody has decided.
+        # Everything that a token is made of, but without a decision.
         SimpleNamespace(
             client_id="ci_test_1",
             subject=TaxpayerId("C2584563222"),

@@ -190,7 +190,7 @@ def test_a_forged_header_gives_nothing_at_any_address(
         answer = party.on_the_wire(headers, sni=sni, host=host)
         assert b"access_token" not in answer
         assert answer.startswith((b"HTTP/1.1 400", b"HTTP/1.1 403", b"HTTP/1.1 404"))
-        assert b"certificate is not accepted" not in answer  # nobody has looked at one
+        assert b"certificate is not accepted" not in answer  # none was read
     assert party.cluster.events(party) == before  # type: ignore[arg-type]
 
 
