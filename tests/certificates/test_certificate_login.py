@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from cryptography import x509
 from django.utils import timezone
-from pytest_django import Settings
 
 from taxpayers.certificates.names import NameKind
 from taxpayers.credentials import new_client_id
@@ -20,8 +19,6 @@ from tests.certificates.certificate_erp import (
     CertificateErp,
     authority,
     new_certificate_erp,
-    nginx,
-    rfc9440,
 )
 from tests.support.erp import description_of, reason_of
 from tokens.models import LoginEvent
@@ -29,7 +26,6 @@ from tokens.models import LoginEvent
 pytestmark = pytest.mark.django_db
 
 HOST, EMAIL = "erp.example.com", "erp@example.com"
-NO_CERTIFICATE = "The parameter client_secret is missing"
 
 
 @pytest.fixture
@@ -72,39 +68,6 @@ def test_of_two_registered_names_in_one_certificate_the_one_that_works_counts(
 
 
 # --- Which proxy is believed ----------------------------------------------------------------------
-
-
-def test_where_no_address_asks_for_certificates_none_is_believed(
-    erp: CertificateErp, settings: Settings
-) -> None:
-    # A proxy that was set up before there were certificates passes on what clients send.
-    settings.MTLS_URL = ""
-    assert NO_CERTIFICATE in description_of(erp.login())
-
-
-NEW_SECRET, OLD_SECRET = "n" * 40, "o" * 40
-
-
-@pytest.mark.parametrize(
-    ("sent", "is_believed"),
-    [
-        *((NEW_SECRET, True), (OLD_SECRET, True), (None, False), ("", False), ("é", False)),
-        *((NEW_SECRET[1:], False), (f"{NEW_SECRET}x", False)),
-        (f"{NEW_SECRET},{OLD_SECRET}", False),
-    ],
-)
-def test_a_process_beside_the_proxy_cannot_report_a_certificate(
-    erp: CertificateErp, sent: str | None, is_believed: bool, settings: Settings
-) -> None:
-    """Its address is that of a trusted proxy; the secret is what only proxy and node have."""
-    settings.PROXY_SECRET = [NEW_SECRET, OLD_SECRET]
-    more = {} if sent is None else {"X-Proxy-Secret": sent}
-    for headers in (nginx, rfc9440):
-        response = erp.login(headers=headers(erp.issued), more=more)
-        if is_believed:
-            assert response.status_code == 200
-        else:
-            assert NO_CERTIFICATE in description_of(response)
 
 
 def test_the_clock_of_the_database_is_asked_too() -> None:

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import pytest
 from cryptography import x509
+from pytest_django import Settings
 
 from taxpayers.rules import Refused
 from tests.certificates.addresses import PROXY, STRANGER
@@ -18,6 +19,7 @@ from tokens.client_auth.certificate import (
     ClientCertificate,
     read_certificate,
 )
+from tokens.request.arrival import reported_certificate
 from tokens.request.proxies import TrustedProxies
 
 DER = certificate().der
@@ -183,3 +185,32 @@ def test_a_client_without_a_certificate_has_none_unless_one_was_refused(
 ) -> None:
     meta = {"REMOTE_ADDR": PROXY, "HTTP_SSL_CLIENT_VERIFY": verified}
     assert (TrustedProxies([PROXY]).certificate(meta) is not None) is is_one
+
+
+def test_where_no_address_asks_for_certificates_none_is_believed(settings: Settings) -> None:
+    """A proxy that was set up before there were certificates passes on what clients send."""
+    meta = {"REMOTE_ADDR": PROXY, **SENT}
+    assert reported_certificate(meta) is not None
+    settings.MTLS_URL = ""
+    assert reported_certificate(meta) is None
+
+
+NEW_SECRET, OLD_SECRET = "n" * 40, "o" * 40
+
+
+@pytest.mark.parametrize(
+    ("sent", "is_believed"),
+    [
+        *((NEW_SECRET, True), (OLD_SECRET, True), (None, False), ("", False), ("é", False)),
+        *((NEW_SECRET[1:], False), (f"{NEW_SECRET}x", False)),
+        (f"{NEW_SECRET},{OLD_SECRET}", False),
+    ],
+)
+def test_a_process_beside_the_proxy_cannot_report_a_certificate(
+    sent: str | None, is_believed: bool, settings: Settings
+) -> None:
+    """Its address is that of a trusted proxy; the secret is what only proxy and node have."""
+    settings.PROXY_SECRET = [NEW_SECRET, OLD_SECRET]
+    secret = {} if sent is None else {"HTTP_X_PROXY_SECRET": sent}
+    found = reported_certificate({"REMOTE_ADDR": PROXY, **SENT, **secret})
+    assert (found is not None) is is_believed

@@ -9,17 +9,14 @@ from typing import Any
 
 import jwt
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ec import SECP384R1
-from cryptography.hazmat.primitives.asymmetric.ec import generate_private_key as new_ec
 from django.conf import settings
 
 from proofs.fuzz.signed.signer import raw_object
-from tests.client_auth.key_erp import KeyPair, new_pair, signed_as
+from tests.client_auth.key_erp import new_pair, signed_as
 from tests.dpop.dpop_erp import DpopErp
 from tests.dpop.signed_proof import AT, moment, signed_proof
 from tests.support.erp import Erp
 from tokens.dpop.proof import InvalidProof, Proof, ProofFault, read_proof, verified_thumbprint
-from tokens.dpop.target import is_same_target
 
 ADDRESS = f"{settings.AUTH_URL}/connect/token"
 each_algorithm = pytest.mark.parametrize("algorithm", ["ES256", "PS256", "EdDSA"])
@@ -165,23 +162,14 @@ def test_7_a_private_key(algorithm: str) -> None:
     assert fault_of(erp.proof(header={"jwk": private})) == ProofFault.KEY
 
 
-UNUSABLE: dict[str, Any] = {
-    "none": None,
-    "a text": "key",
-    "a list": [{}],
-    "nothing in it": {},
-    "symmetric": {"kty": "oct", "k": base64.b64encode(b"k" * 32).decode()},
-    "another curve": KeyPair("ES256", new_ec(SECP384R1()), "x").public_jwk,
-    "a point that is not on the curve": {**new_pair().public_jwk, "x": "AAAA"},
-    "numbers instead of texts": {"kty": "EC", "crv": "P-256", "x": 1, "y": 2},
-    "kty of another type": {"kty": ["EC"], "crv": {"P": 256}},
-}
+SYMMETRIC = {"kty": "oct", "k": base64.b64encode(b"k" * 32).decode()}
+OFF_THE_CURVE = {**new_pair().public_jwk, "x": "AAAA"}
 
 
-@pytest.mark.parametrize("name", UNUSABLE)
-def test_7_what_is_no_public_key_that_could_be_registered(name: str, erp: DpopErp) -> None:
+@pytest.mark.parametrize("jwk", [None, "key", [{}], {}, SYMMETRIC, OFF_THE_CURVE, {"kty": ["EC"]}])
+def test_7_what_is_no_public_key_that_could_be_registered(jwk: Any, erp: DpopErp) -> None:
     """Each of them: tests/client_auth/test_client_keys.py."""
-    assert fault_of(erp.proof(header={"jwk": UNUSABLE[name]})) == ProofFault.KEY
+    assert fault_of(erp.proof(header={"jwk": jwk})) == ProofFault.KEY
 
 
 @pytest.mark.parametrize("of", ["x", "crv", "more"])
@@ -200,18 +188,9 @@ def test_7_a_key_whose_text_is_not_utf_8_is_refused(member: str) -> None:
     assert fault_of(signed(jwk=raw_object(jwk)), AT) in (ProofFault.KEY, ProofFault.UNREADABLE)
 
 
-@pytest.mark.parametrize(
-    "htu",
-    [
-        *("http://testserver/connect/token", settings.AUTH_URL, f"{ADDRESS}/", "/connect/token"),
-        *("https://id.example.org//[x", "https://id.example.org//x@[::1", "https:///[", "//["),
-        *("https://id.example.org//\N{ACCOUNT OF}", "https://\N{ACCOUNT OF}/connect/token"),
-        *("https://id.example.org:٤٤٣x/", "https://id.example.org:99999/connect/token"),
-    ],
-)
+@pytest.mark.parametrize("htu", ["http://testserver/connect/token", f"{ADDRESS}/", "//["])
 def test_9_another_address(htu: str) -> None:
     """Each other form: test_target.py."""
-    assert not is_same_target(htu, ADDRESS)
     assert fault_of(signed(htu=f'"{htu}"'.encode()), AT) == ProofFault.TARGET
 
 

@@ -36,8 +36,9 @@ def test_the_same(same: str) -> None:
         "https://id.example.org/connect%2Ftoken",
         "/connect/token",
         "https://id.example.org:x/connect/token",
-        "https://[::1/connect/token",
-        "",
+        *("https://[::1/connect/token", "https://id.example.org//x@[::1", "https:///[", "//["),
+        *("https://id.example.org//\N{ACCOUNT OF}", "https://\N{ACCOUNT OF}/connect/token"),
+        *("https://id.example.org:٤٤٣x/", "https://id.example.org:99999/connect/token", ""),
     ],
 )
 def test_another(other: str) -> None:

@@ -153,6 +153,7 @@ def test_a_long_text_that_is_no_address_is_not_remembered() -> None:
         ([("onbehalfof", "C1"), ("onbehalfof", "C1")], "ONBEHALFOF", "C1,C1"),
         ([("x-forwarded-for", STRANGER), ("x-forwarded-for", CLIENT)],
          "X_FORWARDED_FOR", f"{STRANGER},{CLIENT}"),
+        ([("x-proxy-secret", "s")], "X_PROXY_SECRET", "s"),
         # One with an underscore is not the one with a hyphen.
         ([("ssl_client_cert", "x")], "SSL_CLIENT_CERT", None),
         ([("ssl_client_verify", "SUCCESS"), ("ssl-client-verify", "NONE")],

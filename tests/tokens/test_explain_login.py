@@ -1,6 +1,5 @@
 """`explain_login`: every check of a login, and what to do (contract 6)."""
 
-import json
 import re
 from datetime import timedelta
 from typing import Any
@@ -37,11 +36,6 @@ def test_a_granted_login_passed_every_check(erp: Erp) -> None:
         "Is a permission valid?",
         "May the system user use one of the permissions granted?",
     ]
-
-
-def test_the_reference_may_be_pasted_with_the_whole_message(erp: Erp) -> None:
-    message = json.loads(erp.login(grant_type="x").content)["error_description"]
-    assert explained(f'Error: "{message}"')["outcome"] == "unsupported_grant_type"
 
 
 @pytest.mark.parametrize(
