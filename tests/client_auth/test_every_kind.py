@@ -13,7 +13,6 @@ from django.utils import timezone
 from taxpayers.credentials import new_client_id
 from taxpayers.models import Credential, RateLimitCounter, SystemUser
 from taxpayers.services import block_system_user, revoke_credential
-from tests.certificates.certificate_erp import certificate
 from tests.client_auth.key_erp import KeyErp, new_pair
 from tests.client_auth.kinds import CERTIFICATE, KEY, KINDS, SECRET, Kind, newest
 from tests.support.erp import (
@@ -277,15 +276,3 @@ def test_it_is_used_from_its_networks_only(kind: Kind, erp: Any) -> None:
         if status == 400:
             assert reason_of(response) == "source_network_not_allowed"
             assert "from another address: 127.0.0.1. " in description_of(response)
-
-
-def test_a_certificate_beside_another_proof_changes_nothing(takes_certificates: None) -> None:
-    other = certificate("CN=other,C=MY")
-    for kind in (SECRET, KEY):
-        erp = kind.new()
-        for headers in (
-            {"SSL-Client-Cert": other.escaped, "SSL-Client-Verify": "SUCCESS"},
-            {"SSL-Client-Cert": other.escaped, "SSL-Client-Verify": "FAILED:x"},
-            {"Client-Cert": "x"},
-        ):
-            assert "cnf" not in claims_of(erp.login(headers=headers))

@@ -2,31 +2,20 @@
 
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from functools import partial
 from unittest.mock import patch
 
 from django.http import HttpResponse
 from django.test import override_settings
 
-from identity.sandbox.catalogue import CLIENTS, TOKEN, SandboxClient
-from identity.sandbox.registry import make_sandbox
-from taxpayers.models import SystemUser
 from taxpayers.rules import RegistryReason
 from tests.dpop.dpop_erp import new_dpop_erp
 from tests.endpoint.test_event_loop import through_django
 from tests.endpoint.test_refusals import ROWS, Row, as_response
 from tests.narrow_credentials.test_logins import allow_networks, login_from
-from tests.support.erp import Erp, new_erp
+from tests.support.erp import new_erp
 from tests.support.outages import database_out_of_reach
 from tokens.refusals.table import ProtocolReason
-
-
-def of_sandbox(client: SandboxClient) -> HttpResponse:
-    make_sandbox(datetime.now(UTC))
-    SystemUser.objects.update(logins_per_minute=12)  # as usual; those of the sandbox have no limit
-    erp = Erp(client.credentials.client_id, client.credentials.client_secret)
-    return erp.login(on_behalf_of=client.on_behalf_of or None)
 
 
 def of_table(row: Row) -> HttpResponse:
@@ -62,7 +51,6 @@ def fault_of_ours() -> HttpResponse:
 
 
 LOGINS: dict[str, Callable[[], HttpResponse]] = {
-    **{client.gets: partial(of_sandbox, client) for client in CLIENTS if client.gets != TOKEN},
     **{row.reason: partial(of_table, row) for row in ROWS},
     ProtocolReason.INSECURE_TRANSPORT: insecure,
     RegistryReason.SOURCE_NETWORK_NOT_ALLOWED: another_network,

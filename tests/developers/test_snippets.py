@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from html import unescape
@@ -201,18 +202,24 @@ def test_a_program_waits_as_long_as_it_is_told_and_logs_in_once_for_all_calls(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("file", [file for file in COMMANDS if file != "token_client.sh"])
 @pytest.mark.parametrize("status", [0, 503])
-def test_a_program_goes_on_with_its_token_while_the_service_is_away(
-    tmp_path: Path, file: str, status: int
+def test_each_program_goes_on_with_its_token_while_the_service_is_away(
+    tmp_path: Path, status: int
 ) -> None:
+    """All at once: each waits for the last moments of its token."""
     example = refused_example(ProtocolReason.TEMPORARILY_UNAVAILABLE, settings.AUTH_URL)
-    busy = BusyService([], lifetime=8, after=[(status, example.body)] * 9)
-    with serve(busy) as url:
-        done = run(tmp_path, file, url, CLIENT_ID="a", CLIENT_SECRET="b")
-    assert done.returncode == 0, done.stderr
-    assert busy.logins == [None] * 2, "it tried to renew the token once, in time"
-    assert done.stdout.count("Bearer ") == 2
+    files = [file for file in COMMANDS if file != "token_client.sh"]
+
+    def logins_of(file: str) -> tuple[Ran, list[str | None]]:
+        busy = BusyService([], lifetime=8, after=[(status, example.body)] * 9)
+        with serve(busy) as url:
+            return run(tmp_path, file, url, CLIENT_ID="a", CLIENT_SECRET="b"), busy.logins
+
+    with ThreadPoolExecutor() as pool:
+        for file, (done, logins) in zip(files, pool.map(logins_of, files), strict=True):
+            assert done.returncode == 0, (file, done.stderr)
+            assert logins == [None] * 2, f"{file} tried to renew the token once, in time"
+            assert done.stdout.count("Bearer ") == 2
 
 
 # --- Programs that cannot be run here -------------------------------------------------------------

@@ -129,7 +129,6 @@ def policy(client: Client, path: str) -> dict[str, list[str]]:
     return {name: sources for name, *sources in parts}
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize(
     "path",
     [SIGN_IN, "/admin/", "/admin/taxpayers/systemuser/", "/admin/search/", "/signin/second/"],
@@ -153,7 +152,6 @@ def test_every_page_runs_and_styles_by_our_own_files_only(path: str, boss: Clien
         assert all(re.fullmatch(r"'nonce-[\w+/]{22}=='", source) for source in sources[1:])
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("path", [*PRIVATE, SIGN_IN, "/no-such-page"])
 def test_pages_have_security_headers(path: str, boss: Client) -> None:
     headers = boss.get(path).headers

@@ -151,20 +151,20 @@ def perform_together(calls: Sequence[Any]) -> list[Any]:
     return statement.parse(fetch(statement.sql, statement.parameters))
 
 
-@each(cases_of_stores(LOGINS))
 @pytest.mark.django_db
-def test_reading_a_counter_from_the_store_counts_nothing(erp: Erp, case: Case) -> None:
-    now = datetime.now(UTC)
-    before = moved(case.before[0], now - case.at) or LONG_AGO
+def test_reading_a_counter_from_the_store_counts_nothing(erp: Erp) -> None:
+    query = FactsQuery(erp.client_id, hash_secret(erp.client_secret), None)
     row = RateLimitCounter.objects.filter(pk=erp.system_user.pk)
-    row.update(**before._asdict())
-    for _ in range(2):
-        reading = perform(FactsQuery(erp.client_id, hash_secret(erp.client_secret), None))
-        assert reading.counter == before
+    for case in cases_of_stores(LOGINS):
+        now = datetime.now(UTC)
+        before = moved(case.before[0], now - case.at) or LONG_AGO
+        row.update(**before._asdict())
+        reading = perform(query)
+        assert reading.counter == before, case
         assert now <= reading.at <= datetime.now(UTC)
         quota = current_quota(CounterState(*reading.counter), case.limit, reading.at)
-        assert quota.used == quota_before(case).used
-    assert row.values_list(*CounterState._fields).get() == before
+        assert quota.used == quota_before(case).used, case
+        assert row.values_list(*CounterState._fields).get() == before, case
 
 
 # --- Which buckets ------------------------------------------------------------------------------
