@@ -51,29 +51,26 @@ FACTS = Facts(CLIENT, SECRET)
 # --- What was sent --------------------------------------------------------------------------------
 
 
+IN_FORM = ClientSecretCredentials(Method.CLIENT_SECRET_POST, "ci_1", "cs_1")
+IN_HEADER = ClientSecretCredentials(Method.CLIENT_SECRET_BASIC, "ci_1", "cs_1")
+ASSERTION = {"client_assertion": "a.b.c"}
+
+
 @pytest.mark.parametrize(
     ("form", "authorization", "sent"),
     [
         ({}, "", SentCertificate("", HEADERS)),
         ({"client_id": "ci_1"}, "", SentCertificate("ci_1", HEADERS)),
         ({"client_id": "ci_1"}, "Bearer stale", SentCertificate("ci_1", HEADERS)),
+        ({"client_id": "ci_1", "client_secret": "cs_1"}, "", IN_FORM),
+        ({}, BASIC, IN_HEADER),
+        ({}, "Basic Y2lfMTo=", replace(IN_HEADER, client_secret="")),
         (
-            {"client_id": "ci_1", "client_secret": "cs_1"},
-            "",
-            ClientSecretCredentials(Method.CLIENT_SECRET_POST, "ci_1", "cs_1"),
-        ),
-        ({}, BASIC, ClientSecretCredentials(Method.CLIENT_SECRET_BASIC, "ci_1", "cs_1")),
-        (  # also without a secret
-            {},
-            "Basic Y2lfMTo=",
-            ClientSecretCredentials(Method.CLIENT_SECRET_BASIC, "ci_1", ""),
-        ),
-        (
-            {"client_assertion": "a.b.c", "client_assertion_type": JWT_BEARER},
+            ASSERTION | {"client_assertion_type": JWT_BEARER},
             "",
             SentAssertion("", "a.b.c", JWT_BEARER),
         ),
-        ({"client_assertion": "a.b.c"}, "", SentAssertion("", "a.b.c", "")),
+        (ASSERTION, "", SentAssertion("", "a.b.c", "")),
         ({"client_assertion_type": JWT_BEARER}, "", SentAssertion("", "", JWT_BEARER)),
     ],
 )

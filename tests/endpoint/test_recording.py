@@ -144,24 +144,15 @@ def test_the_log_line_of_a_login_holds_this_and_no_more(
         erp.login(client_id="\n" + "x." * 50)["correlationId"],
         post("a=%zz")["correlationId"],
     ]
+    outcomes = ["issued", "invalid_credentials", "malformed_credentials", "malformed_request"]
+    clients = [erp.client_id, erp.client_id, "?" + "x." * 31 + "x", ""]
     recorded = LoginEvent.objects.order_by("pk").values_list("client_id", flat=True)
-    assert list(recorded) == [erp.client_id, erp.client_id, "?" + "x." * 31 + "x", ""]
+    assert list(recorded) == clients
     lines = [{k: v for k, v in vars(r).items() if k not in plain} for r in caplog.records]
     assert all(0.01 < line.pop("milliseconds") < 60_000 for line in lines)
-    assert lines == [
-        {
-            "reference": reference,
-            "outcome": outcome,
-            "client_id": client_id,
-            "source_address": "127.0.0.1",
-        }
-        for reference, outcome, client_id in zip(
-            references,
-            ["issued", "invalid_credentials", "malformed_credentials", "malformed_request"],
-            [erp.client_id, erp.client_id, "?" + "x." * 31 + "x", ""],
-            strict=True,
-        )
-    ]
+    names = ("reference", "outcome", "client_id", "source_address")
+    rows = zip(references, outcomes, clients, ["127.0.0.1"] * 4, strict=True)
+    assert lines == [dict(zip(names, row, strict=True)) for row in rows]
 
 
 # --- Against what a failure counts --------------------------------------------------------------

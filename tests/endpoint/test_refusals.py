@@ -48,12 +48,8 @@ MATCHED = {
     "X-Rate-Limit-Remaining": r"\d+",
 }
 SPECIFIED = {
-    "invalid_request",
-    "invalid_client",
-    "invalid_grant",
-    "unauthorised_client",
-    "unsupported_grant_type",
-    "invalid_scope",
+    *("invalid_request", "invalid_client", "invalid_grant", "invalid_scope"),
+    *("unauthorised_client", "unsupported_grant_type"),
 }
 
 
