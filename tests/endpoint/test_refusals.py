@@ -47,6 +47,7 @@ MATCHED = {
     "X-Rate-Limit-Limit": "12",
     "X-Rate-Limit-Remaining": r"\d+",
 }
+NONCE = {"DPoP-Nonce": r"\S+"}
 SPECIFIED = {
     *("invalid_request", "invalid_client", "invalid_grant", "invalid_scope"),
     *("unauthorised_client", "unsupported_grant_type"),
@@ -244,7 +245,7 @@ ROWS = [
         "from another address: 127.0.0.1. ":
             lambda: with_secret(allowed_networks="203.0.113.0/24"),
     }),
-    Row("dpop_proof_missing", 400, "invalid_dpop_proof", DEVELOPER, MATCHED, {
+    Row("dpop_proof_missing", 400, "invalid_dpop_proof", DEVELOPER, MATCHED | NONCE, {
         "has no header DPoP": lambda: of_client(token_binding="dpop"),
     }),
     Row("certificate_missing", 400, "invalid_request", DEVELOPER, MATCHED, {
