@@ -1,6 +1,7 @@
 """No login is decided by facts that are out of date: its record confirms them (contract 1)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
@@ -86,12 +87,11 @@ def test_facts_from_an_older_copy_of_the_file_are_out_of_date_too(erp: Erp) -> N
     assert present.epoch != old.epoch
 
 
-@on_postgresql
-@committed
-@both
-def test_a_client_that_changes_before_each_record_is_decided_under_a_lock_in_the_end(
-    send: Send, erp: Erp, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@contextmanager
+def limit_changes_before_each_count(
+    erp: Erp, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[list[str]]:
+    """Another session changes the client's limit before its login is counted, if it can."""
     done: list[str] = []
     perform, execute = store.perform, async_store._PostgresqlExecutor.execute
     options = "-c lock_timeout=200ms"
@@ -119,6 +119,16 @@ def test_a_client_that_changes_before_each_record_is_decided_under_a_lock_in_the
 
         monkeypatch.setattr(store, "perform", change_and_perform)
         monkeypatch.setattr(async_store._PostgresqlExecutor, "execute", change_and_execute)
+        yield done
+
+
+@on_postgresql
+@committed
+@both
+def test_a_client_that_changes_before_each_record_is_decided_under_a_lock_in_the_end(
+    send: Send, erp: Erp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with limit_changes_before_each_count(erp, monkeypatch) as done:
         answer = send(login_of(erp))
     # On the event loop each is counted twice: with others, and in its own statement.
     assert done == ["changed"] * (3 if send is through_django else 6) + ["locked"]

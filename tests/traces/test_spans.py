@@ -14,9 +14,9 @@ from tests.endpoint.test_event_loop import (
     Answer,
     Sent,
     ask,
-    limit_changes_before_each_count,
     login_of,
 )
+from tests.facts.test_confirmation import limit_changes_before_each_count
 from tests.support.erp import Erp, new_erp
 from tests.support.outages import writing_fails
 from tests.traces.collector import Collector, Span, until
@@ -136,7 +136,7 @@ def test_no_credential_token_or_address_is_in_a_trace(collector: Collector) -> N
 def test_a_client_that_changes_all_the_time_shows_its_lock(
     erp: Erp, collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with limit_changes_before_each_count(erp, range(100, 107), monkeypatch):
+    with limit_changes_before_each_count(erp, monkeypatch):
         answers_to([login_of(erp)])
     (request,) = requests_of(collector, 1)
     steps = collector.children_of(request)
