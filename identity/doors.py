@@ -86,7 +86,7 @@ class Doors:
         """What everybody reads, and health, are answered here: they never wait for a thread."""
         path = scope["path"]
         if self._is_protocol and path in OPERATIONS:
-            with self._logins.taken():
+            with self._logins:
                 await self._login(scope, receive, send)
         elif path == LIVE and scope["method"] in _READ_METHODS:
             await send({"type": "http.response.start", "status": 200, "headers": _LIVE_HEADERS})

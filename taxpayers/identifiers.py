@@ -1,8 +1,9 @@
 """Taxpayer identifiers: TIN, ROB number, `<TIN>:<ROB>` (specification 2.3). Pure."""
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
+
+from taxpayers.value import Value
 
 TIN_PATTERN, ROB_PATTERN = "[A-Z0-9]{5,20}", "[A-Z0-9-]{5,20}"  # unless a country has others
 
@@ -18,8 +19,7 @@ class MalformedIdentifier(ValueError):
         self.text, self.kind, self.pattern = text, kind, pattern
 
 
-@dataclass(frozen=True, slots=True)
-class TaxpayerId:
+class TaxpayerId(Value):
     """A taxpayer's name: a TIN, and a ROB number where there is one (`rob` is empty otherwise).
 
     `str()` is the notation of the `onbehalfof` header: `<TIN>` or `<TIN>:<ROB>`.
@@ -32,8 +32,7 @@ class TaxpayerId:
         return f"{self.tin}:{self.rob}" if self.rob else self.tin
 
 
-@dataclass(frozen=True, slots=True)
-class Notation:
+class Notation(Value):
     """What a TIN and a ROB number look like in this country, as regular expressions."""
 
     tin: str = TIN_PATTERN

@@ -5,7 +5,6 @@ or revoked is so whatever the clock says: its date is for people.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
@@ -20,6 +19,7 @@ from taxpayers.facts.values import (
     RepresentedFacts,
 )
 from taxpayers.identifiers import TaxpayerId
+from taxpayers.value import Value
 
 
 class RegistryReason(StrEnum):
@@ -70,8 +70,7 @@ class Refused(Exception):
 OWN_TAXPAYER = "own_taxpayer"  # the detail: onbehalfof names the client's own taxpayer
 
 
-@dataclass(frozen=True, slots=True)
-class Authorization:
+class Authorization(Value):
     """The permission to be issued one token. Only `decide` makes one.
 
     `permissions` is empty unless there is an actor; `asked_scopes` is None if none was asked for.
@@ -93,8 +92,7 @@ class Authorization:
         return self.asked_scopes is None or set(self.asked_scopes) != set(self.scopes)
 
 
-@dataclass(frozen=True, slots=True)
-class AuthorizationRequest:
+class AuthorizationRequest(Value):
     """What is decided: the facts, the scopes asked for (None: none) and known, the moment.
 
     `confirmation` is what the client has proved to possess, besides its secret. `source`: where the

@@ -102,7 +102,9 @@ def _configure_django(config: pytest.Config, var: Path) -> None:
     os.environ.update(environment)
 
     from django.conf import settings
+    from django.core.signals import setting_changed
 
+    setting_changed.connect(_make_login_settings_again)
     # Read now: pytest-django sets Django up as soon as it is configured.
     for database in settings.DATABASES.values():
         options = database["OPTIONS"]
@@ -111,6 +113,12 @@ def _configure_django(config: pytest.Config, var: Path) -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # quick
     # Each test's client reads the middleware anew: it need not list every static file for that.
     settings.WHITENOISE_USE_FINDERS = False
+
+
+def _make_login_settings_again(**_changed: object) -> None:
+    from tokens.login_settings import login_settings
+
+    login_settings.cache_clear()
 
 
 def _postgres_for_all_tests(config: pytest.Config) -> str:

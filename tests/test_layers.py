@@ -36,7 +36,7 @@ FLOORS: layers.Floors = {
         ("form_encoding",),
         ("refusals",),
         ("models",),
-        ("actions", "http", "lifetime", "uptime"),
+        ("actions", "http", "lifetime", "login_settings", "uptime"),
     ),
     "taxpayers": (
         ("apps", "management"),
@@ -54,6 +54,7 @@ FLOORS: layers.Floors = {
             *("certificates", "client_keys", "credential_kind", "credentials", "duties"),
             *("identifiers", "moments", "names", "shut_down", "sql"),
         ),
+        ("value",),
     ),
     "identity": (
         ("settings",),
@@ -98,7 +99,13 @@ IMPORTS_IN_FUNCTIONS = {
     "tokens.apps": "the system checks need what a login needs: a command starts without them",
 }
 PURE = {
-    *("taxpayers.identifiers", "taxpayers.credentials", "taxpayers.duties", "taxpayers.rules"),
+    *(
+        "taxpayers.value",
+        "taxpayers.identifiers",
+        "taxpayers.credentials",
+        "taxpayers.duties",
+        "taxpayers.rules",
+    ),
     *("taxpayers.actions", "taxpayers.operations", "tokens.actions", "identity.webhooks.actions"),
     *("taxpayers.client_keys", "taxpayers.certificates.names", "taxpayers.certificates.subject"),
     *("taxpayers.redaction", "taxpayers.names", "taxpayers.standing.standing"),

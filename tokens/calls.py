@@ -1,12 +1,12 @@
 """What a login writes: its event, together with what it counts against. Pure."""
 
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
 from taxpayers.facts.values import FactsQuery, StatusFacts
 from taxpayers.identifiers import TaxpayerId
+from taxpayers.value import Hidden, Value
 from tokens.rate_limits.quota import Quota
 
 
@@ -158,8 +158,7 @@ Write = CountedLogin | FailedLogin | RejectedRequest
 CallOfClient = CountedLogin | TakeStatusIndex  # it locks the row of its client
 
 
-@dataclass(frozen=True, slots=True)
-class TokenQuery:
+class TokenQuery(Value):
     """Which token, and who asks: id and hash of the secret of an API, or None if no API does.
 
     `jti`, `represented` and `status_index` are what the token itself says, not verified yet.
@@ -169,7 +168,7 @@ class TokenQuery:
     represented: TaxpayerId | None
     status_index: int | None
     client_id: str | None = None
-    lookup: str | None = field(default=None, repr=False)
+    lookup: Hidden[str | None] = None
 
 
 Call = (

@@ -5,10 +5,12 @@ Tests compare each with a real answer; what differs there are references, dates 
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from uuid import UUID
+
+from msgspec.structs import replace
 
 from taxpayers.credentials import Fault
 from taxpayers.facts.token_binding import TokenBinding

@@ -5,7 +5,6 @@ Contract 1: every request gets an answer, and every answer is JSON with a refere
 
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http import HTTPStatus
 from uuid import UUID
@@ -13,6 +12,7 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from taxpayers.rules import Refused
+from taxpayers.value import Hidden, Value
 from tokens.answers.response import refused_answer
 from tokens.refusals.table import ProtocolReason
 
@@ -24,15 +24,14 @@ CONTENT_TOO_LARGE = 413
 Headers = list[tuple[bytes, bytes]]
 
 
-@dataclass(frozen=True, slots=True)
-class ServerAnswer:
+class ServerAnswer(Value):
     """A whole answer: status, reason phrase (None: that of the status), headers and body."""
 
     reference: UUID
     status: int
     reason: bytes | None
     headers: Headers
-    body: bytes = field(repr=False)
+    body: Hidden[bytes]
 
 
 def malformed(fault: str, status: int = 400) -> ServerAnswer:

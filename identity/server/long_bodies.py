@@ -49,7 +49,7 @@ class LongBodies:
     @asynccontextmanager
     async def file(self, begun: bytes, receive: Any, *, is_whole: bool) -> AsyncIterator[Body]:
         """The whole body. Raises NoPlace, TooLong or Gone."""
-        with self.places.taken(), tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES) as file:
+        with self.places, tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES) as file:
             length = file.write(begun)
             while not is_whole or length > self.most_bytes:
                 if length > self.most_bytes:

@@ -3,9 +3,7 @@
 What is beyond it is answered at once, so that the requests that were let in stay fast.
 """
 
-import contextlib
 import resource
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -33,16 +31,14 @@ class Places:
     def __init__(self, number: int) -> None:
         self._free = number
 
-    @contextlib.contextmanager
-    def taken(self) -> Iterator[None]:
-        """One of them, until the end of the block. Raises NoPlace."""
+    def __enter__(self) -> None:
+        """Takes one of them, until the end of the block. Raises NoPlace."""
         if not self._free:
             raise NoPlace
         self._free -= 1
-        try:
-            yield
-        finally:
-            self._free += 1
+
+    def __exit__(self, *_error: object) -> None:
+        self._free += 1
 
 
 @cache

@@ -55,14 +55,14 @@ class WsgiBridge:
             long_bodies = self._long_bodies(scope)
             if long_bodies is None:
                 raise TooLong(BUFFERED_BODY_BYTES)
-            with self._places.taken():
+            with self._places:
                 loop = asyncio.get_running_loop()
                 await loop.run_in_executor(self._wsgi.executor, long_bodies.check, scope)
             async with long_bodies.file(begun, receive, is_whole=is_whole) as body:
                 await self._answer(scope, body, receive, send)
 
     async def _answer(self, scope: Scope, body: Body, receive: Any, send: Any) -> None:
-        with self._places.taken():
+        with self._places:
             await self._call(scope, body, receive, send)
 
     async def _call(self, scope: Scope, body: Body, receive: Any, send: Any) -> None:

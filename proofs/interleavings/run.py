@@ -27,6 +27,7 @@ from proofs.interleavings.state import RunState
 from proofs.interleavings.world import CODES, SCOPES, Credentials, populate
 from tests.support.databases import present_url
 from tokens.keys.signer import clear_key_ring_cache, current_key_ring
+from tokens.login_settings import login_settings
 
 # How far the clock of each node is from the database's.
 _CLOCKS = (timedelta(0), timedelta(seconds=1.5), timedelta(seconds=-1.5))
@@ -52,6 +53,7 @@ def run(seed: int, steps: int, folder: Path, often: Collection[str] = ()) -> Run
         stack.enter_context(_deterministic(rng))
         stack.enter_context(time.in_force())
         stack.enter_context(override_settings(SCOPES=_SCOPES))
+        login_settings.cache_clear()
         state = _state(rng, time)
         nodes = [
             stack.enter_context(closing(SimulatedNode(number, present_url(), folder, off, time)))

@@ -1,11 +1,11 @@
 """Reads the facts that decisions need from the registry: one statement for many clients."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import msgspec
 from django.db import connection
+from msgspec.structs import replace
 
 from taxpayers.certificates.names import TLS_CLIENT_AUTH, is_certificate_lookup
 from taxpayers.client_keys import PRIVATE_KEY_JWT

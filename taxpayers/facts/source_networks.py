@@ -1,10 +1,11 @@
 """From which networks a client secret or a key may be used (RFC 4632, RFC 4291). Pure."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+
+from taxpayers.value import Value
 
 MAX_NETWORKS = 20
 Network = IPv4Network | IPv6Network
@@ -31,8 +32,7 @@ class UnusableNetwork(ValueError):
         self.fault, self.text, self.instead = fault, text[:_LONGEST], instead
 
 
-@dataclass(frozen=True, slots=True)
-class LoginSource:
+class LoginSource(Value):
     """Where a login comes from; None: its address cannot be known."""
 
     address: str | None

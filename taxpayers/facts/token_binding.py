@@ -1,7 +1,8 @@
 """What a token is bound to, so that only its client can use it (RFC 9449, RFC 8705). Pure."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from taxpayers.value import Value
 
 
 class TokenBinding(StrEnum):
@@ -12,8 +13,7 @@ class TokenBinding(StrEnum):
     TLS = "tls"  # to the client's certificate (RFC 8705 section 3)
 
 
-@dataclass(frozen=True, slots=True)
-class Confirmation:
+class Confirmation(Value):
     """What a client has proved to possess, and its token is bound to (RFC 7800 section 3.1).
 
     `binding` says whether `thumbprint` is that of a key (RFC 7638) or of a certificate (RFC 8705

@@ -1,16 +1,15 @@
 """What the registry knows about a client, as frozen values: all that a decision looks at. Pure."""
 
-from dataclasses import dataclass, field
 from datetime import datetime
 
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.identifiers import TaxpayerId
+from taxpayers.value import Hidden, Value
 
 CERTIFICATE = "client_certificate"  # what a refusal names where a request has no parameter for it
 
 
-@dataclass(frozen=True, slots=True)
-class CredentialFacts:
+class CredentialFacts(Value):
     """The secret that matched, or the key that an assertion names: then `public_jwk` is not empty.
 
     A key proves nothing before a signature was verified with it. `is_certificate`: it is a name in
@@ -34,14 +33,12 @@ class CredentialFacts:
         return "client_assertion" if self.public_jwk else ""
 
 
-@dataclass(frozen=True, slots=True)
-class IntermediaryFacts:
+class IntermediaryFacts(Value):
     is_active: bool
     active_until: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class PermissionFacts:
+class PermissionFacts(Value):
     """One permission granted by the represented taxpayer to the client's intermediary."""
 
     codes: tuple[str, ...]
@@ -56,8 +53,7 @@ class PermissionFacts:
         return min(ends) if ends else None
 
 
-@dataclass(frozen=True, slots=True)
-class ClientFacts:
+class ClientFacts(Value):
     """What the registry knows of a client, its own taxpayer and its role.
 
     `allowed_permissions`: the codes that its tokens may carry at most; none: all that are granted.
@@ -84,8 +80,7 @@ class ClientFacts:
         return bool(self.allowed_permissions) or self.has_allowed_taxpayers
 
 
-@dataclass(frozen=True, slots=True)
-class RepresentedFacts:
+class RepresentedFacts(Value):
     """What the registry knows of the taxpayer named by `onbehalfof`, seen from the client.
 
     `is_active` is None when there is no such taxpayer. `is_allowed`: whether the client, if it is
@@ -98,8 +93,7 @@ class RepresentedFacts:
     is_allowed: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class StatusFacts:
+class StatusFacts(Value):
     """The index in status lists of the tokens that this secret got for this taxpayer.
 
     `scopes` and `permissions` are all that any of these tokens may do; `version` is another one
@@ -112,8 +106,7 @@ class StatusFacts:
     permissions: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Value):
     """All that the registry says about one attempt.
 
     `epoch` changes with every change that could alter a decision about this client, and never
@@ -128,8 +121,7 @@ class Facts:
     status: StatusFacts | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FactsQuery:
+class FactsQuery(Value):
     """Whose facts: the id and the hash of the secret as sent, and the taxpayer of `onbehalfof`.
 
     For a key `lookup` is its name, `taxpayers.client_keys.key_name`. A certificate has
@@ -137,7 +129,7 @@ class FactsQuery:
     """
 
     client_id: str
-    lookup: str = field(repr=False)
+    lookup: Hidden[str]
     on_behalf_of: TaxpayerId | None
     lookups: tuple[str, ...] | None = None
 
@@ -147,8 +139,7 @@ class FactsQuery:
         return (self.lookup,) if self.lookups is None else self.lookups
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Value):
     """What is known of a client at the moment `at`, by the database's clock.
 
     No facts: the id is unknown or the secret is wrong. `counter` is when the client's latest window

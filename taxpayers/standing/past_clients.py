@@ -5,8 +5,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec.structs import replace
 
 from taxpayers.facts.values import Facts, IntermediaryFacts, PermissionFacts, RepresentedFacts
 from taxpayers.identifiers import TaxpayerId

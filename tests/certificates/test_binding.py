@@ -1,10 +1,10 @@
 """Whose token is bound to the certificate of the connection, and which certificates bind. Pure."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 
 import pytest
+from msgspec.structs import replace
 
 from taxpayers.facts.token_binding import UNBOUND, Confirmation, TokenBinding
 from taxpayers.facts.values import Facts

@@ -1,15 +1,16 @@
 """Which method a request uses, what it is looked up by, and what a failure is counted by. Pure."""
 
 from collections.abc import Generator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from msgspec.structs import replace
 
 from taxpayers.credentials import hash_secret
-from taxpayers.facts.local import NoLocalFacts
+from taxpayers.facts.local import SharedFacts
 from taxpayers.facts.values import Facts, FactsQuery
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.rules import Refused
@@ -193,9 +194,9 @@ def counted(
     "credentials", [BY_SECRET, assertion(pair("EdDSA")), BY_CERTIFICATE], ids=lambda c: c.method
 )
 def test_a_failure_that_must_wait_is_denied_until_then_and_no_other_is(
-    credentials: CheckedCredentials,
+    credentials: CheckedCredentials, tmp_path: Path
 ) -> None:
-    node = Node(NoLocalFacts())
+    node = Node(SharedFacts(tmp_path, max_bytes=2**20, key=b""))
     check_failures(node, arrival(), credentials, HERE)
     counted(node, credentials)
     check_failures(node, arrival(), credentials, HERE)  # it did not have to wait

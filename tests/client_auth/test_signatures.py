@@ -1,7 +1,6 @@
 """Which signature is that of a key, and from when until when an assertion is accepted. Pure."""
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
@@ -11,6 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import ECDSA
 from cryptography.hazmat.primitives.asymmetric.padding import MGF1, PSS, PKCS1v15
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256, SHA384
+from msgspec.structs import replace
 
 from taxpayers.client_keys import load_key
 from taxpayers.facts.values import ClientFacts, CredentialFacts, Facts

@@ -2,11 +2,11 @@
 
 import base64
 import hashlib
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from pytest_django import Settings
 from rest_framework.request import Request
 from rest_framework.test import APIRequestFactory

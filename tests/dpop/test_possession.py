@@ -1,10 +1,10 @@
 """What a client proves with the header DPoP, and what its token says of it. Pure."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from pytest_django import Settings
 
 from proofs.fuzz.signed.signer import RIGHT

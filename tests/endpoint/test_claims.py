@@ -1,11 +1,11 @@
 """Every claim of an access token (contract 2, RFC 9068 section 2.2)."""
 
 from collections import Counter
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from taxpayers.facts.token_binding import Confirmation, TokenBinding
 from taxpayers.identifiers import TaxpayerId

@@ -130,7 +130,7 @@ def test_a_refusal_by_oauthlib_itself_is_an_error_of_ours(
     with patch.object(LoginValidator, "validate_grant_type", return_value=False):
         response = erp.login()
     assert event_of(response["correlationId"]).reason == "server_error"
-    assert "oauthlib refused what was checked before" in caplog.text
+    assert "UnauthorizedClientError" in caplog.text
 
 
 def test_the_log_line_of_a_login_holds_this_and_no_more(

@@ -4,7 +4,6 @@ import base64
 import gzip
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime
 from io import BytesIO
 from itertools import combinations_with_replacement
@@ -17,6 +16,7 @@ from django.http import HttpResponse
 from django.test import RequestFactory
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from taxpayers.identifiers import Notation, TaxpayerId
 from taxpayers.rules import Refused

@@ -3,11 +3,11 @@
 The facts of a client in order, for other tests as well.
 """
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from taxpayers.facts.validity import is_in_force, next_end, was_in_force
 from taxpayers.facts.values import (

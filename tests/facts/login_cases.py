@@ -1,10 +1,12 @@
 """Logins on a node that knows something, and what the database answers to each call."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
+
+from msgspec.structs import replace
 
 from taxpayers.credentials import hash_secret, new_client_id, new_client_secret
 from taxpayers.facts.values import (

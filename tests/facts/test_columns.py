@@ -1,10 +1,10 @@
 """What is read of a client is what the database has answered, column by column. Pure."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from taxpayers.facts.query import facts_statement
 from taxpayers.facts.values import (

@@ -7,12 +7,12 @@ import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
+from msgspec.structs import fields, replace
 from pytest_django import Settings
 
 from taxpayers.credentials import hash_secret, new_client_id, new_client_secret

@@ -4,7 +4,6 @@ No test here has a database: the steps do no input or output of their own.
 """
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
@@ -12,6 +11,7 @@ from uuid import uuid4
 
 import pytest
 from django.db import DatabaseError, InterfaceError, OperationalError
+from msgspec.structs import replace
 from oauthlib.common import Request
 
 from taxpayers.credentials import new_client_id, new_client_secret

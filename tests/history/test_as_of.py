@@ -1,7 +1,6 @@
 """*As of* a moment the facts, and so the decision, are those of that moment (contract 4)."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
@@ -10,6 +9,7 @@ import pytest
 from django.db import connection
 from django.db.models import Model
 from django.test.utils import CaptureQueriesContext
+from msgspec.structs import replace
 from pytest_django import Settings
 
 from taxpayers.facts.query import load_facts

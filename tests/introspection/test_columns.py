@@ -2,11 +2,11 @@
 
 import json
 from base64 import urlsafe_b64encode
-from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 import pytest
+from msgspec.structs import replace
 
 from taxpayers.facts.values import CredentialFacts
 from taxpayers.identifiers import TaxpayerId

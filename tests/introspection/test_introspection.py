@@ -1,7 +1,6 @@
 """`POST /connect/introspect`: the whole answer, and every reason for an inactive one (RFC 7662)."""
 
 import re
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -9,6 +8,7 @@ from uuid import UUID
 import pytest
 from django.db.models import F
 from django.http import HttpResponse
+from msgspec.structs import replace
 from pytest_django.fixtures import Settings
 
 from taxpayers.models import StatusIndex, SystemUser

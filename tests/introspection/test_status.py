@@ -1,10 +1,10 @@
 """Is a token still active, and which reason comes first? Who is told 401? Pure."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from taxpayers.facts.values import Facts
 from tests.endpoint.test_rules import AT, CLIENT, OTHER, OWN, PERMISSION, REPRESENTED, SECRET

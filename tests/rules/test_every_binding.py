@@ -4,9 +4,8 @@ Whatever else is right or wrong about a login: the rule is checked after those o
 before all others, and what a client proves beyond what it must changes nothing but its token.
 """
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from taxpayers.facts.token_binding import UNBOUND, Confirmation, TokenBinding
 from taxpayers.rules import AuthorizationRequest, decide

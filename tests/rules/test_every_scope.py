@@ -1,8 +1,9 @@
 """Each combination of scopes: asked for, known and held (contract 1, RFC 6749 section 3.3)."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import combinations, product
+
+from msgspec.structs import replace
 
 from taxpayers.facts.values import Facts
 from taxpayers.rules import Authorization, AuthorizationRequest, Refused, decide

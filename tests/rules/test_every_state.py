@@ -4,11 +4,11 @@
 """
 
 from collections import Counter
-from dataclasses import replace
 from functools import cache, partial
 from math import prod
 
 import pytest
+from msgspec.structs import replace
 
 from taxpayers.facts.source_networks import LoginSource
 from taxpayers.facts.values import Facts

@@ -11,7 +11,6 @@ import pytest
 from pytest_django import Settings
 
 from taxpayers.credentials import hash_secret, new_client_secret
-from taxpayers.facts.local import NoLocalFacts
 from taxpayers.facts.values import Facts, FactsQuery, Reading, StatusFacts
 from tests.facts.login_cases import NO_PAUSE, drive, names
 from tests.rules.states import (
@@ -89,6 +88,14 @@ class KnownClient:
         return Reading(AT, self.facts, (AT, self.used))
 
 
+class NothingKnown:
+    def find(self, query: FactsQuery) -> None:
+        return None
+
+    def store(self, query: FactsQuery, facts: Facts) -> None:
+        pass
+
+
 def log_in_with(state: State, used: int, results: list[Any]) -> tuple[str, EndedLogin]:
     """The calls after the registry was read, which get these results, and the end."""
     meta = {"REQUEST_METHOD": "POST", "CONTENT_TYPE": FORM, "REMOTE_ADDR": "192.0.2.1"}
@@ -97,7 +104,7 @@ def log_in_with(state: State, used: int, results: list[Any]) -> tuple[str, Ended
     query = FactsQuery(CLIENT_ID, hash_secret(CLIENT_SECRET), OTHER if state.is_on_behalf else None)
     registry = KnownClient(facts_of(state), used)
     arrival, raw = receive(meta, urlencode(RIGHT).encode(), AT)
-    steps = log_in(Node(NoLocalFacts(), LocalClock()), arrival, raw)
+    steps = log_in(Node(NothingKnown(), LocalClock()), arrival, raw)
     calls, ended = drive(steps, [registry.read(query), *results])
     return names(calls[1:]), ended
 

@@ -1,10 +1,10 @@
 """The state of a system user that staff see is what the decision about its logins says."""
 
-from dataclasses import replace
 from itertools import combinations_with_replacement
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.facts.values import Facts

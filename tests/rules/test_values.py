@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from taxpayers.value import Value
 from tests.servers.processes import CHECKOUT
 
 # Each stage of a login, and what it is made of (docs/architecture.md).
@@ -19,16 +20,20 @@ ROOMS = (
 
 
 def values() -> dict[str, Any]:
-    """Every dataclass of these rooms, by its name."""
+    """Every dataclass and value of these rooms, by its name."""
     found = {}
     for room in ROOMS:
         path = CHECKOUT / room
         for file in [path] if path.suffix else sorted(path.rglob("*.py")):
             module = ".".join(file.relative_to(CHECKOUT).with_suffix("").parts)
             for name, value in vars(importlib.import_module(module)).items():
-                if is_dataclass(value) and getattr(value, "__module__", "") == module:
+                if _is_value(value) and getattr(value, "__module__", "") == module:
                     found[f"{module}.{name}"] = value
     return found
+
+
+def _is_value(found: Any) -> bool:
+    return is_dataclass(found) or (isinstance(found, type) and issubclass(found, Value))
 
 
 VALUES = values()
@@ -36,4 +41,6 @@ VALUES = values()
 
 @pytest.mark.parametrize("name", VALUES)
 def test_a_value_cannot_be_changed(name: str) -> None:
-    assert VALUES[name].__dataclass_params__.frozen
+    value = VALUES[name]
+    parameters = "__dataclass_params__" if is_dataclass(value) else "__struct_config__"
+    assert getattr(value, parameters).frozen

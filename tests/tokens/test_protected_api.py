@@ -4,7 +4,6 @@ import base64
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -15,6 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.db import OperationalError, connection, transaction
 from django.http import HttpResponse
 from django.test import Client
+from msgspec.structs import replace
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response

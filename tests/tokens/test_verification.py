@@ -1,11 +1,11 @@
 """Which access tokens are accepted, and until when: pure, the moment is an argument (RFC 9068)."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import jwt
 import pytest
+from msgspec.structs import replace
 
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.rules import Authorization
@@ -61,7 +61,8 @@ def is_accepted(token: str, at: datetime, ring: KeyRing = RING) -> bool:
 
 
 def test_a_verified_token_says_what_was_decided() -> None:
-    assert verified(sign(claims_of(), NEW)) == AccessToken(
+    claims = claims_of()
+    assert verified(sign(claims, NEW)) == AccessToken(
         subject=TaxpayerId("C2584563222", "202001234567"),
         actor="D1111111111",
         client_id="ci_test_1",
@@ -70,6 +71,7 @@ def test_a_verified_token_says_what_was_decided() -> None:
         permissions=("documents:submit", "documents:view"),
         issued_at=AT,
         expires_at=AT + HOUR,
+        claims=claims,
     )
 
 

@@ -1,24 +1,22 @@
 """An `Authorization`, and nothing else, becomes an access token (contract 2, RFC 9068)."""
 
-from dataclasses import dataclass, field
 from datetime import timedelta
 from uuid import UUID
 
-from django.conf import settings
-
 from taxpayers.rules import Authorization
+from taxpayers.value import Hidden, Value
 from tokens.access_tokens.claims import access_token_claims
 from tokens.keys.signer import current_key_ring, sign
 from tokens.lifetime import TOKEN_LIFETIME
+from tokens.login_settings import login_settings
 
 
-@dataclass(frozen=True, slots=True)
-class SignedToken:
+class SignedToken(Value):
     """An access token, the decision that it carries, and the id of the key that signed it."""
 
     authorization: Authorization
     kid: str
-    encoded: str = field(repr=False)
+    encoded: Hidden[str]
 
 
 def issue_access_token(
@@ -34,13 +32,14 @@ def issue_access_token(
     """
     if not isinstance(authorization, Authorization):
         raise TypeError("An access token is issued for an Authorization only.")
+    own = login_settings()
     key = current_key_ring(authorization.at).signer(authorization.at)
     claims = access_token_claims(
         authorization,
-        issuer=settings.AUTH_URL,
+        issuer=own.issuer,
         jti=str(jti),
         status_index=status_index,
-        audiences={name: scope["audience"] for name, scope in settings.SCOPES.items()},
+        audiences=own.audiences,
         lifetime=lifetime,
     )
     return SignedToken(authorization, key.kid, sign(claims, key))

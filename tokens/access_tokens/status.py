@@ -4,12 +4,12 @@ Asked for a token that was verified, by introspection and `GET /api/v1/me`.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from taxpayers.facts.values import Facts
 from taxpayers.rules import AuthorizationRequest, Refused, decide
+from taxpayers.value import Value
 from tokens.access_tokens.verification import AccessToken
 
 ACTIVE = "active"
@@ -28,8 +28,7 @@ class InactiveReason(StrEnum):
     PERMISSION_ENDED = "permission_ended"
 
 
-@dataclass(frozen=True, slots=True)
-class TokenFacts:
+class TokenFacts(Value):
     """What the database knows now of one token.
 
     `login` are the present facts of the login that it was issued for: its client, the secret that

@@ -1,7 +1,6 @@
 """Is this an access token of ours, and what may its bearer do? (RFC 9068 section 4). Pure."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -10,6 +9,7 @@ import jwt
 
 from taxpayers.facts.token_binding import UNBOUND, Confirmation
 from taxpayers.identifiers import TaxpayerId
+from taxpayers.value import Hidden, Value
 from tokens.access_tokens.claims import read_confirmation
 from tokens.keys.ring import Key, KeyRing
 
@@ -29,8 +29,7 @@ class InvalidToken(Exception):
     """A token that is not accepted; the message tells the caller why."""
 
 
-@dataclass(frozen=True, slots=True)
-class AccessToken:
+class AccessToken(Value):
     """A verified token: the represented taxpayer, who acts, what it may do, until when.
 
     `actor` is None where the taxpayer acts for itself. Permissions do not limit such a token: they
@@ -49,7 +48,7 @@ class AccessToken:
     issued_at: datetime
     expires_at: datetime
     confirmation: Confirmation = UNBOUND
-    claims: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # as signed
+    claims: Hidden[dict[str, Any]] = {}  # as signed
 
 
 def verify(

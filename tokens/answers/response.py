@@ -4,7 +4,6 @@ Introspection and revocation refuse a caller that is not authenticated with 401,
 """
 
 import json
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -12,6 +11,7 @@ from django.conf import settings
 
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.rules import Refused
+from taxpayers.value import Hidden, Value
 from tokens.answers.description import TOO_MANY, describe
 from tokens.answers.pauses import pause_seconds
 from tokens.client_auth.authenticated import SECRET_METHODS, AuthenticatedClient
@@ -45,18 +45,16 @@ _ALLOWED_AFTER_A_PAUSE = 1  # of failed logins, or rejected requests: one after 
 ERP_SYSTEM, PROTECTED_API = "ERP system", "protected API"
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Value):
     """An HTTP response, whatever carries it; `reason` is the phrase of its status line."""
 
     status: int
     reason: str
     headers: dict[str, str]
-    body: bytes = field(repr=False)
+    body: Hidden[bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Value):
     """How a request ended, by a name for metrics and logs, and its answer."""
 
     outcome: str

@@ -4,7 +4,6 @@ Everything is checked here that needs no registry, no signature and no time, the
 """
 
 import hashlib
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
@@ -14,6 +13,7 @@ import msgspec
 from taxpayers.client_keys import ALGORITHM_NAMES, algorithm_of, key_name
 from taxpayers.facts.values import ASSERTION
 from taxpayers.rules import Refused
+from taxpayers.value import Hidden, Value
 from tokens.client_auth.authenticated import Method
 from tokens.client_auth.compact_jws import UnreadableJws, parts_of, read_bytes, read_json
 from tokens.refusals.table import ProtocolReason
@@ -48,8 +48,7 @@ class AssertionFault(StrEnum):
     NOT_YET_VALID = "assertion_not_yet_valid"
 
 
-@dataclass(frozen=True, slots=True)
-class ClientAssertion:
+class ClientAssertion(Value):
     """An assertion whose form is right. It proves nothing before its signature was verified.
 
     `expires` and `valid_from` (the later one of `nbf` and `iat`; 0 without them) are seconds since
@@ -59,11 +58,11 @@ class ClientAssertion:
     client_id: str
     kid: str
     algorithm: str
-    jti: str = field(repr=False)
+    jti: Hidden[str]
     expires: float
     valid_from: float
-    signed: bytes = field(repr=False)
-    signature: bytes = field(repr=False)
+    signed: Hidden[bytes]
+    signature: Hidden[bytes]
     method: Method = Method.PRIVATE_KEY_JWT
 
     @property
@@ -83,12 +82,11 @@ class ClientAssertion:
         return UUID(bytes=hashlib.blake2b(text, digest_size=16).digest())
 
 
-@dataclass(frozen=True, slots=True)
-class SentAssertion:
+class SentAssertion(Value):
     """The parameters of a request that are to prove who the client is; each may be empty."""
 
     client_id_parameter: str
-    assertion: str = field(repr=False)
+    assertion: Hidden[str]
     assertion_type: str
 
     @property

@@ -3,11 +3,11 @@
 Each method is a module of this folder, and only such a module makes an `AuthenticatedClient`.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from taxpayers.facts.token_binding import UNBOUND, Confirmation
 from taxpayers.facts.values import ClientFacts, CredentialFacts, Facts
+from taxpayers.value import Value
 from tokens.calls import ProofUse
 
 
@@ -23,8 +23,7 @@ class Method(StrEnum):
 SECRET_METHODS = (Method.CLIENT_SECRET_POST, Method.CLIENT_SECRET_BASIC)
 
 
-@dataclass(frozen=True, slots=True)
-class AuthenticatedClient:
+class AuthenticatedClient(Value):
     """Who asks, how it proved that, and what the registry knows about its request.
 
     Its reason is told only to such a client, whatever the decision is. Its token is bound to

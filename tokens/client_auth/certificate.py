@@ -8,7 +8,6 @@ import base64
 import binascii
 import hashlib
 import re
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
@@ -20,6 +19,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from taxpayers.certificates.names import UNREADABLE, names_in
 from taxpayers.facts.values import CERTIFICATE
 from taxpayers.rules import Refused
+from taxpayers.value import Hidden, Value
 from tokens.refusals.table import ProtocolReason
 
 MAX_DER_BYTES = 8 * 1024
@@ -45,16 +45,15 @@ class CertificateFault(StrEnum):
     NOT_YET_VALID = "certificate_not_yet_valid"
 
 
-@dataclass(frozen=True, slots=True)
-class CertificateHeaders:
+class CertificateHeaders(Value):
     """What a trusted proxy reports, as it came.
 
     `client_cert` as in RFC 9440 section 2.2; `escaped_pem` and `verified` as nginx's variables
     `$ssl_client_escaped_cert` and `$ssl_client_verify`.
     """
 
-    client_cert: str = field(default="", repr=False)
-    escaped_pem: str = field(default="", repr=False)
+    client_cert: Hidden[str] = ""
+    escaped_pem: Hidden[str] = ""
     verified: str = ""
 
     @property
@@ -66,8 +65,7 @@ class CertificateHeaders:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ClientCertificate:
+class ClientCertificate(Value):
     """A certificate that the proxy has verified.
 
     `lookups` are what its names are looked up by; `thumbprint` is `x5t#S256` (RFC 8705 3.1).

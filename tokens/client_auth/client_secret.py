@@ -3,11 +3,11 @@
 import base64
 import binascii
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from taxpayers.credentials import Environment, Prefix, fault_of, hash_secret
 from taxpayers.facts.values import Facts
 from taxpayers.rules import Refused
+from taxpayers.value import Hidden, Value
 from tokens.client_auth.authenticated import AuthenticatedClient, Method
 from tokens.form_encoding import malformed, percent_decoded
 from tokens.refusals.table import ProtocolReason
@@ -16,13 +16,12 @@ _LONGEST_BASIC = 1024  # a pair of ours has 376 characters, if every one of its 
 _BASIC_FAULT = "the Basic Authorization header is not base64 of client_id:client_secret"
 
 
-@dataclass(frozen=True, slots=True)
-class ClientSecretCredentials:
+class ClientSecretCredentials(Value):
     """An id and a secret as sent; either may be empty."""
 
     method: Method
     client_id: str
-    client_secret: str = field(repr=False)
+    client_secret: Hidden[str]
 
     @property
     def lookup(self) -> str:

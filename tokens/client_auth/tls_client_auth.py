@@ -4,23 +4,24 @@ The proxy has verified the certificate; the client is the one that one of its na
 for. Who sends a certificate for a client that does not exist learns nothing.
 """
 
-from dataclasses import dataclass, field, replace
 from datetime import datetime
+
+from msgspec.structs import replace
 
 from taxpayers.facts.token_binding import Confirmation, TokenBinding
 from taxpayers.facts.values import CERTIFICATE, Facts
 from taxpayers.rules import Refused, check_credential
+from taxpayers.value import Hidden, Value
 from tokens.client_auth.authenticated import AuthenticatedClient, Method
 from tokens.client_auth.certificate import CertificateHeaders, ClientCertificate, read_certificate
 from tokens.refusals.table import ProtocolReason
 
 
-@dataclass(frozen=True, slots=True)
-class SentCertificate:
+class SentCertificate(Value):
     """A client id, and the certificate of the connection as the proxy reports it."""
 
     client_id: str
-    headers: CertificateHeaders = field(repr=False)
+    headers: Hidden[CertificateHeaders]
 
     @property
     def parameters(self) -> dict[str, str]:
@@ -28,8 +29,7 @@ class SentCertificate:
         return {"client_id": self.client_id}
 
 
-@dataclass(frozen=True, slots=True)
-class CertificateCredentials:
+class CertificateCredentials(Value):
     """The same, whose form is right."""
 
     client_id: str

@@ -5,11 +5,11 @@ header means nothing, and they get a Bearer token.
 """
 
 import hashlib
-from dataclasses import replace
 from datetime import datetime
 from functools import cache
 
 from django.conf import settings
+from msgspec.structs import replace
 
 from taxpayers.facts.token_binding import Confirmation, TokenBinding
 from taxpayers.rules import Refused, check_credential

@@ -6,7 +6,6 @@ is for its caller, who stores it.
 
 import base64
 import hashlib
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
@@ -23,6 +22,7 @@ from taxpayers.client_keys import (
     algorithm_of,
     read_public_jwk,
 )
+from taxpayers.value import Hidden, Value
 from tokens.client_auth.compact_jws import (
     UnreadableJws,
     is_signature,
@@ -70,8 +70,7 @@ class InvalidProof(Exception):
         self.fault = fault
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
+class Proof(Value):
     """A proof whose form is right. It proves nothing before `verified_thumbprint`.
 
     `jwk` is its key as sent, in JSON; `issued_at` is in seconds since the epoch; `nonce` and `ath`
@@ -79,13 +78,13 @@ class Proof:
     """
 
     algorithm: str
-    jwk: bytes = field(repr=False)
-    jti: str = field(repr=False)
+    jwk: Hidden[bytes]
+    jti: Hidden[str]
     issued_at: float
     nonce: str
     ath: str
-    signed: bytes = field(repr=False)
-    signature: bytes = field(repr=False)
+    signed: Hidden[bytes]
+    signature: Hidden[bytes]
 
     @property
     def last_moment(self) -> datetime:

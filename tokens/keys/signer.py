@@ -4,8 +4,9 @@ import logging
 import os
 import threading
 import time
-from base64 import urlsafe_b64encode
+from binascii import b2a_base64
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -128,15 +129,22 @@ def sign(claims: dict[str, Any], key: Key, typ: str = "at+jwt") -> str:
     if key.private_key is None:
         raise NoUsableKey(f"The private part of {key.kid} cannot be used.")
     # PyJWT's algorithm, without its encoder: the signature takes 28 µs, and with the encoder 45.
-    header = {"typ": typ, "alg": key.alg, "kid": key.kid}
-    signed = b"%b.%b" % (_base64url(_encode(header)), _base64url(_encode(claims)))
+    signed = b"%b.%b" % (_header(typ, key.alg, key.kid), _base64url(_encode(claims)))
     signature = _ALGORITHMS[key.alg].sign(signed, key.private_key)
     return (signed + b"." + _base64url(signature)).decode("ascii")
 
 
+@lru_cache(maxsize=16)
+def _header(typ: str, alg: str, kid: str) -> bytes:
+    return _base64url(_encode({"typ": typ, "alg": alg, "kid": kid}))
+
+
 def _base64url(data: bytes) -> bytes:
     """Without padding (RFC 7515 section 2)."""
-    return urlsafe_b64encode(data).rstrip(b"=")
+    return b2a_base64(data, newline=False).translate(_URL_SAFE, b"=")
+
+
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")
 
 
 _ALGORITHMS = get_default_algorithms()

@@ -111,7 +111,11 @@ def _meta(scope: Message) -> dict[str, str]:
 
 
 async def _send(answer: Answer, send: Send, *, is_head: bool) -> None:
-    headers = [(name.encode("latin-1"), text.encode()) for name, text in answer.headers.items()]
-    start = {"type": "http.response.start", "status": answer.status, "headers": headers}
-    await send(start | {"reason": answer.reason.encode()})
+    start = {
+        "type": "http.response.start",
+        "status": answer.status,
+        "reason": answer.reason.encode(),
+        "headers": [(name.encode(), text.encode()) for name, text in answer.headers.items()],
+    }
+    await send(start)
     await send({"type": "http.response.body", "body": b"" if is_head else answer.body})

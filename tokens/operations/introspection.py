@@ -6,11 +6,9 @@ The steps of one request, without any input or output, as those of a login: both
 import json
 import logging
 from collections.abc import Generator
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.conf import settings
 from django.db import DatabaseError
 
 from taxpayers.rules import Refused, check_credential
@@ -29,6 +27,7 @@ from tokens.answers.response import (
 from tokens.calls import ApiSecretUse, Call
 from tokens.client_auth.client_secret import ClientSecretCredentials
 from tokens.keys.signer import current_key_ring, sign
+from tokens.login_settings import login_settings
 from tokens.metrics import INACTIVE, count_introspection
 from tokens.operations.failures import check_failures, count_failure
 from tokens.operations.node import Node
@@ -53,7 +52,6 @@ _NOT_ACCEPTABLE_TEXT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
 class EndedIntrospection(Ended):
     """Who asked, as far as it is known, about which token, and its status."""
 
@@ -69,7 +67,9 @@ def introspect(node: Node, arrival: Arrival, raw: RawTokenRequest) -> Introspect
     """The steps of one introspection. They never raise: every caller gets an answer."""
     at, client_id = arrival.at, ""
     try:
-        credentials, token = read_api_request(raw, "token", environment=settings.ENVIRONMENT)
+        credentials, token = read_api_request(
+            raw, "token", environment=login_settings().environment
+        )
         client_id = credentials.client_id
         check_failures(node, arrival, credentials, _OPERATION)
         reading: TokenReading = yield token_query(token, client_id, credentials.lookup)
@@ -128,14 +128,14 @@ def _status(token: str, reading: TokenReading, api: ApiFacts) -> tuple[str, Acce
         verified = verify(
             token,
             current_key_ring(reading.at),
-            issuer=settings.AUTH_URL,
+            issuer=login_settings().issuer,
             audiences={api.audience},
             at=reading.at,
         )
     except InvalidToken:
         return InactiveReason.NOT_VALID, None
     facts = token_with_offline_block(reading.token)
-    status = status_of(verified, facts, known_scopes=settings.SCOPES, at=reading.at)
+    status = status_of(verified, facts, known_scopes=login_settings().scopes, at=reading.at)
     return status, verified
 
 
@@ -149,7 +149,7 @@ def _answer(
     if media_type == JSON:
         return accepted_answer(arrival.id, json.dumps(members))
     signed = {
-        "iss": settings.AUTH_URL,
+        "iss": login_settings().issuer,
         "aud": api.client_id,
         "iat": int(at.timestamp()),
         "token_introspection": members,

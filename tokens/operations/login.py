@@ -6,13 +6,9 @@ not, `_start_again` says what follows. How the steps are run: `tokens/operations
 """
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 from typing import Any
 
-from django.conf import settings
-
 from taxpayers.facts.values import Reading
-from taxpayers.identifiers import Notation
 from taxpayers.rules import Refused
 from tokens.answers.response import Ended, issued_answer, refused_answer
 from tokens.calls import (
@@ -24,6 +20,7 @@ from tokens.calls import (
     TokenRevocation,
 )
 from tokens.client_auth.methods import facts_query
+from tokens.login_settings import login_settings
 from tokens.metrics import ISSUED
 from tokens.operations.denials import (
     check_limit,
@@ -67,7 +64,6 @@ _server = TokenIssuer()
 _ROUNDS = 12
 
 
-@dataclass(frozen=True, slots=True)
 class EndedLogin(Ended):
     """Who asked, how it ended (ISSUED, or the reason of the refusal), and the answer.
 
@@ -92,13 +88,13 @@ def log_in(
 
     `terms_of` is a step before the others, and may raise Refused.
     """
-    notation = Notation(settings.TIN_PATTERN, settings.ROB_PATTERN)
-    environment, issuer = settings.ENVIRONMENT, settings.AUTH_URL
+    own = login_settings()
     try:
-        asked = read_token_request(raw, notation=notation, environment=environment, issuer=issuer)
+        asked = read_token_request(
+            raw, notation=own.notation, environment=own.environment, issuer=own.issuer
+        )
     except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
-        refused = refusal_of(arrival, error)
-        return (yield from _refuse_unreadable(node, arrival, raw, notation, refused))
+        return (yield from _refuse_unreadable(node, arrival, raw, refusal_of(arrival, error)))
     decision: Decision | None = None
     try:
         query = facts_query(asked.credentials, asked.on_behalf_of)
@@ -120,12 +116,12 @@ def log_in(
 
 
 def _refuse_unreadable(
-    node: Node, arrival: Arrival, raw: RawTokenRequest, notation: Notation, refused: Refused
+    node: Node, arrival: Arrival, raw: RawTokenRequest, refused: Refused
 ) -> Steps:
     sent = UnreadableRequest()
     try:
         check_rejections(node, arrival)
-        sent = recognize(raw, notation)
+        sent = recognize(raw, login_settings().notation)
         yield from record_rejection(node, arrival, unreadable_call(arrival, sent, refused))
     except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
         refused = refusal_of(arrival, error)

@@ -10,7 +10,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db import connection
 
-from taxpayers.facts.local import LocalFacts, NoLocalFacts, SharedFacts
+from taxpayers.facts.local import LocalFacts, SharedFacts
 from taxpayers.facts.values import FactsQuery, Reading
 from tokens.operations.clock import DatabaseClock, LocalClock
 from tokens.rate_limits.call_limit import CallLimit
@@ -48,11 +48,9 @@ class Node:
 @cache
 def this_node() -> Node:
     """The knowledge of this process."""
-    if connection.vendor != "postgresql":
-        return Node(NoLocalFacts(), LocalClock())
     facts = SharedFacts(
         Path(settings.LOCAL_FACTS_DIR),
         max_bytes=settings.LOCAL_FACTS_MEGABYTES * 2**20,
         key=settings.SECRET_KEY.encode(),
     )
-    return Node(facts)
+    return Node(facts, DatabaseClock() if connection.vendor == "postgresql" else LocalClock())

@@ -6,7 +6,7 @@ What a limit denies leaves no trace but in the metrics.
 import hashlib
 from collections.abc import Generator
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from django.conf import settings
@@ -36,8 +36,10 @@ from tokens.rate_limits.throttle import Throttle
 from tokens.refusals.table import REFUSALS
 from tokens.request.arrival import Arrival
 from tokens.request.token_request import TokenRequest, UnreadableRequest
+from tokens.status_lists.assignment import TokenIndex
 
 _DETAIL_LENGTH, _USER_AGENT_LENGTH = 200, 200
+_READ_OF_AGENT = 800  # `shown` looks at no more
 
 
 def record(
@@ -93,11 +95,7 @@ def issued_call(login: Login, issued: IssuedLogin) -> CountedLogin:
         scope=" ".join(authorization.scopes),
         kid=token.kid,
     )
-    return _counted(login, issued.client, event)._replace(
-        status_index=index.status.index,
-        status_version=index.status.version,
-        new_index=index.new,
-    )
+    return _counted(login, issued.client, event, index)
 
 
 def refused_call(
@@ -125,8 +123,10 @@ def unreadable_call(arrival: Arrival, sent: UnreadableRequest, refused: Refused)
     return _rejected(arrival, event)
 
 
-def _counted(login: Login, client: AuthenticatedClient, event: Event) -> CountedLogin:
-    facts = client.facts
+def _counted(
+    login: Login, client: AuthenticatedClient, event: Event, index: TokenIndex | None = None
+) -> CountedLogin:
+    facts, status = client.facts, index.status if index else None
     return CountedLogin(
         event,
         facts.client.id,
@@ -135,6 +135,9 @@ def _counted(login: Login, client: AuthenticatedClient, event: Event) -> Counted
         facts.epoch,
         use_of(login.asked.credentials),
         client.proof,
+        status.index if status else None,
+        status.version if status else None,
+        index.new if index else None,
     )
 
 
@@ -174,5 +177,10 @@ def _event(
         scope=scope,
         kid=kid,
         source_address=arrival.source_address,
-        user_agent=shown(arrival.user_agent, _USER_AGENT_LENGTH),
+        user_agent=_shown_agent(arrival.user_agent[:_READ_OF_AGENT]),
     )
+
+
+@lru_cache(maxsize=256)
+def _shown_agent(user_agent: str) -> str:
+    return shown(user_agent, _USER_AGENT_LENGTH)

@@ -6,12 +6,9 @@ The steps of one request, without any input or output, as those of a login: both
 import logging
 import re
 from collections.abc import Generator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
-
-from django.conf import settings
 
 from taxpayers.facts.values import ClientFacts, Reading
 from taxpayers.rules import Refused, check_credential
@@ -22,6 +19,7 @@ from tokens.calls import Call, TokenRevocation
 from tokens.client_auth.methods import CheckedCredentials, authenticate, facts_query, use_of
 from tokens.client_auth.private_key_jwt import used_before
 from tokens.keys.signer import current_key_ring
+from tokens.login_settings import login_settings
 from tokens.metrics import count_revocation
 from tokens.operations.failures import check_failures, count_failure
 from tokens.operations.node import Node
@@ -43,7 +41,6 @@ _OTHER_CLIENT_TEXT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
 class EndedRevocation(Ended):
     """Who asked, as far as it is known, and which token."""
 
@@ -59,10 +56,10 @@ def revoke(node: Node, arrival: Arrival, raw: RawTokenRequest) -> RevocationStep
 
     It needs a right secret, but no right to log in: a blocked client can end its own tokens.
     """
-    at, client_id = arrival.at, ""
+    at, client_id, own = arrival.at, "", login_settings()
     try:
         credentials, sent = read_client_request(
-            raw, "token", environment=settings.ENVIRONMENT, issuer=settings.AUTH_URL
+            raw, "token", environment=own.environment, issuer=own.issuer
         )
         client_id = credentials.client_id
         check_failures(node, arrival, credentials, _OPERATION)
@@ -128,8 +125,8 @@ def _verified(token: str, at: datetime) -> AccessToken | None:
         return verify(
             max(_NO_PART_OF_A_TOKEN.split(token), key=len),
             current_key_ring(at),
-            issuer=settings.AUTH_URL,
-            audiences={scope["audience"] for scope in settings.SCOPES.values()},
+            issuer=login_settings().issuer,
+            audiences={*login_settings().audiences.values()},
             at=at,
         )
     except InvalidToken:

@@ -1,11 +1,13 @@
 """The values that the steps of a login hand on, each frozen. Pure."""
 
-from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from taxpayers.facts.values import FactsQuery, Reading, StatusFacts
 from taxpayers.rules import Refused
+from taxpayers.value import Hidden, Value
 from tokens.access_tokens.issuing import SignedToken
 from tokens.calls import TakeStatusIndex, TokenRevocation, Write
 from tokens.client_auth.authenticated import AuthenticatedClient
@@ -63,14 +65,13 @@ class Start(NamedTuple):
         return self.changes == CHANGES_WITHOUT_LOCK
 
 
-@dataclass(frozen=True, slots=True)
-class IssuedLogin:
+class IssuedLogin(Value):
     """Who gets which token, its index, and the body of the answer that carries it."""
 
     client: AuthenticatedClient
     token: SignedToken
     index: TokenIndex
-    body: str = field(repr=False)
+    body: Hidden[str]
 
 
 class Decision(NamedTuple):

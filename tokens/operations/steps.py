@@ -7,13 +7,13 @@ loop, many at once. They never raise: whatever happens, the client gets an answe
 
 import logging
 from collections.abc import Generator
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from django.db import Error, OperationalError
 
 from taxpayers.facts.values import FactsQuery
 from taxpayers.rules import Refused
+from taxpayers.value import Value
 from tokens.answers.response import Ended
 from tokens.calls import Call
 from tokens.operations.recent_writes import recent_writes
@@ -25,8 +25,7 @@ from tokens.store.django_store import DjangoStore
 logger = logging.getLogger("tokens.login")
 
 
-@dataclass(frozen=True, slots=True)
-class LockedRead:
+class LockedRead(Value):
     """A call for a client's facts; they do not change until the login's next call is done."""
 
     query: FactsQuery

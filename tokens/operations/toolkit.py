@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 
-from django.conf import settings
+from msgspec.json import encode as encode_json
+from msgspec.json import format as format_json
 from oauth2_provider.oauth2_backends import OAuthLibCore
 from oauth2_provider.oauth2_validators import OAuth2Validator
 from oauth2_provider.views.mixins import OAuthLibMixin
@@ -25,6 +26,7 @@ from tokens.client_auth.authenticated import AuthenticatedClient
 from tokens.client_auth.methods import authenticate
 from tokens.client_auth.tls_client_auth import with_certificate
 from tokens.dpop.possession import with_proof
+from tokens.login_settings import login_settings
 from tokens.operations.stages import IssuedLogin, Login, Start
 from tokens.request.arrival import called_url
 from tokens.request.token_request import GRANT_TYPE
@@ -103,7 +105,7 @@ class LoginValidator(OAuth2Validator):
             AuthorizationRequest(
                 with_offline_block(client.facts),
                 asked_scopes=request.login.asked.scopes,
-                known_scopes=tuple(settings.SCOPES),
+                known_scopes=login_settings().scopes,
                 at=request.reading.at,
                 confirmation=client.confirmation,
                 source=LoginSource(request.login.arrival.source_address),
@@ -113,9 +115,6 @@ class LoginValidator(OAuth2Validator):
         granted = request.authorization
         request.scopes = list(granted.scopes) if granted.scopes_differ else None
         return True
-
-    def save_token(self, token: dict[str, Any], request: LoginRequest, **kwargs: Any) -> None:
-        """Nothing: an access token is never stored. Its login is recorded before it leaves."""
 
 
 def _sign(request: LoginRequest) -> str:
@@ -166,8 +165,9 @@ class LoginBackend(OAuthLibCore):
 
     def create_token_response(self, request: LoginRequest) -> tuple[None, dict[str, str], str, int]:
         """As the toolkit's: URI (none), headers, body and status of RFC 6749 section 5.1."""
-        grant = self.server.default_grant_type_handler
-        return None, *grant.create_token_response(request, self.server.default_token_type)
+        self.server.default_grant_type_handler.validate_token_request(request)
+        token = self.server.default_token_type.create_token(request)
+        return None, {}, format_json(encode_json(token), indent=0).decode(), HTTPStatus.OK
 
 
 class TokenIssuer(OAuthLibMixin):
@@ -180,8 +180,8 @@ class TokenIssuer(OAuthLibMixin):
 
     def issue(self, request: LoginRequest) -> IssuedLogin:
         """All three steps. Raises Refused with the first "no", NoStatusIndex before it signs."""
-        _uri, _headers, body, status = self.create_token_response(request)
+        _uri, _headers, body, _status = self.create_token_response(request)
         client, token, index = request.client, request.token, request.index
-        if status != HTTPStatus.OK or client is None or token is None or index is None:
-            raise RuntimeError(f"oauthlib refused what was checked before: {body}")
+        if client is None or token is None or index is None:
+            raise TypeError("oauthlib has not asked all that it should.")
         return IssuedLogin(client, token, index, body)

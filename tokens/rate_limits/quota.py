@@ -4,10 +4,10 @@ A client's window begins with its first login and lasts 60 seconds; in it at mos
 logins succeed. Stores that repeat this in SQL are tested with the same table of cases.
 """
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from taxpayers.value import Value
 from tokens.rate_limits.throttle import Throttle
 
 WINDOW = timedelta(seconds=60)
@@ -20,8 +20,7 @@ class CounterState(NamedTuple):
     used: int
 
 
-@dataclass(frozen=True, slots=True)
-class Quota:
+class Quota(Value):
     """`used` logins of `limit` (0: unlimited, still counted) since `window_started_at`."""
 
     limit: int

@@ -5,12 +5,12 @@ A process remembers those that it has met, so that they cost no query.
 
 from collections import OrderedDict
 from collections.abc import Hashable
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from math import ceil
 
 from taxpayers.rules import Refused
+from taxpayers.value import Value
 from tokens.refusals.table import ProtocolReason
 
 
@@ -23,8 +23,7 @@ class ThrottleCause(StrEnum):
     REVOCATIONS = "revocations"
 
 
-@dataclass(frozen=True, slots=True)
-class Throttle:
+class Throttle(Value):
     """No login is accepted before `retry_at`; `limit` is that of a client's logins, otherwise 0."""
 
     retry_at: datetime

@@ -1,22 +1,21 @@
 """What a server received, as values: when and from where a login came, its bytes and headers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from uuid import UUID
 
-from django.conf import settings
 from uuid_utils.compat import uuid7
 
+from taxpayers.value import Value
 from tokens.client_auth.certificate import CertificateHeaders
+from tokens.login_settings import login_settings
 from tokens.request.on_behalf_of import HEADER_IN_META, has_misspelled_header
 from tokens.request.proxies import TrustedProxies
 from tokens.request.token_request import RawTokenRequest
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
+class Arrival(Value):
     """When and from where one login came.
 
     `id` is the correlation id, the key of the login event and the `jti` of the token.
@@ -35,7 +34,8 @@ def receive(
 
     `body` is all of it, or as much as shows that it is too long; `fault` is why it is not whole.
     """
-    proxies = _trusted(tuple(settings.TRUSTED_PROXIES))
+    own = login_settings()
+    proxies = _trusted(own.trusted_proxies)
     arrival = Arrival(
         id=uuid7(),
         at=at,
@@ -44,7 +44,7 @@ def receive(
     )
     raw = RawTokenRequest(
         method=meta.get("REQUEST_METHOD", ""),
-        is_secure=not settings.AUTH_URL.startswith("https:")
+        is_secure=not own.needs_https
         or proxies.is_secure(meta, meta.get("wsgi.url_scheme", "http")),
         body=body,
         body_fault=fault,
@@ -66,15 +66,15 @@ def reported_certificate(meta: Mapping[str, str]) -> CertificateHeaders | None:
     Only with the setting MTLS_URL, by which the operators confirm that their proxies set these
     headers: another proxy passes on what clients send. And only with PROXY_SECRET, if it is set.
     """
-    if not settings.MTLS_URL:
+    own = login_settings()
+    if not own.mtls_url:
         return None
-    proxies = _trusted(tuple(settings.TRUSTED_PROXIES), tuple(settings.PROXY_SECRET))
-    return proxies.certificate(meta)
+    return _trusted(own.trusted_proxies, own.proxy_secrets).certificate(meta)
 
 
 def called_url(certificate: CertificateHeaders | None) -> str:
     """The base address that a client has called: only at one of the two it is asked for this."""
-    return settings.AUTH_URL if certificate is None else settings.MTLS_URL
+    return login_settings().issuer if certificate is None else login_settings().mtls_url
 
 
 _trusted = lru_cache(maxsize=4)(TrustedProxies)

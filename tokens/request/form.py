@@ -1,7 +1,6 @@
 """The form body of a login, from bytes to parameters (contract 1; RFC 6749 section 3.2). Pure."""
 
-from dataclasses import dataclass, field
-
+from taxpayers.value import Hidden, Value
 from tokens.form_encoding import malformed, read_pairs
 from tokens.request.on_behalf_of import HEADER
 
@@ -17,15 +16,14 @@ _KNOWN_NAMES = frozenset(
 _GZIP = b"\x1f\x8b"  # RFC 1952 section 2.3.1
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(Value):
     """The parameters of the body that have a value, and the names of all that were sent.
 
     `names` are also those without a value, and those in the query string.
     """
 
-    values: dict[str, str] = field(repr=False)
-    names: frozenset[str] = field(default=frozenset(), repr=False)
+    values: Hidden[dict[str, str]]
+    names: Hidden[frozenset[str]] = frozenset()
 
 
 def read_form(body: bytes, content_type: str, query_string: str) -> Form:

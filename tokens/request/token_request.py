@@ -5,13 +5,13 @@ Bytes and headers in, a `TokenRequest` or a refusal out. Nothing is looked up.
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass, field
 
 from taxpayers.credentials import Environment
 from taxpayers.facts.values import ASSERTION
 from taxpayers.identifiers import MalformedIdentifier, Notation, TaxpayerId
 from taxpayers.redaction import shown
 from taxpayers.rules import Refused
+from taxpayers.value import Hidden, Value
 from tokens.client_auth import client_secret
 from tokens.client_auth.assertion import MAX_LENGTH, SentAssertion
 from tokens.client_auth.certificate import CertificateHeaders
@@ -35,8 +35,7 @@ _SCOPE_TOKEN = r"[\x21\x23-\x5B\x5D-\x7E]+"
 _SCOPES = re.compile(rf"{_SCOPE_TOKEN}(?: {_SCOPE_TOKEN})*")  # RFC 6749 section 3.3
 
 
-@dataclass(frozen=True, slots=True)
-class RawTokenRequest:
+class RawTokenRequest(Value):
     """The parts of an HTTP request that a login is read from; None where a header is absent.
 
     `body` may be one byte longer than the limit, to show that it is too long; `body_fault` says why
@@ -47,20 +46,19 @@ class RawTokenRequest:
 
     method: str = "POST"
     is_secure: bool = True
-    body: bytes = field(default=b"", repr=False)
+    body: Hidden[bytes] = b""
     body_fault: str = ""
     content_type: str = ""
-    query_string: str = field(default="", repr=False)
-    authorization: str = field(default="", repr=False)
+    query_string: Hidden[str] = ""
+    authorization: Hidden[str] = ""
     accept: str = ""
     on_behalf_of: str | None = None
     on_behalf_of_is_misspelled: bool = False
     certificate: CertificateHeaders | None = None
-    dpop: str | None = field(default=None, repr=False)
+    dpop: Hidden[str | None] = None
 
 
-@dataclass(frozen=True, slots=True)
-class TokenRequest:
+class TokenRequest(Value):
     """What a client asks for. `scopes` is None when no scope is asked for.
 
     `dpop` is the header of that name as sent, and `certificate` what a trusted proxy reports of the
@@ -70,7 +68,7 @@ class TokenRequest:
     credentials: CheckedCredentials
     scopes: tuple[str, ...] | None
     on_behalf_of: TaxpayerId | None
-    dpop: str | None = field(default=None, repr=False)
+    dpop: Hidden[str | None] = None
     certificate: CertificateHeaders | None = None
 
     @property
@@ -78,8 +76,7 @@ class TokenRequest:
         return self.credentials.client_id
 
 
-@dataclass(frozen=True, slots=True)
-class UnreadableRequest:
+class UnreadableRequest(Value):
     """What can be recognized in a request that is no `TokenRequest`, for its record only.
 
     `client_id` is what is stored and logged of it: cut, printable, and never a secret.

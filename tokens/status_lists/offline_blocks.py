@@ -6,12 +6,12 @@ Each holds until the registry has decided about its client, by a block or by the
 import logging
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 from django.conf import settings
 from django.db.models import Max
+from msgspec.structs import replace
 
 from taxpayers.actions import BLOCK_SYSTEM_USER, UNBLOCK_SYSTEM_USER
 from taxpayers.facts.values import Facts

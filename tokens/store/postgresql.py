@@ -9,6 +9,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+import msgspec
+from msgspec.structs import asdict
+
 from taxpayers.facts.query import facts_statement
 from taxpayers.facts.values import FactsQuery
 from taxpayers.sql import Row, Statement
@@ -17,6 +20,7 @@ from tokens.calls import (
     AssertionUse,
     CountedLogin,
     CountResult,
+    Event,
     FailedAuthentication,
     FailedLogin,
     ProofUse,
@@ -55,6 +59,7 @@ _WINDOW_SECONDS = int(WINDOW.total_seconds())
 _IS_OPEN = f"""(c.window_started_at > {NOW} - interval '{_WINDOW_SECONDS} s'
         AND c.window_started_at < {NOW} + interval '{_WINDOW_SECONDS} s')"""
 _WINDOW = f"CASE WHEN {_IS_OPEN} THEN c.window_started_at ELSE {NOW} END"
+_OF_CLIENT = ("client", "used_secret_id", "limit", "epoch", "status_index", "status_version")
 _SENT = f"""client bigint, used_secret_id bigint, "limit" int, epoch bigint,
         status_index bigint, status_version bigint, {EVENT}"""
 # The place of its token is where this node remembers it, also after a backup was restored.
@@ -233,22 +238,11 @@ def _count(logins: Sequence[CountedLogin]) -> Statement[list[CountResult]]:
             for key, login in zip(keys, logins, strict=True)
         ]
 
-    sent = [
-        login.event._asdict()
-        | {
-            "client": login.system_user_id,
-            "used_secret_id": login.secret_id,
-            "limit": login.limit,
-            "epoch": login.epoch,
-            "status_index": login.status_index,
-            "status_version": login.status_version,
-        }
-        for login in logins
-    ]
     if is_simple:
-        return statement(_COUNT, sent, parse)
-    for place, (row, login) in enumerate(zip(sent, logins, strict=True)):
-        row["place"] = place
+        return statement(_COUNT, [_sent(login) for login in logins], parse)
+    sent = []
+    for place, login in enumerate(logins):
+        row = {**asdict(_sent(login)), "place": place}
         if login.assertion is not None:
             row |= {
                 "assertion": login.assertion.id,
@@ -259,7 +253,24 @@ def _count(logins: Sequence[CountedLogin]) -> Statement[list[CountResult]]:
         if (index := login.new_index) is not None:
             row |= {"tin": index.tin, "rob": index.rob, "index_actor": index.actor}
             row |= {"check_at": index.check_at, **names_in(index)}
+        sent.append(row)
     return statement(_COUNT_ANY, sent, parse)
+
+
+_Sent: Any = msgspec.defstruct("_Sent", (*Event._fields, *_OF_CLIENT))
+
+
+def _sent(login: CountedLogin) -> Any:
+    """The row that stands for this login in the parameter."""
+    return _Sent(
+        *login.event,
+        login.system_user_id,
+        login.secret_id,
+        login.limit,
+        login.epoch,
+        login.status_index,
+        login.status_version,
+    )
 
 
 def _counted(

@@ -2,7 +2,6 @@
 
 from base64 import urlsafe_b64decode
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -20,6 +19,7 @@ from taxpayers.facts.query import (
 from taxpayers.facts.values import CredentialFacts
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.sql import Row, Statement, fetch_through_django
+from taxpayers.value import Value
 from tokens.access_tokens.claims import index_in_list
 from tokens.access_tokens.status import TokenFacts
 from tokens.calls import TokenQuery
@@ -65,8 +65,7 @@ _JTI, _COMPROMISED_AT, _INDEX, _CLIENT_ID = -4, -3, -2, -1
 _JTI_LENGTH, _LONGEST = 36, 64
 
 
-@dataclass(frozen=True, slots=True)
-class ApiFacts:
+class ApiFacts(Value):
     """A protected API, and the secret of it that matched."""
 
     client_id: str
@@ -76,8 +75,7 @@ class ApiFacts:
     secret: CredentialFacts
 
 
-@dataclass(frozen=True, slots=True)
-class TokenReading:
+class TokenReading(Value):
     """What is known at the moment `at`, by the database's clock.
 
     No `caller`: its id is unknown or its secret is wrong.
