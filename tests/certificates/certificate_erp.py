@@ -32,10 +32,10 @@ def certificate(subject: str = SUBJECT) -> IssuedCertificate:
     return authority().issue(subject)
 
 
-def rfc9440(issued: IssuedCertificate, verified: str = "SUCCESS") -> dict[str, str]:
+def rfc9440(issued: IssuedCertificate) -> dict[str, str]:
     """The headers of a proxy that writes RFC 9440."""
     encoded = base64.b64encode(issued.der).decode()
-    return {"Client-Cert": f":{encoded}:", "SSL-Client-Verify": verified}
+    return {"Client-Cert": f":{encoded}:", "SSL-Client-Verify": "SUCCESS"}
 
 
 def nginx(issued: IssuedCertificate, verified: str = "SUCCESS") -> dict[str, str]:

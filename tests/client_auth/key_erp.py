@@ -94,19 +94,13 @@ class KeyErp:
         return {k: v for k, v in (right | changes).items() if v is not None}
 
     def assertion(
-        self,
-        *,
-        header: dict[str, Any] | None = None,
-        pair: KeyPair | None = None,
-        algorithm: str | None = None,
-        key: Any = None,
-        **claims: Any,
+        self, *, header: dict[str, Any] | None = None, pair: KeyPair | None = None, **claims: Any
     ) -> str:
         signer = pair or self.pair
         return jwt.encode(
             self.claims(**claims),
-            key=signer.private if key is None else key,
-            algorithm=algorithm or signer.algorithm,
+            key=signer.private,
+            algorithm=signer.algorithm,
             headers={"kid": signer.kid, "typ": "client-authentication+jwt"} | (header or {}),
         )
 

@@ -36,13 +36,13 @@ def pair(algorithm: str, number: int = 0) -> KeyPair:
     return new_pair(algorithm, f"{algorithm}-{number}")
 
 
-def made_by(key: KeyPair, signed: bytes = SIGNED) -> bytes:
+def made_by(key: KeyPair) -> bytes:
     """As RFC 7518 and RFC 8037 say; by the library, not by ours."""
     if key.algorithm == "EdDSA":
-        return bytes(key.private.sign(signed))
+        return bytes(key.private.sign(SIGNED))
     if key.algorithm == "PS256":
-        return bytes(key.private.sign(signed, PSS_OF_JWA, SHA256()))
-    r, s = decode_dss_signature(key.private.sign(signed, ECDSA(SHA256())))
+        return bytes(key.private.sign(SIGNED, PSS_OF_JWA, SHA256()))
+    r, s = decode_dss_signature(key.private.sign(SIGNED, ECDSA(SHA256())))
     return r.to_bytes(32) + s.to_bytes(32)
 
 

@@ -54,21 +54,15 @@ class DpopErp:
         return {k: v for k, v in (right | changes).items() if v is not None}
 
     def proof(
-        self,
-        *,
-        header: dict[str, Any] | None = None,
-        pair: KeyPair | None = None,
-        algorithm: str | None = None,
-        key: Any = None,
-        **claims: Any,
+        self, *, header: dict[str, Any] | None = None, pair: KeyPair | None = None, **claims: Any
     ) -> str:
         """A proof with these differences; a value of the header given as None is left out."""
         signer = pair or self.pair
         members = {"typ": "dpop+jwt", "jwk": self.jwk} | (header or {})
         return jwt.encode(
             self.claims(**claims),
-            key=signer.private if key is None else key,
-            algorithm=algorithm or signer.algorithm,
+            key=signer.private,
+            algorithm=signer.algorithm,
             headers={k: v for k, v in members.items() if v is not None} | {"typ": members["typ"]},
         )
 

@@ -31,9 +31,9 @@ def refused(response: Any, error: str, says: str) -> None:
     assert says in body["error_description"]
 
 
-def api_proof(erp: DpopErp, token: str, path: str = ME, **changes: Any) -> str:
-    right = {"htm": "GET", "htu": f"{settings.AUTH_URL}{path}", "nonce": None}
-    return erp.proof(**right | {"ath": hash_of_token(token)} | changes)
+def api_proof(erp: DpopErp, token: str) -> str:
+    address, of_token = f"{settings.AUTH_URL}{ME}", hash_of_token(token)
+    return erp.proof(htm="GET", htu=address, ath=of_token, nonce=None)
 
 
 @pytest.mark.parametrize("algorithm", ["ES256", "PS256", "EdDSA"])

@@ -166,9 +166,9 @@ def test_a_header_that_is_sent_twice_is_joined_and_a_misspelled_one_is_nothing(
     assert meta_of(lines).get(f"HTTP_{name}") == value
 
 
-def meta_of(lines: list[tuple[str, str]], peer: str = "127.0.0.1") -> dict[str, str]:
+def meta_of(lines: list[tuple[str, str]]) -> dict[str, str]:
     headers = [(name.encode(), text.encode()) for name, text in lines]
-    scope = {"method": "POST", "query_string": b"", "scheme": "http", "client": (peer, 1)}
+    scope = {"method": "POST", "query_string": b"", "scheme": "http", "client": ("127.0.0.1", 1)}
     return _meta(scope | {"headers": headers})
 
 

@@ -48,10 +48,10 @@ def new_api(name: str = "Invoicing", audience: str = "InvoicingAPI") -> Api:
     return Api(issued.protected_api, credentials.client_id, credentials.client_secret)
 
 
-def revoke(erp: Erp, token: Any, *, headers: Any = None, **form: Any) -> HttpResponse:
+def revoke(erp: Erp, token: Any, **form: Any) -> HttpResponse:
     """The client ends this token; a parameter given as None is left out."""
     sent = {"client_id": erp.client_id, "client_secret": erp.client_secret, "token": token}
-    return post(REVOKE, {**sent, **form}, headers=headers)
+    return post(REVOKE, {**sent, **form})
 
 
 def token_of(erp: Any, **login: Any) -> str:

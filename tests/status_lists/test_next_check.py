@@ -24,14 +24,13 @@ def take(
     erp: Erp,
     check_at: datetime | None,
     *,
-    scopes: tuple[str, ...] = ("InvoicingAPI",),
     changed: bool = False,
 ) -> datetime | None:
     """The next check after a login by the present facts, or by those from before a change."""
     secret, counter = Credential.objects.get(), RateLimitCounter.objects.get()
     epoch = counter.epoch + changed
     call = TakeStatusIndex(
-        *(erp.system_user.pk, secret.pk, erp.tin, "", ""), scopes, (), epoch, check_at
+        *(erp.system_user.pk, secret.pk, erp.tin, "", ""), ("InvoicingAPI",), (), epoch, check_at
     )
     store.perform(call)
     row = StatusIndex.objects.first()

@@ -16,5 +16,5 @@ def by(author: Author = OFFICER) -> dict[str, Any]:
     return {"by": author, "at": now()}
 
 
-def why(author: Author = OFFICER, reason: str = "a test") -> dict[str, Any]:
-    return {"reason": reason, **by(author)}
+def why(author: Author = OFFICER) -> dict[str, Any]:
+    return {"reason": "a test", **by(author)}

@@ -33,8 +33,8 @@ VERIFIES = TOKEN_LIFETIME + LEEWAY  # so long after its successor began to sign
 JWKS = "/.well-known/jwks.json"
 
 
-def key(kid: str, signs_from: datetime, *, is_compromised: bool = False) -> Key:
-    return Key(kid, "ES256", signs_from, {}, PRIVATE, is_compromised)
+def key(kid: str, signs_from: datetime) -> Key:
+    return Key(kid, "ES256", signs_from, {}, PRIVATE)
 
 
 def kids(keys: tuple[Key, ...]) -> list[str]:

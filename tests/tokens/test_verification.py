@@ -53,9 +53,9 @@ def verified(token: str, at: datetime = AT, ring: KeyRing = RING, **changes: Any
     return verify(token, ring, **(expected | changes))
 
 
-def is_accepted(token: str, at: datetime, ring: KeyRing = RING) -> bool:
+def is_accepted(token: str, at: datetime) -> bool:
     try:
-        return verified(token, at, ring).is_authenticated
+        return verified(token, at).is_authenticated
     except InvalidToken:
         return False
 
