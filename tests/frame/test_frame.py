@@ -50,10 +50,6 @@ def paths(boss: Client) -> list[str]:
     return ["/admin/", *lists, *map(page_url, records), *forms, *searches, "/admin/no-such-page/"]
 
 
-def elements_of(client: Client, path: str) -> list[tuple[str, dict[str, str]]]:
-    return Elements(client.get(path).content.decode()).elements
-
-
 @pytest.mark.parametrize("page", ["password_change/done", "taxpayers", "tokens", "staff"])
 def test_the_pages_of_the_theme_lead_to_the_first_page(boss: Client, page: str) -> None:
     """They would have no heading and the theme's English."""
@@ -63,40 +59,30 @@ def test_the_pages_of_the_theme_lead_to_the_first_page(boss: Client, page: str) 
     assert nobody.redirect_chain[-1][0].startswith(SIGN_IN)
 
 
-def test_no_attribute_is_code(boss: Client, paths: list[str]) -> None:
-    """Neither of the browser nor of the theme's Alpine.js and htmx, which are not loaded."""
-    code = re.compile(r"x-\w|@|:|hx-|on[a-z]+$|style$")
-    for path in paths:
-        for tag, attributes in elements_of(boss, path):
-            assert not [name for name in attributes if code.match(name)], (path, tag, attributes)
-            if tag == "script" and "src" not in attributes:
-                assert attributes.get("type") == "application/json", (path, attributes)
-
-
-def test_every_popover_has_a_button_that_opens_it(boss: Client, paths: list[str]) -> None:
-    for path in paths:
-        elements = elements_of(boss, path)
-        popovers = {attributes["id"] for _tag, attributes in elements if "popover" in attributes}
-        assert {"navigation", "user-menu"} <= popovers
-        opened_by = {
-            attributes["popovertarget"]
-            for tag, attributes in elements
-            if tag == "button"
-            and "popovertarget" in attributes
-            and attributes.get("popovertargetaction") != "hide"
-        }
-        assert opened_by == popovers, path
+# Neither code of the browser nor of the theme's Alpine.js and htmx, which are not loaded.
+CODE = re.compile(r"x-\w|@|:|hx-|on[a-z]+$|style$")
 
 
 @pytest.mark.parametrize(("environment", "word"), [("live", "Live"), ("test", "Test")])
-def test_every_page_names_the_environment(
+def test_every_page_has_the_frame(
     environment: str, word: str, boss: Client, paths: list[str], settings: Settings
 ) -> None:
+    """It names the environment; no attribute is code, and each popover has its button."""
     settings.ENVIRONMENT = environment
-    for client, path in [*((boss, path) for path in paths), (Client(), SIGN_IN)]:
-        html = client.get(path).content.decode()
+    for path in [*paths, SIGN_IN]:
+        html = (Client() if path == SIGN_IN else boss).get(path).content.decode()
         assert html.count(f'class="environment environment-{environment}"') == 1, path
         assert f"Environment: </span>{word}</p>" in html, path
+        elements = Elements(html).elements
+        for tag, attributes in elements:
+            assert not [name for name in attributes if CODE.match(name)], (path, tag, attributes)
+            if tag == "script" and "src" not in attributes:
+                assert attributes.get("type") == "application/json", (path, attributes)
+        buttons = [of for tag, of in elements if tag == "button" and "popovertarget" in of]
+        opens = [of for of in buttons if of.get("popovertargetaction") != "hide"]
+        popovers = {attributes["id"] for _tag, attributes in elements if "popover" in attributes}
+        assert path == SIGN_IN or {"navigation", "user-menu"} <= popovers
+        assert {of["popovertarget"] for of in opens} == popovers, path
 
 
 def shown(client: Client, path: str) -> Any:
