@@ -56,7 +56,7 @@ def assert_error(
 
 def second_secret(erp: Erp, **fields: Any) -> Erp:
     """The same client with another live secret."""
-    secret: Any = CredentialFactory.create(system_user=erp.system_user, slot=2, **fields)
+    secret: Any = CredentialFactory.create(**{"system_user": erp.system_user, "slot": 2} | fields)
     return Erp(erp.client_id, secret.clear, erp.registered)
 
 
