@@ -1,6 +1,7 @@
 """A protected API as tests see it: asks whether tokens are active."""
 
 import base64
+import re
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
@@ -9,7 +10,7 @@ import jwt
 from django.http import HttpResponse
 from django.test import Client
 
-from tests.support.answers import body_of
+from tests.support.answers import body_of, headers_of
 from tests.support.erp import FORM, Erp
 from tests.support.moments import why
 from tokens.models import ProtectedApi
@@ -58,6 +59,24 @@ def token_of(erp: Any, **login: Any) -> str:
     """A new access token of this client."""
     token: str = body_of(erp.login(**login))["access_token"]
     return token
+
+
+def assert_headers(
+    response: HttpResponse, content_type: str = "application/json", **more: str
+) -> str:
+    """Those of every answer, and these; returns the reference."""
+    reference = response["correlationId"]
+    assert re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", reference)
+    found = headers_of(response)
+    found.pop("Link", None)  # of some refusals
+    assert found == {
+        "Content-Type": content_type,
+        "Cache-Control": "no-store",
+        "Pragma": "no-cache",
+        "correlationId": reference,
+        **{name.replace("_", "-"): value for name, value in more.items()},
+    }
+    return reference
 
 
 def claims_of(token: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from django.http import HttpResponse
 
 from taxpayers.credentials import new_client_id, new_client_secret
 from taxpayers.models import Credential, RateLimitCounter
-from tests.introspection.api import INTROSPECT, REVOKE, Api, post, revoke, token_of
+from tests.introspection.api import INTROSPECT, REVOKE, Api, assert_headers, post, revoke, token_of
 from tests.support.answers import body_of, headers_of
 from tests.support.erp import Erp
 from tests.support.moments import why
@@ -53,18 +53,8 @@ def assert_error(
     response: HttpResponse, status: int, error: str, text: str, **headers: str
 ) -> None:
     """The whole answer; `headers` are those beside the ones of every answer."""
-    reference = response["correlationId"]
     assert (response.status_code, response.reason_phrase) == (status, error)
-    found = headers_of(response)
-    found.pop("Link", None)
-    assert found == {
-        "Content-Type": "application/json",
-        "Cache-Control": "no-store",
-        "Pragma": "no-cache",
-        "correlationId": reference,
-        **{name.replace("_", "-"): value for name, value in headers.items()},
-    }
-    body = body_of(response)
+    reference, body = assert_headers(response, **headers), body_of(response)
     assert (set(body), body["error"]) == ({"error", "error_description"}, error)
     assert re.fullmatch(r"[\x20-\x21\x23-\x5B\x5D-\x7E]+", body["error_description"])
     assert text in body["error_description"]

@@ -1,6 +1,5 @@
 """`POST /connect/revocation`: the client that owns a token ends it, for good (RFC 7009)."""
 
-import re
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -9,9 +8,9 @@ from django.db import connection
 from django.http import HttpResponse
 
 from taxpayers.services import block_system_user, unblock_system_user
-from tests.introspection.api import INACTIVE, Api, claims_of, revoke, token_of
+from tests.introspection.api import INACTIVE, Api, assert_headers, claims_of, revoke, token_of
 from tests.introspection.test_callers import assert_error
-from tests.support.answers import body_of, headers_of
+from tests.support.answers import body_of
 from tests.support.erp import Erp, new_erp
 from tests.support.factories import GrantedPermissionFactory
 from tests.support.moments import now, why
@@ -26,14 +25,7 @@ pytestmark = pytest.mark.django_db
 def assert_done(response: HttpResponse) -> None:
     """The whole answer: 200 with an empty body."""
     assert (response.status_code, response.content) == (200, b"")
-    reference = response["correlationId"]
-    assert re.fullmatch(r"[0-9a-f-]{36}", reference)
-    assert headers_of(response) == {
-        "Content-Type": "application/json",
-        "Cache-Control": "no-store",
-        "Pragma": "no-cache",
-        "correlationId": reference,
-    }
+    assert_headers(response)
     assert response["Content-Length"] == "0"
 
 

@@ -10,9 +10,9 @@ from joserfc import jwt as joserfc_jwt
 from joserfc.jwk import KeySet
 from pytest_django.fixtures import Settings
 
-from tests.introspection.api import INACTIVE, Api, claims_of, revoke, token_of
+from tests.introspection.api import INACTIVE, Api, assert_headers, claims_of, revoke, token_of
 from tests.introspection.test_callers import assert_error
-from tests.support.answers import body_of, headers_of
+from tests.support.answers import body_of
 from tests.support.erp import Erp
 from tokens.answers.accept import choose_media_type
 from tokens.keys.ring import ALGORITHMS
@@ -24,12 +24,7 @@ OFFERED = (JSON, SIGNED)
 def signed(api: Api, token: str) -> HttpResponse:
     response = api.introspect(token, headers={"accept": SIGNED})
     assert response.status_code == 200
-    assert headers_of(response) == {
-        "Content-Type": SIGNED,
-        "Cache-Control": "no-store",
-        "Pragma": "no-cache",
-        "correlationId": response["correlationId"],
-    }
+    assert_headers(response, SIGNED)
     return response
 
 
