@@ -133,7 +133,7 @@ def test_plain_http_is_right_here_and_a_warning_in_production(settings: Settings
     assert check_deployment() == []
 
 
-def test_https_that_nobody_is_believed_to_have_ended_is_a_warning(settings: Settings) -> None:
+def test_https_without_a_trusted_proxy_is_a_warning(settings: Settings) -> None:
     settings.AUTH_URL, settings.TRUSTED_PROXIES = "https://identity.example.org", []
     settings.ALLOWED_HOSTS = ["identity.example.org"]
     assert [message.id for message in check_deployment()] == ["tokens.W002"]
@@ -169,13 +169,11 @@ OPEN: dict[str, str | None] = {"DATABASE_URL": None, "ALLOWED_HOSTS": None}
             "tokens.W005 tokens.W006 staff.W003 staff.W005",
         ),
         ({"ALLOWED_HOSTS": "*", "STAFF_URL": None}, "tokens.W004 staff.W002"),
-        (OPEN | {"ENVIRONMENT": "test"}, "tokens.W004"),
         ({"STAFF_URL": "staff.id.example.org"}, "staff.E001"),
         (
             {"AUTH_URL": "https://id.example.org/", "SCOPES": '{"a b": 1}'},
             "tokens.E002 tokens.E007 tokens.E008",
         ),
-        ({"SCOPES": "[1]"}, "tokens.E006"),
         ({"DATABASE_URL": None}, "DATABASE_URL."),
     ],
 )
@@ -307,6 +305,6 @@ def test_a_staff_address_that_is_none_is_an_error(separate: Settings, url: str) 
 
 
 @pytest.mark.parametrize("proxy", ["0.0.0.0/0", "::/0", "10.0.0.5/0"])
-def test_everybody_as_a_trusted_proxy_is_named(separate: Settings, proxy: str) -> None:
+def test_all_addresses_as_trusted_proxies_are_named(separate: Settings, proxy: str) -> None:
     separate.TRUSTED_PROXIES = ["10.0.0.0/8", proxy]
     assert [message.id for message in check_deployment()] == ["tokens.W006"]

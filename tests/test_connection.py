@@ -201,7 +201,7 @@ def test_an_answer_that_cannot_be_written_is_a_500_and_nothing_of_it_is_sent() -
 # --- Who accepts the next connection --------------------------------------------------------------
 
 
-def test_a_process_gives_way_to_one_that_has_fewer_connections() -> None:
+def test_a_process_with_fewer_connections_accepts_the_next_one() -> None:
     shared = ConnectionCounts()
     one, other = shared.take_slot(), shared.take_slot()
     shared.publish(one, 3)
@@ -213,7 +213,7 @@ def test_a_process_gives_way_to_one_that_has_fewer_connections() -> None:
     assert shared.take_slot() == other
 
 
-def test_nobody_gives_way_to_a_process_that_stops() -> None:
+def test_a_process_that_stops_attracts_no_connections() -> None:
     process = Process(Config("identity.asgi:application"), slot=counts.take_slot())
     busy = counts.take_slot()
     nothing: Any = SimpleNamespace(cancel=lambda: None, shutdown=lambda: asyncio.sleep(0))

@@ -44,7 +44,7 @@ def test_a_malformed_url_is_an_error_that_shows_nothing_of_it(rest: str, tmp_pat
     assert "hunter" not in str(error.value)
 
 
-def test_nothing_is_kept_in_a_session_that_a_pooler_gives_to_another(tmp_path: Path) -> None:
+def test_nothing_stays_in_a_session_that_a_pooler_gives_to_another(tmp_path: Path) -> None:
     direct = database("postgresql://u@h/n", tmp_path)
     pooled = database("postgresql://u@h/n?pooling=transaction&sslmode=require", tmp_path)
     assert direct["OPTIONS"]["prepare_threshold"] > 1_000_000  # on request only

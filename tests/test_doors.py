@@ -41,17 +41,24 @@ def scope(path: str, method: str = "GET", **headers: str) -> dict[str, Any]:
     }
 
 
-async def answer(application: Any, sent: dict[str, Any]) -> tuple[int, dict[str, str], bytes]:
-    whole = [{"type": "http.request", "body": b"", "more_body": False}]
+async def answer(
+    application: Any, sent: dict[str, Any], *parts: bytes, ends: bool = True
+) -> tuple[int, dict[str, str], bytes]:
+    """Status, headers and body; the status is 0 if there is no answer."""
+    waiting = [{"type": "http.request", "body": part, "more_body": True} for part in parts]
+    end = {"type": "http.request", "body": b"", "more_body": False}
+    waiting.append(end if ends else {"type": "http.disconnect"})
     messages: list[dict[str, Any]] = []
 
     async def receive() -> dict[str, Any]:
-        return whole.pop() if whole else await asyncio.Future()
+        return waiting.pop(0) if waiting else await asyncio.Future()
 
     async def send(message: dict[str, Any]) -> None:
         messages.append(message)
 
     await application(sent, receive, send)
+    if not messages:
+        return 0, {}, b""
     headers = {name.decode().lower(): value.decode() for name, value in messages[0]["headers"]}
     return messages[0]["status"], headers, b"".join(m["body"] for m in messages[1:])
 
@@ -110,7 +117,7 @@ def test_while_apis_have_no_place_left_lists_keys_pages_and_logins_are_answered(
 
 
 @pytest.mark.usefixtures("what_was_read")
-def test_what_everybody_reads_is_the_same_from_the_event_loop_as_from_django() -> None:
+def test_public_answers_are_the_same_from_the_event_loop_as_from_django() -> None:
     doors = Doors(log_in, Site(), no_long_bodies)
     for path in (*PUBLISHED, "/status/01", "/status/x", "/status/9"):
         for method in ("GET", "POST", "OPTIONS"):

@@ -225,11 +225,11 @@ def test_a_connection_that_broke_is_replaced(monkeypatch: pytest.MonkeyPatch) ->
     assert closed == [True, True]
 
 
-# --- For everybody --------------------------------------------------------------------------------
+# --- Public --------------------------------------------------------------------------------------
 
 
 @pytest.mark.django_db
-def test_everybody_may_ask_whether_the_service_is_ready_and_which_version_it_is() -> None:
+def test_the_public_may_ask_whether_the_service_is_ready_and_which_version_it_is() -> None:
     response = get("/health", accept="text/html")
     assert (response.status_code, headers_of(response)) == (200, JSON)
     build = {"version": __version__, "commit": COMMIT}

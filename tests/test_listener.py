@@ -1,4 +1,4 @@
-"""How a process stops accepting: nobody who was let in is lost, and nobody else gets in."""
+"""How a process stops accepting: no accepted client is lost, and no other one gets in."""
 
 import asyncio
 import contextlib
@@ -12,7 +12,7 @@ from identity.server.listener import Listener, refuse_handshakes
 
 
 class Greeter(asyncio.Protocol):
-    """Says a word to everybody who was accepted."""
+    """Answers each accepted client with a word."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -22,7 +22,7 @@ class Greeter(asyncio.Protocol):
 
 @dataclass
 class Share:
-    """Always gives way, or never."""
+    """Always leaves the next connection to others, or never."""
 
     always: bool
     step: int = 1
@@ -34,7 +34,7 @@ class Share:
         return self.step
 
 
-def test_after_the_last_call_nobody_new_gets_into_the_queue() -> None:
+def test_after_the_last_call_no_new_client_gets_into_the_queue() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = listening.getsockname()
         with socket.create_connection(address) as before:
@@ -49,7 +49,7 @@ def test_after_the_last_call_nobody_new_gets_into_the_queue() -> None:
 
 def test_the_queue_is_emptied_before_the_socket_is_closed() -> None:
     async def close_at_once(listening: socket.socket) -> None:
-        # It always gives way, so it is far from the end of the queue when it is closed.
+        # It leaves connections to others, so it is far from the end of the queue when it is closed.
         await Listener(listening, Greeter, Share(always=True)).close()
 
     with contextlib.ExitStack() as stack:

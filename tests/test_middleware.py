@@ -1,13 +1,13 @@
-"""What every answer gets, and what the public paths skip (contract 1)."""
+"""What every answer gets, what public paths skip, which headers never reach Django (contract 1)."""
 
-from collections.abc import Iterator
+from io import BytesIO
+from typing import Any
 
 import pytest
-from django.conf import settings
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.test import Client, RequestFactory
-from django.utils import translation
 
+from identity.long_headers import without_long_headers
 from identity.middleware import bypass_staff_middleware, set_content_length
 from tests.support.erp import PATH
 
@@ -31,22 +31,6 @@ def test_an_answer_has_its_length_unless_it_is_a_stream(
     assert answer.headers.get("Content-Length") == length
 
 
-@pytest.fixture
-def in_malay() -> Iterator[None]:
-    with translation.override("ms"):
-        yield
-
-
-@pytest.mark.django_db
-@pytest.mark.usefixtures("in_malay")
-def test_a_public_path_answers_in_english_whatever_page_was_answered_before() -> None:
-    def staff_page(_: object) -> HttpResponseBase:
-        raise AssertionError("a public path took the staff middleware")
-
-    bypass_staff_middleware(staff_page)(get(PATH))
-    assert translation.get_language() == settings.LANGUAGE_CODE
-
-
 @pytest.mark.parametrize(
     "path",
     [
@@ -66,3 +50,33 @@ def test_what_django_refuses_is_answered_in_json_to_machines() -> None:
         answer = browser.get(path)
         assert answer.status_code == 400
         assert answer["Content-Type"].startswith(kind)
+
+
+@pytest.mark.parametrize(
+    ("name", "longest"),
+    [
+        ("CONTENT_TYPE", 200),
+        ("HTTP_COOKIE", 4096),
+        *(
+            (f"HTTP_{name}", 500)
+            for name in ("ACCEPT", "ACCEPT_LANGUAGE", "IF_NONE_MATCH", "RANGE")
+        ),
+        # Without these a request would come from elsewhere, or be done twice.
+        ("HTTP_X_FORWARDED_FOR", None),
+        ("HTTP_X_FORWARDED_PROTO", None),
+        ("HTTP_IDEMPOTENCY_KEY", None),
+        ("HTTP_AUTHORIZATION", None),
+        ("HTTP_ORIGIN", None),
+    ],
+)
+def test_a_header_beyond_its_length_is_as_if_it_were_absent(name: str, longest: int | None) -> None:
+    seen: list[dict[str, Any]] = []
+
+    def see(environ: dict[str, Any], _start: Any) -> list[bytes]:
+        seen.append(environ)
+        return []
+
+    application = without_long_headers(see)
+    for length in (longest or 30_000, (longest or 30_000) + 1):
+        application({name: "a" * length, "wsgi.input": BytesIO()}, lambda *_: None)
+    assert [name in environ for environ in seen] == [True, longest is None]

@@ -82,7 +82,7 @@ def test_files_come_from_a_session_and_forms_from_one_that_has_ended_too(admin_u
 
 
 @pytest.mark.django_db
-def test_a_session_of_nobody_is_none() -> None:
+def test_a_session_before_the_sign_in_sends_no_file() -> None:
     session = SessionStore()
     session["signing_in"] = "admin"
     session.create()
@@ -110,7 +110,7 @@ def test_strangers_cost_no_query(
 
 @pytest.mark.django_db
 @override_settings(SCOPES=SCOPES)
-def test_the_management_api_reads_long_bodies_of_its_own_tokens_alone(
+def test_the_management_api_reads_long_bodies_only_with_its_own_tokens(
     erp: Erp, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     right, other = new_portal().token, token_of(erp)

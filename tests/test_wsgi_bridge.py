@@ -12,8 +12,7 @@ from identity.server.limits import BUFFERED_BODY_BYTES
 from identity.server.long_bodies import LongBodies, NotSignedIn, TooLong
 from identity.server.overload import NoPlace, Places
 from identity.server.wsgi_bridge import Environ, WsgiBridge
-
-Messages = list[dict[str, Any]]
+from tests.test_doors import answer, scope
 
 
 def echo(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -24,35 +23,8 @@ def echo(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes
     return [json.dumps(shown).encode()]
 
 
-def scope(*headers: tuple[bytes, bytes]) -> dict[str, Any]:
-    return {
-        "type": "http",
-        "method": "POST",
-        "path": "/x",
-        "query_string": b"",
-        "http_version": "1.1",
-        "scheme": "http",
-        "client": ("127.0.0.1", 1),
-        "server": ("127.0.0.1", 2),
-        "headers": [*headers],
-    }
-
-
-async def call(bridge: WsgiBridge, *parts: bytes, headers: Any = (), ends: bool = True) -> Messages:
-    waiting = [{"type": "http.request", "body": part, "more_body": True} for part in parts]
-    waiting.append({"type": "http.request", "body": b"", "more_body": False})
-    if not ends:
-        waiting[-1] = {"type": "http.disconnect"}
-    sent: Messages = []
-
-    async def receive() -> dict[str, Any]:
-        return waiting.pop(0) if waiting else await asyncio.Future()
-
-    async def send(message: dict[str, Any]) -> None:
-        sent.append(message)
-
-    await bridge(scope(*headers), receive, send)
-    return sent
+def call(bridge: WsgiBridge, *parts: bytes, headers: Any = (), ends: bool = True) -> Any:
+    return answer(bridge, scope("/x", "POST") | {"headers": [*headers]}, *parts, ends=ends)
 
 
 def bridge_to(
@@ -67,8 +39,8 @@ def bridge_to(
     )
 
 
-def body_of(sent: Messages) -> Any:
-    return json.loads(b"".join(message.get("body", b"") for message in sent))
+def body_of(answered: tuple[int, dict[str, str], bytes]) -> Any:
+    return json.loads(answered[2])
 
 
 def test_a_page_gets_the_whole_body_and_its_length() -> None:
@@ -91,7 +63,7 @@ LONGEST = 5 * BUFFERED_BODY_BYTES
 
 
 def known(_scope: Any) -> None:
-    """Everybody may send them."""
+    """All callers may send them."""
 
 
 def unknown(_scope: Any) -> None:
@@ -125,7 +97,7 @@ def test_a_long_body_is_read_to_its_length_for_known_callers_and_for_no_other(
         pass
 
     async def answered() -> None:
-        await bridge_to(long_bodies=rule)(scope(), receive_until_whole, send)
+        await bridge_to(long_bodies=rule)(scope("/x", "POST"), receive_until_whole, send)
 
     async def receive_until_whole() -> dict[str, Any]:
         return await (receive() if read <= parts else asyncio.Future())
@@ -155,7 +127,7 @@ def test_long_bodies_have_places_of_their_own_and_each_is_given_back() -> None:
                 await is_over.wait()
                 return {"type": "http.disconnect"}
 
-            task = asyncio.create_task(bridge(scope(), slow, None))
+            task = asyncio.create_task(bridge(scope("/x", "POST"), slow, None))
             await asyncio.wait_for(is_read.wait(), 10)
             return task
 
@@ -174,7 +146,7 @@ def test_long_bodies_have_places_of_their_own_and_each_is_given_back() -> None:
 
 
 def test_a_request_that_ends_too_early_reaches_no_page() -> None:
-    assert asyncio.run(call(bridge_to(), b"a=", ends=False)) == []
+    assert asyncio.run(call(bridge_to(), b"a=", ends=False))[0] == 0
 
 
 @pytest.mark.parametrize("places", [1, 3])
@@ -192,7 +164,7 @@ def test_more_requests_than_places_are_refused_at_once(places: int) -> None:
         with pytest.raises(NoPlace):
             await call(bridge)
         released.set()
-        return [(await task)[0]["status"] for task in first]
+        return [(await task)[0] for task in first]
 
     assert asyncio.run(flood()) == [400] * places
 
@@ -213,15 +185,16 @@ class _Endless:
 
     def __next__(self) -> bytes:
         self.chunks += 1
-        assert self.chunks < 10_000, "nobody stopped it"
+        assert self.chunks < 10_000, "it was not stopped"
         return b"row"
 
     def close(self) -> None:
         self.is_closed.set()
 
 
-def test_an_answer_that_nobody_reads_any_more_ends() -> None:
-    page, sent = _Endless(), Messages()
+def test_an_answer_to_a_client_that_has_gone_ends() -> None:
+    page = _Endless()
+    sent: list[dict[str, Any]] = []
 
     async def scenario() -> None:
         has_gone = asyncio.Event()
@@ -238,7 +211,7 @@ def test_an_answer_that_nobody_reads_any_more_ends() -> None:
             if len(sent) == 5:
                 has_gone.set()
 
-        await asyncio.wait_for(bridge_to(page)(scope(), receive, send), 30)
+        await asyncio.wait_for(bridge_to(page)(scope("/x", "POST"), receive, send), 30)
 
     asyncio.run(scenario())
     assert page.is_closed.is_set()

@@ -16,14 +16,14 @@ class TokensConfig(AppConfig):
         checks.register(_check_deployment, checks.Tags.security, deploy=True)
 
 
-# They import what a login needs. A command that checks nothing starts without it.
+# A command that checks nothing starts without what they import.
 def _check_settings(**options: Any) -> list[checks.CheckMessage]:
-    from tokens.checks import check_settings
+    from tokens.checks import check_settings  # noqa: PLC0415 - it imports what a login needs
 
     return check_settings(**options)
 
 
 def _check_deployment(**options: Any) -> list[checks.CheckMessage]:
-    from tokens.checks import check_deployment
+    from tokens.checks import check_deployment  # noqa: PLC0415 - it imports what a login needs
 
     return check_deployment(**options)

@@ -1,7 +1,7 @@
-"""Changes of staff accounts: each is in the history, and nobody can lock everybody out."""
+"""Changes of staff accounts: each is in the history, and one account manager stays."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -62,64 +62,41 @@ class Case:
     change: Callable[..., object]
     arguments: Callable[[], dict[str, Any]]
     action: str
-    before: dict[str, Any] = field(default_factory=dict)
-    after: dict[str, Any] = field(default_factory=dict)
+    changed: dict[str, tuple[Any, Any]]  # before, after; only added: nothing before
     label: str = "badrul Badrul"
 
+    def part(self, number: int) -> dict[str, Any]:
+        values = {name: pair[number] for name, pair in self.changed.items()}
+        return {name: value for name, value in values.items() if value is not None}
 
+
+NEW = {"username": "badrul", "name": "Badrul", "role": "viewer"}
+FIRST_PASSWORD = {"first_password_expires_at": (None, IN_A_WEEK)}
 CASES = [
     Case(
-        create_account,
-        lambda: {"username": "badrul", "name": "Badrul", "role": "viewer"},
-        "create_account",
-        after={
-            "username": "badrul",
-            "name": "Badrul",
-            "role": "viewer",
-            "first_password_expires_at": IN_A_WEEK,
-        },
+        *(create_account, lambda: NEW, "create_account"),
+        {name: (None, value) for name, value in NEW.items()} | FIRST_PASSWORD,
     ),
     Case(
-        rename_account,
-        lambda: {"account": account(), "name": "Badrul bin Ali"},
-        "rename_account",
-        {"name": "Badrul"},
-        {"name": "Badrul bin Ali"},
-        label="badrul Badrul bin Ali",
+        *(rename_account, lambda: {"account": account(), "name": "Badrul bin Ali"}),
+        *("rename_account", {"name": ("Badrul", "Badrul bin Ali")}, "badrul Badrul bin Ali"),
     ),
     Case(
-        change_role,
-        lambda: {"account": account(), "role": "registrar"},
-        "change_role",
-        {"role": "viewer"},
-        {"role": "registrar"},
+        *(change_role, lambda: {"account": account(), "role": "registrar"}),
+        *("change_role", {"role": ("viewer", "registrar")}),
     ),
     Case(
-        set_account_active,
-        lambda: {"account": account(), "is_active": False},
-        "deactivate_account",
-        {"is_active": True},
-        {"is_active": False},
+        *(set_account_active, lambda: {"account": account(), "is_active": False}),
+        *("deactivate_account", {"is_active": (True, False)}),
     ),
     Case(
-        set_account_active,
-        lambda: {"account": not_active(account()), "is_active": True},
-        "activate_account",
-        {"is_active": False},
-        {"is_active": True},
+        *(set_account_active, lambda: {"account": not_active(account()), "is_active": True}),
+        *("activate_account", {"is_active": (False, True)}),
     ),
+    Case(set_first_password, lambda: {"account": account()}, "set_first_password", FIRST_PASSWORD),
     Case(
-        set_first_password,
-        lambda: {"account": account()},
-        "set_first_password",
-        after={"first_password_expires_at": IN_A_WEEK},
-    ),
-    Case(
-        reset_second_factor,
-        lambda: {"account": with_app(account())},
-        "reset_second_factor",
-        {"second_step": ["authenticator app"]},
-        {"second_step": []},
+        *(reset_second_factor, lambda: {"account": with_app(account())}),
+        *("reset_second_factor", {"second_step": (["authenticator app"], [])}),
     ),
 ]
 
@@ -142,7 +119,7 @@ def test_every_change_of_an_account_is_recorded_with_who_when_what_and_why(case:
     assert (row.action, row.object_type, row.label) == (case.action, "staffaccount", case.label)
     assert row.object_id == str(StaffAccount.objects.get(username="badrul").pk)
     assert (row.by, row.address, row.at, row.reason) == ("mariam", "203.0.113.50", AT, WHY)
-    assert (row.before, row.after) == (case.before, case.after)
+    assert (row.before, row.after) == (case.part(0), case.part(1))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.action)
@@ -209,11 +186,11 @@ def test_a_user_name_that_cannot_be_used_is_refused(username: str, fault: str) -
     assert StaffAccount.objects.count() == 2
 
 
-# --- Who may change whom --------------------------------------------------------------------------
+# --- Who may change which account -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("case", CASES[1:], ids=lambda case: case.action)
-def test_nobody_changes_their_own_account(case: Case) -> None:
+def test_no_person_changes_their_own_account(case: Case) -> None:
     with pytest.raises(ServiceError, match="This is your own account"):
         case.change(**case.arguments(), reason=WHY, by=Author("badrul"), at=AT)
     assert not Change.objects.exists()

@@ -5,9 +5,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 from pytest_django.fixtures import Settings
@@ -141,7 +139,7 @@ def test_the_page_shows_role_second_step_and_last_sign_in(
         ("", ["badrul", "chong", "mariam", "zul"]),
         ("?q=bad", ["badrul"]),
         ("?q=WEI", ["chong"]),
-        ("?q=nobody", []),
+        ("?q=unknown", []),
         ("?role=auditor", ["chong"]),
         ("?role=superuser", []),
         ("?state=active", ["badrul", "chong", "mariam"]),
@@ -158,17 +156,6 @@ def test_the_list_is_searched_and_filtered(manager: Client, query: str, found: l
     FirstPassword.objects.create(user_id=chong.pk, expires_at=timezone.now())
     listed = manager.get(f"{list_url(StaffAccount)}{query}").context["cl"].result_list
     assert [row.username for row in listed] == found
-
-
-def test_the_list_takes_as_many_queries_for_one_account_as_for_twenty(manager: Client) -> None:
-    url = list_url(StaffAccount)
-    with CaptureQueriesContext(connection) as few:
-        manager.get(url)
-    for number in range(20):
-        with_totp(account("viewer", f"user-{number}"))
-    with CaptureQueriesContext(connection) as many:
-        manager.get(url)
-    assert len(many) == len(few)
 
 
 @pytest.mark.parametrize("model", ["user", "group"])

@@ -25,6 +25,7 @@ from pytest_django import DjangoDbBlocker, Settings
 from tests.servers.processes import CHECKOUT, free_port
 from tests.servers.service import service_environment
 from tests.support.command_line import manage, other_database, run
+from tests.support.over_http import send_form
 from tests.support.private import names, open_to_others
 
 pytestmark = pytest.mark.processes
@@ -147,14 +148,9 @@ def login(line: str) -> httpx.Response:
 
 
 def may_sign_in(page: str, user: str, password: str) -> bool:
-    with httpx.Client(follow_redirects=True) as browser:
-        form = browser.get(page)
-        fields = {
-            "login": user,
-            "password": password,
-            "csrfmiddlewaretoken": browser.cookies["csrftoken"],
-        }
-        browser.post(form.url, data=fields)
+    origin = page.removesuffix("/admin/")
+    with httpx.Client(follow_redirects=True, base_url=origin) as browser:
+        send_form(browser, "/signin/", origin, login=user, password=password)
         return "sessionid" in browser.cookies
 
 
@@ -198,16 +194,8 @@ def read_until(process: subprocess.Popen[str], beginning: str) -> str:
 def address_in_another_shell(environment: Environment, **settings: str) -> str:
     """AUTH_URL as a shell on the same data knows it; `PORT` is not set there."""
     shell = {name: value for name, value in environment.items() if name != "PORT"} | settings
-    program = "from identity import settings; print(settings.AUTH_URL)"
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=CHECKOUT,
-        env=shell,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout.strip()
+    program = "from django.conf import settings; print(settings.AUTH_URL)"
+    return manage(shell, "shell", "--no-imports", "-c", program)[1].strip()
 
 
 # --- Serving ------------------------------------------------------------------------------------
@@ -229,7 +217,7 @@ def test_the_printed_curl_lines_give_tokens_and_the_staff_can_sign_in(first_run:
     assert first_run.log == ""  # before the curl lines
 
 
-def test_the_demo_writes_for_its_owner_alone(first_run: FirstRun) -> None:
+def test_the_demo_writes_only_for_its_owner(first_run: FirstRun) -> None:
     """What `make run` runs: migrations, keys, sample data, then the server."""
     assert first_run.opened == []
     database = {f"identity.sqlite3{end}" for end in ("", "-wal", "-shm")}

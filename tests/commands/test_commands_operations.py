@@ -96,14 +96,6 @@ def test_the_end_of_a_permission_is_said() -> None:
     assert "is not later" in error_of("extend_permission", permission(IN_A_YEAR)[1], "--until", DAY)
 
 
-def test_a_secret_gets_an_earlier_last_day() -> None:
-    secret = CredentialFactory.create(expires_at=IN_A_YEAR)
-    owner = secret.system_user
-    data = json_output_of("retire_secret", owner.client_id, secret.hint, "--until", DAY)
-    assert (data["client_id"], data["secret_hint"]) == (owner.client_id, secret.hint)
-    assert Credential.objects.get().expires_at == DAY_IN_TEXT
-
-
 def test_a_permission_code_is_added_and_changed() -> None:
     for text in ("Archive documents", "Archive them"):
         output_of("set_permission_code", "documents:archive", "--description", text)

@@ -52,11 +52,11 @@ def test_a_bill_of_materials_with_gaps_is_refused(
 
 @pytest.mark.processes
 def test_an_audit_that_cannot_read_its_data_is_not_taken_for_success(tmp_path: Path) -> None:
-    nobody = f"http://127.0.0.1:{free_port()}"
+    unreachable = f"http://127.0.0.1:{free_port()}"
     proxies = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("MAKE")},
-        **dict.fromkeys((*proxies, *map(str.lower, proxies)), nobody),
+        **dict.fromkeys((*proxies, *map(str.lower, proxies)), unreachable),
         "NO_PROXY": "",
         "no_proxy": "",
         "PIP_CACHE_DIR": str(tmp_path),  # of earlier audits

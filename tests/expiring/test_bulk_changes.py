@@ -85,7 +85,7 @@ def rotated(db: None) -> tuple[SystemUser, Credential, Credential]:
     return SystemUser.objects.get(), old, new
 
 
-def test_of_several_only_the_secrets_that_nobody_uses_are_revoked(
+def test_of_several_only_the_secrets_that_are_not_in_use_are_revoked(
     officer: Client, rotated: tuple[SystemUser, Credential, Credential]
 ) -> None:
     user, old, new = rotated

@@ -303,41 +303,31 @@ def test_a_value_that_is_no_facts_is_a_miss_and_is_replaced(
     assert facts.find(QUERY) == FACTS
 
 
-def garbage(path: Path) -> None:
-    path.mkdir(parents=True)
-    (path / "data.mdb").write_bytes(bytes(range(256)) * 256)
+# What is in the way: its place beside the folder of the file, and its content; None: a folder.
+SPOILED: dict[str, tuple[str, bytes | None]] = {
+    "garbage": ("data.mdb", bytes(range(256)) * 256),
+    "cut off": ("data.mdb", bytes(100)),
+    "a folder for the file": ("data.mdb", None),
+    "a file for the folder": (".", b""),
+    "a file for the outer folder": ("..", b""),
+}
 
 
-def cut_off(path: Path) -> None:
-    path.mkdir(parents=True)
-    (path / "data.mdb").write_bytes(b"\x00" * 100)
+def spoil(folder: Path, what: str) -> None:
+    if what not in SPOILED:
+        folder.parent.symlink_to("/proc/self/nowhere")
+        return
+    name, content = SPOILED[what]
+    place = Path(os.path.normpath(folder / name))
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.mkdir() if content is None else place.write_bytes(content)
 
 
-def folder_for_file(path: Path) -> None:
-    (path / "data.mdb").mkdir(parents=True)
-
-
-def file_for_folder(path: Path) -> None:
-    path.parent.mkdir()
-    path.touch()
-
-
-def file_for_outer_folder(path: Path) -> None:
-    path.parent.touch()
-
-
-def not_writable(path: Path) -> None:
-    path.parent.symlink_to("/proc/self/nowhere")
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [garbage, cut_off, folder_for_file, file_for_folder, file_for_outer_folder, not_writable],
-)
+@pytest.mark.parametrize("what", [*SPOILED, "not writable"])
 def test_a_file_that_cannot_be_used_is_a_miss_and_no_error(
-    folder: Path, spoil: Callable[[Path], None], caplog: pytest.LogCaptureFixture
+    folder: Path, what: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    spoil(folder / f"{local._FORMAT}-{local._BOOT_ID.read_text().strip()}")
+    spoil(folder / f"{local._FORMAT}-{local._BOOT_ID.read_text().strip()}", what)
     facts = facts_in(folder)
     for _ in range(2):
         assert facts.find(QUERY) is None

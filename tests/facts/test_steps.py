@@ -207,7 +207,7 @@ def test_a_login_changes_nothing_in_what_oauthlibs_requests_share() -> None:
 
 
 @pytest.mark.parametrize("known", [LIVE, None])
-def test_an_error_before_anybody_is_authenticated_counts_for_the_address_alone(
+def test_an_error_before_authentication_counts_only_for_the_address(
     known: Facts | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(toolkit, "authenticate", lambda *_: 1 / 0)
@@ -266,7 +266,7 @@ def test_a_node_whose_clock_is_found_to_be_wrong_decides_and_records_nothing(
     assert b"access_token" not in ended.answer.body
 
 
-# --- What nobody may see --------------------------------------------------------------------------
+# --- What callers cannot tell apart ---------------------------------------------------------------
 def calls_of(form: dict[str, str], known: Facts | None, result: object) -> list[object]:
     """Those of a login that fails, without what differs from login to login."""
     _node, _arrival, steps = Case("", known, (), "", "", 0, form, str(OTHER)).begin()
@@ -322,7 +322,7 @@ def test_a_remembered_denial_asks_for_nothing() -> None:
     assert json.loads(ended.answer.body)["error"] == "invalid_request"
 
 
-# --- What nobody could log in with ----------------------------------------------------------------
+# --- Rejected before authentication ---------------------------------------------------------------
 def rejected(address: str, known: Facts | None = None, **form: str) -> RejectedRequest:
     """What a request that is refused before authentication asks of the database."""
     _node, _arrival, steps = Case("", known, (), "", "", 0, {"client_id": ""} | form).begin(address)

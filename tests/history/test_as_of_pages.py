@@ -4,9 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
@@ -189,17 +187,3 @@ def test_an_intermediary_with_many_taxpayers_has_pages(
     for page in ("0", "-1", "x", "99999999999999999999", ""):
         form = {"about": story.user.client_id, "day": "2026-03-05", "p": page}
         assert auditor.get(AS_OF, form).context["system_user"].represented.page == 1
-
-
-def test_the_answer_takes_a_bounded_number_of_queries(story: Story, auditor: Client) -> None:
-    for number in range(20):
-        tin = TaxpayerId(f"C60000000{number:02}")
-        agent = services.register_taxpayer(taxpayer=tin, name="x", **by(1))
-        role = services.register_intermediary(taxpayer=agent, **by(1))
-        services.register_system_user(reason="a test", taxpayer=agent, name="ERP", **by(1))
-        services.grant_permission(taxpayer=story.taxpayer, intermediary=role, codes=[VIEW], **by(1))
-    with CaptureQueriesContext(connection) as queries:
-        response = ask(auditor, TIN, "2026-03-05")
-    assert len(response.context["taxpayer"].acting.lines) == 21
-    assert len(queries) <= 32, [query["sql"] for query in queries]
-    assert {query["sql"].split()[0] for query in queries} == {"SELECT"}  # it changes nothing

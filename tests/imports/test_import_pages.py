@@ -1,12 +1,17 @@
 """The import of each kind on the staff pages, and by the command (contract 6)."""
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db.models import Model
+from django.test import Client
+from django.utils import timezone
 
+from identity.staff.imports import import_task
+from identity.staff.imports.import_task import MAX_FILE_BYTES
 from taxpayers.models import (
     Change,
     Credential,
@@ -16,7 +21,9 @@ from taxpayers.models import (
     Taxpayer,
     UploadedFile,
 )
-from taxpayers.services import IMPORT_KINDS
+from taxpayers.services import IMPORT_KINDS, Author
+from taxpayers.services.uploads import MAX_UPLOADS, UPLOAD_LIFETIME, save_upload
+from tests.registry.other_import import another_import
 from tests.registry.workbooks import rows_of, workbook
 from tests.support.command_line import error_of, json_output_of, output_of
 from tests.support.factories import (
@@ -26,9 +33,18 @@ from tests.support.factories import (
     SystemUserFactory,
     TaxpayerFactory,
 )
-from tests.support.staff import ADDRESS, csv_rows_of, list_url, staff_client, task_url, text_of
+from tests.support.staff import (
+    ADDRESS,
+    csv_rows_of,
+    errors_of,
+    list_url,
+    staff_client,
+    task_url,
+    text_of,
+)
 
 pytestmark = pytest.mark.django_db
+__all__ = ["another_import"]  # the fixture
 
 TIN, AGENT = "C9000000001", "C9000000002"
 # Of each kind: the list, the task, the role, a good file of one row, and how it is counted.
@@ -98,17 +114,96 @@ def test_the_template_has_the_columns_that_the_import_reads(kind: str, form: str
     assert all(column in page for column in IMPORT_KINDS[kind].columns.all)
 
 
-def test_a_workbook_with_dates_is_read_as_the_same_table() -> None:
+def test_a_workbook_with_dates_is_read_as_the_same_table(registrar: Client) -> None:
     book = workbook(["TIN", "Active_until"], [TIN, "2098-12-31"])
-    shown = send(staff_client("registrar"), "intermediaries", book, "march.xlsx")
+    shown = send(registrar, "intermediaries", book, "march.xlsx")
     assert "2098-12-31 23:59+08:00" in text_of(shown)
 
 
-def test_an_upload_for_one_kind_is_no_file_of_another_kind() -> None:
-    client = staff_client("registrar")
-    send(client, "intermediaries", PAGES["intermediaries"][3].encode())
+GOOD = PAGES["taxpayers"][3]
+BAD = f"""\
+tin,rob,name,active
+{TIN},,One,yes
+C!,,Bad,yes
+C0000000002,,,yes
+=1+1,,x,maybe
+C3,a,b,no,extra
+"""
+
+
+def test_every_row_with_an_error_is_shown_and_their_file_can_be_uploaded_again(
+    registrar: Client,
+) -> None:
+    Taxpayer.objects.filter(tin=TIN).update(name="Another")
+    preview = send(registrar, "taxpayers", BAD.encode())
+    text, url = text_of(preview), preview.redirect_chain[-1][0]
+    for shown in ("Rows with errors 5", "under the name Another", "Give a name", "more cells"):
+        assert shown in text
+    assert "Register 1" not in text
+    registrar.post(url)
+    assert Taxpayer.objects.count() == 2
+    header, *rows = csv_rows_of(registrar.get(f"{url}&bad_rows"))
+    assert header == ["line", "error", "tin", "rob", "name", "active"]
+    assert [row[0] for row in rows] == ["2", "3", "4", "5", "6"]
+    assert [row[2:] for row in rows][-2:] == [
+        ["'=1+1", "", "x", "maybe"],
+        ["C3", "a", "b", "no", "extra"],
+    ]
+    corrected = "\r\n".join([",".join(header), "3,corrected,C0000000003,,Good,yes"])
+    shown = text_of(send(registrar, "taxpayers", corrected.encode()))
+    assert "Register 1 taxpayer" in shown
+
+
+def test_a_file_that_is_no_table_or_too_large_is_refused_with_advice(
+    registrar: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_task, "MAX_ROWS", 1)
+    for content, advice in (
+        (b"name,address\nx,y\n", "must name the columns tin, name"),
+        (b"PK\x03\x04 none", "cannot be read as an XLSX workbook"),
+        (b"x" * (MAX_FILE_BYTES + 1), "larger than 16 MiB"),
+        (f"{GOOD}C9000000008,,Two,no\n".encode(), "more than 1 rows"),
+    ):
+        assert advice in errors_of(send(registrar, "taxpayers", content))
+    assert not UploadedFile.objects.exists()
+
+
+def test_an_upload_is_only_for_the_person_who_sent_it_and_for_a_day(registrar: Client) -> None:
+    save_upload(name="x", content=b"", by=Author("badrul"), at=timezone.now())
+    url = ""
+    for number in range(MAX_UPLOADS + 2):
+        page = send(registrar, "taxpayers", GOOD.encode(), f"{number}.csv")
+        url = page.redirect_chain[-1][0]
+    names = UploadedFile.objects.filter(by="nurul").order_by("pk").values_list("name", flat=True)
+    assert list(names) == [f"{number}.csv" for number in range(2, MAX_UPLOADS + 2)]  # the latest
+    assert UploadedFile.objects.filter(by="badrul").exists()
+    assert staff_client("registrar", "badrul").get(url).status_code == 404
+    UploadedFile.objects.update(at=timezone.now() - UPLOAD_LIFETIME - timedelta(minutes=1))
+    assert registrar.get(url).status_code == 404
+    save_upload(name="x", content=b"", by=Author("x"), at=timezone.now())
+    assert UploadedFile.objects.count() == 1
+    for key in ("x", "", "9" * 5_000, "9" * 18, "\0"):
+        page = registrar.get(task_url(Taxpayer, "import_registry"), {"upload": key})
+        assert page.status_code == 404
+
+
+def test_nothing_is_imported_while_another_import_runs(
+    registrar: Client, another_import: None
+) -> None:
+    book = workbook(["tin", "name"], ["C0000000001", "One"])  # converted only by one of them
+    sent = send(registrar, "taxpayers", book, "march.xlsx")
+    assert "Another import is running" in errors_of(sent)
+    preview = send(registrar, "taxpayers", GOOD.encode())
+    done = registrar.post(preview.redirect_chain[-1][0], follow=True)
+    assert "Another import is running" in text_of(done)
+    assert Taxpayer.objects.count() == 2
+    assert UploadedFile.objects.exists()
+
+
+def test_an_upload_for_one_kind_is_no_file_of_another_kind(registrar: Client) -> None:
+    send(registrar, "intermediaries", PAGES["intermediaries"][3].encode())
     other = task_url(GrantedPermission, "import_permissions")
-    shown = client.get(other, {"upload": UploadedFile.objects.get().pk}, follow=True)
+    shown = registrar.get(other, {"upload": UploadedFile.objects.get().pk}, follow=True)
     assert "must name the columns taxpayer, intermediary, codes" in text_of(shown)
 
 

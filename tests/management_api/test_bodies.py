@@ -88,7 +88,6 @@ WRONG_FIELDS: list[tuple[Any, dict[str, str]]] = [
         },
     ),
     ({"taxpayer": None, "name": None}, {"#/taxpayer": "may not be null", "#/name": "null"}),
-    ({"taxpayer": 1, "name": True}, {"#/taxpayer": NO_STRING, "#/name": NO_STRING}),
     ({"taxpayer": ["C1"], "name": {}}, {"#/taxpayer": NO_STRING, "#/name": NO_STRING}),
     ({"taxpayer": "\u0130" * 9, "name": "a"}, {"#/taxpayer": "letters outside A-Z"}),
 ]
@@ -110,8 +109,6 @@ NEW, WHY = {"taxpayer": "C2584563222", "name": "ERP"}, {"reason": "a test"}
 WRONG_VALUES: list[tuple[dict[str, Any], str, str]] = [
     ({"logins_per_minute": "12"}, "#/logins_per_minute", "A valid integer is required."),
     ({"logins_per_minute": 1.5}, "#/logins_per_minute", "A valid integer is required."),
-    ({"logins_per_minute": True}, "#/logins_per_minute", "A valid integer is required."),
-    ({"logins_per_minute": -1}, "#/logins_per_minute", "greater than or equal to 0"),
     ({"logins_per_minute": 10**30}, "#/logins_per_minute", "less than or equal to"),
     ({"scopes": "InvoicingAPI"}, "#/scopes", "Expected a list of items"),
     ({"scopes": [1]}, "#/scopes/0", NO_STRING),
@@ -121,7 +118,6 @@ WRONG_VALUES: list[tuple[dict[str, Any], str, str]] = [
     ({"expires_at": "0000-01-01"}, "#/expires_at", "Write a day"),
     ({"expires_at": "9999-12-31T23:59:59-23:00"}, "#/expires_at", "Write a day"),
     ({"expires_at": "2027-02-30"}, "#/expires_at", "Write a day"),
-    ({"expires_at": 1_800_000_000}, "#/expires_at", NO_STRING),
     ({"allowed_taxpayers": ["C1000000001", "x y"]}, "#/allowed_taxpayers/1", "Write TIN or"),
     ({"keys": [1]}, "#/keys", "Give a JWK, a JWK Set, or PEM"),
     ({"client_secret": "x"}, "#/client_secret", "There is no such field here."),
@@ -165,7 +161,16 @@ def test_what_only_a_service_knows_has_its_words_its_code_and_its_field(portal: 
         ),
         ("/system-users", NEW | WHY | key, "invalid_key", "#/keys"),
         ("/system-users", NEW | WHY | {"scopes": ["x"]}, "unknown_value", "#/scopes"),
-        ("/webhooks", {"url": "https://10.1.2.3/"}, "invalid_url", "#/url"),
+        *(
+            ("/webhooks", {"url": url}, "invalid_url", "#/url")
+            for url in ("https://10.1.2.3/", "ftp://x.example/", "https://u:p@x.example/")
+        ),
+        (
+            "/webhooks",
+            {"url": "https://x.example/", "event_types": ["nonsense"]},
+            "unknown_value",
+            "#/event_types",
+        ),
     ]
     for path, body, code, pointer in table:
         problem = assert_problem(portal.post(path, body), 422, "change_refused")

@@ -1,4 +1,4 @@
-"""Who may use the management API: a system user with its scope, for itself, and nobody else."""
+"""Who may use the management API: only a system user with its scope, and only for itself."""
 
 import logging
 from typing import Any
@@ -22,7 +22,6 @@ from tests.management_api.portal import (
     send,
 )
 from tests.support.answers import body_of
-from tests.support.erp import Erp
 from tests.support.factories import GrantedPermissionFactory, IntermediaryFactory
 from tests.support.moments import now
 from tests.tokens.test_protected_api import ENDED, FOREIGN
@@ -51,13 +50,6 @@ def assert_refused(token: str, says: str, scope: str = "", method: str = "POST")
     challenge = f'Bearer error="insufficient_scope"{missing}'
     assert_problem(answer, 403, "insufficient_scope", says, WWW_Authenticate=challenge)
     assert not Taxpayer.objects.filter(tin="C2584563222").exists()
-
-
-def test_a_login_does_not_give_the_scope_to_a_client_that_staff_did_not_give_it_to(
-    erp: Erp,
-) -> None:
-    answer = erp.login(scope="RegistryAPI")
-    assert (answer.status_code, body_of(answer)["error"]) == (400, "invalid_scope")
 
 
 def test_the_scope_to_log_in_with_is_one_that_the_client_has(settings: Any) -> None:
@@ -90,7 +82,7 @@ def test_a_token_that_other_apis_accept_too_never_opens_it() -> None:
     )
 
 
-def test_where_operators_have_not_added_the_scope_nobody_gets_in(settings: Any) -> None:
+def test_where_operators_have_not_added_the_scope_no_token_gets_in(settings: Any) -> None:
     portal = new_portal()
     settings.SCOPES = {"InvoicingAPI": settings.SCOPES["InvoicingAPI"]}
     answer = portal.get("/taxpayers")

@@ -4,18 +4,23 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+import drf_spectacular
 import jsonschema_rs
 import pytest
 import schemathesis
 from django.db import transaction
 from django.http import HttpResponse
 from django.utils.timezone import now
+from drf_spectacular.drainage import GENERATOR_STATS
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis import GenerationMode
 
+from identity.api.framework.problems import PROBLEMS
+from identity.api.openapi import describe
 from identity.api.urls import records, urlpatterns
 from identity.webhooks.endpoints import send_test
 from taxpayers.duties import MANAGEMENT_SCOPES
@@ -46,6 +51,7 @@ from tests.webhooks.endpoints import new_endpoint
 
 pytestmark = pytest.mark.django_db
 EXAMPLES = int(os.environ.get("OPENAPI_EXAMPLES", "1"))  # of each operation, right and wrong
+RULES = Path(drf_spectacular.__file__).parent / "validation" / "openapi_3_1_schema.json"
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "NONSENSE")
 # A right value of each field that an operation needs.
 VALUES: dict[str, Any] = {
@@ -174,6 +180,29 @@ def real(portal: Portal) -> dict[str, Any]:
         "delivery": send_test(endpoint=webhook, at=now())[0].pk,
         "reference": client.login()["correlationId"],
     }
+
+
+def test_it_is_valid_openapi_and_was_made_without_a_warning(
+    description: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert description["openapi"] == "3.1.0"
+    rules = json.loads(RULES.read_text(encoding="utf-8"))
+    jsonschema_rs.validator_for(rules).validate(description)
+    GENERATOR_STATS.reset()
+    describe(records)
+    assert not GENERATOR_STATS, capfd.readouterr().err
+
+
+def test_every_kind_of_problem_has_its_page_without_a_token() -> None:
+    for kind, row in PROBLEMS.items():
+        body = assert_ok(send("GET", f"{BASE}/problems/{kind}", None))
+        assert body == {
+            "type": f"http://localhost:8000{BASE}/problems/{kind}",
+            "title": row.title,
+            "status": row.status,
+            "advice": row.advice,
+        }
+    assert_problem(send("GET", f"{BASE}/problems/x", None), 404, "not_found")
 
 
 def test_a_right_request_is_done(
@@ -345,7 +374,7 @@ def test_a_query_that_cannot_be_read_is_refused(portal: Portal, query: str) -> N
     assert_problem(answer, 400, "malformed_request", "The request is malformed: the query string")
 
 
-def test_a_cursor_is_taken_by_its_own_list_alone(
+def test_a_cursor_is_taken_only_by_its_own_list(
     portal: Portal, operations: list[Operation], real: dict[str, Any]
 ) -> None:
     """Also where two lists have the same order: a place of one means nothing in the other."""
@@ -459,7 +488,7 @@ def test_each_scope_opens_its_addresses_and_no_other(
     assert Change.objects.count() == before
 
 
-def test_what_is_open_to_everybody_is_decided() -> None:
+def test_what_is_public_is_decided() -> None:
     """What the API is, and what its problems mean."""
     own = {str(path.pattern).removeprefix(BASE[1:]) for path in urlpatterns if path not in records}
     assert own == {"/openapi.json", "/problems/<str:kind>", "", "/", "/<path:rest>"}

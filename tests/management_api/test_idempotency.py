@@ -1,10 +1,10 @@
-"""`Idempotency-Key`: a repeated request is not done again, and a secret is never repeated."""
+"""`Idempotency-Key`: nothing is done twice. `ETag` and `If-Match`: no update is lost."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 from django.http import HttpResponse
 
 from identity.api.framework.idempotency import answer_before, idempotent_request
@@ -161,3 +161,64 @@ def test_while_the_first_request_is_under_way_the_second_is_a_409() -> None:
     assert_problem(answers[0], 409, "request_in_progress", Retry_After="1")
     second()
     assert_ok(answers[1], 201)
+
+
+PATH = "/taxpayers/C2584563222"
+RENAME = {"name": "New", "reason": "merger"}
+
+
+@pytest.fixture
+def taxpayer(db: None) -> Taxpayer:
+    return TaxpayerFactory.create(tin="C2584563222", name="Old")
+
+
+def test_a_change_of_what_has_changed_is_a_412(portal: Portal, taxpayer: Taxpayer) -> None:
+    etag = portal.etag(PATH)
+    assert_ok(portal.patch(PATH, RENAME, If_Match=f'"other", {etag}'))  # one of several
+    for stale in (etag, f"W/{portal.etag(PATH)}", '"other"'):
+        answer = portal.patch(PATH, RENAME | {"name": "Newer"}, If_Match=stale)
+        assert_problem(answer, 412, "changed_meanwhile", "Read it again, decide again")
+    assert Taxpayer.objects.get(tin="C2584563222").name == "New"
+
+
+def test_an_etag_stays_the_same_as_long_as_the_record_does(
+    portal: Portal, taxpayer: Taxpayer
+) -> None:
+    path = f"/system-users/{portal.erp.client_id}"
+    etag = portal.etag(path)
+    assert portal.erp.login().status_code == 200  # its use is no change
+    assert portal.etag(path) == etag
+    assert portal.etag(PATH) == portal.etag(PATH) != etag
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_of_two_changes_at_once_the_second_sees_the_first_and_is_refused() -> None:
+    """Two connections: the first one has the record locked while the second one arrives."""
+    portal = new_portal()
+    taxpayer = TaxpayerFactory.create(tin="C2584563222", name="Old")
+    etag = portal.etag(PATH)
+    answers: list[HttpResponse] = []
+
+    def change() -> None:
+        answers.append(portal.patch(PATH, RENAME, If_Match=etag))
+
+    with transaction.atomic():
+        Taxpayer.objects.select_for_update().get(pk=taxpayer.pk)
+        second = begin(change)
+        wait_until_blocked()
+        Taxpayer.objects.filter(pk=taxpayer.pk).update(name="First")
+    end(second)
+    assert_problem(answers[0], 412, "changed_meanwhile")
+    assert Taxpayer.objects.get(pk=taxpayer.pk).name == "First"
+
+
+def wait_until_blocked() -> None:
+    """Returns when another session waits for a lock."""
+    for _ in range(2_000):
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_sleep(0.005), count(*) FROM pg_locks WHERE NOT granted")
+            (_, waiting) = cursor.fetchone() or ("", 0)
+        if waiting:
+            return
+    raise AssertionError("no session waits")

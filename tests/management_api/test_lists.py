@@ -62,7 +62,7 @@ def test_each_filter_leaves_what_it_names(portal: Portal, registry: dict[str, An
             "?name=trad+bak": [OTHER],
             "?state=inactive": ["C1000000001"],
             "?state=active&name=bakar&limit=1&cursor=": [OTHER],
-            "?name=nobody": [],
+            "?name=unknown": [],
         },
         "system-users name": {
             "?client_id=#": ["Old ERP"],

@@ -1,7 +1,6 @@
 """A change that could alter a login renews the epochs of the clients concerned, and no others."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -18,8 +17,6 @@ from taxpayers.facts import triggers as installed
 from taxpayers.facts.epochs.row import DECIDING_COLUMNS
 from taxpayers.facts.epochs.triggers import trigger_names
 from taxpayers.models import (
-    Credential,
-    GrantedPermission,
     Intermediary,
     RateLimitCounter,
     SystemUser,
@@ -40,26 +37,16 @@ AT = datetime.now(UTC)
 DAY = timedelta(days=1)
 
 
-@dataclass
 class Registry:
     """A shop, which is represented by an agent and was by a former one; others in these roles."""
 
-    shop: SystemUser = field(default_factory=SystemUserFactory.create)
-    second_of_shop: SystemUser = field(init=False)
-    agent: SystemUser = field(default_factory=SystemUserFactory.create)
-    former_agent: SystemUser = field(default_factory=SystemUserFactory.create)
-    other_shop: SystemUser = field(default_factory=SystemUserFactory.create)
-    other_agent: SystemUser = field(default_factory=SystemUserFactory.create)
-    blocked: SystemUser = field(init=False)
-    role: Intermediary = field(init=False)
-    permission: GrantedPermission = field(init=False)
-    secret: Credential = field(init=False)
-
-    def __post_init__(self) -> None:
+    def __init__(self) -> None:
+        users: list[SystemUser] = SystemUserFactory.create_batch(5)
+        self.shop, self.agent, self.former_agent, self.other_shop, self.other_agent = users
         shop, other_shop = self.shop.taxpayer, self.other_shop.taxpayer
-        self.second_of_shop = SystemUserFactory.create(taxpayer=shop)
+        self.second_of_shop: SystemUser = SystemUserFactory.create(taxpayer=shop)
         block = {"blocked_at": AT - DAY, "blocked_by": "officer", "blocked_reason": "abuse"}
-        self.blocked = SystemUserFactory.create(**block)
+        self.blocked: SystemUser = SystemUserFactory.create(**block)
         self.secret = CredentialFactory.create(system_user=self.shop)
         self.role, former_role, other_role = (
             IntermediaryFactory.create(taxpayer=user.taxpayer)
@@ -257,7 +244,7 @@ def test_a_client_has_a_row_that_was_never_used_from_its_registration_on(
     assert RateLimitCounter.objects.get(pk=registry.agent.pk).used == 5
 
 
-def test_every_trigger_is_there_after_all_migrations_and_left_alone() -> None:
+def test_every_trigger_is_there_after_all_migrations_and_is_not_replaced() -> None:
     with CaptureQueriesContext(connection) as queries:
         installed.install(connection)
     words = {query["sql"].split()[0] for query in queries}
@@ -334,7 +321,7 @@ def test_those_of_another_version_are_replaced_and_no_epoch_with_them(registry: 
             cursor.execute("COMMENT ON FUNCTION renew_epochs(bigint[]) IS 'of an earlier version'")
     assert installed.fault(connection) == "The triggers are those of another version."
     migrate()
-    test_every_trigger_is_there_after_all_migrations_and_left_alone()
+    test_every_trigger_is_there_after_all_migrations_and_is_not_replaced()
     assert registry.epochs() == before
 
 
@@ -350,5 +337,5 @@ def test_a_later_migration_can_make_a_table_anew(registry: Registry) -> None:
     with connection.schema_editor(atomic=True) as editor:
         change.database_forwards("taxpayers", editor, state, changed)
     installed.install(connection)
-    test_every_trigger_is_there_after_all_migrations_and_left_alone()
+    test_every_trigger_is_there_after_all_migrations_and_is_not_replaced()
     assert renewed_by(registry, lambda: registry.sql(SQL["limit"][0])) == {"shop"}

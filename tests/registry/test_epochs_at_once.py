@@ -1,4 +1,4 @@
-"""Changes that overlap, on PostgreSQL: an epoch never stands for two states; no deadlock."""
+"""Changes that overlap, on PostgreSQL: an epoch never means two states; no deadlock."""
 
 import time
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from django.db import connection
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
 
-# Taxpayer 1 is a shop, 2 its agent, 3 nobody's, 4 another agent; each has one client.
+# Taxpayer 1 is a shop, 2 its agent, 3 has no role, 4 is another agent; each has one client.
 START = """
 TRUNCATE taxpayers CASCADE;
 INSERT INTO taxpayers (id, tin, rob, name, created_at)
@@ -41,7 +41,7 @@ CHANGES = {
     "a secret moves": "UPDATE credentials SET system_user_id = 2 WHERE id = 3",
     "the shop changes": "UPDATE taxpayers SET is_active = NOT is_active WHERE id = 1",
     "the agent changes": "UPDATE taxpayers SET is_active = NOT is_active WHERE id = 2",
-    "nobody's taxpayer changes": "UPDATE taxpayers SET is_active = NOT is_active WHERE id = 3",
+    "another taxpayer changes": "UPDATE taxpayers SET is_active = NOT is_active WHERE id = 3",
     "a role is new": "INSERT INTO intermediaries (id, taxpayer_id, created_at)"
     " VALUES (3, 3, now())",
     "the role changes": "UPDATE intermediaries SET is_active = NOT is_active WHERE id = 2",
@@ -111,7 +111,7 @@ class Sessions:
         return bool(row and row[0])
 
     def read(self) -> None:
-        """Fails if an epoch that was read before now stands for something else."""
+        """Fails if an epoch that was read before now means another state."""
         for client, epoch, state in self.reader.execute(READING):
             assert self._states.setdefault((client, epoch), state) == state
 
@@ -123,13 +123,13 @@ def sessions() -> Iterator[Sessions]:
     sessions.close()
 
 
-def test_an_epoch_never_stands_for_two_states(sessions: Sessions) -> None:
+def test_an_epoch_never_means_two_states(sessions: Sessions) -> None:
     for first, second in product(CHANGES, repeat=2):
         try:
             if not overlap(sessions, first, second, in_order=False):
                 overlap(sessions, first, second, in_order=True)
         except AssertionError:
-            pytest.fail(f"while {first}, {second}: an epoch stands for two states")
+            pytest.fail(f"while {first}, {second}: an epoch means two states")
 
 
 def overlap(sessions: Sessions, first: str, second: str, *, in_order: bool) -> bool:

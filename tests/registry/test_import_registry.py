@@ -19,7 +19,16 @@ from taxpayers.files.rows import ParsedFile
 from taxpayers.files.taxpayer_rows import TaxpayerRow, read_taxpayers
 from taxpayers.identifiers import Notation, TaxpayerId
 from taxpayers.models import Change, Taxpayer
-from taxpayers.services import Author, BadRowsError, ImportResult, ServiceError, bulk_import
+from taxpayers.services import (
+    Author,
+    BadRowsError,
+    ImportResult,
+    ServiceError,
+    bulk_import,
+    import_lock,
+    one_import_at_a_time,
+)
+from tests.registry.other_import import import_elsewhere
 from tests.servers.processes import CHECKOUT
 from tests.support.at_once import begin, end
 from tests.support.command_line import error_of, json_output_of
@@ -147,7 +156,7 @@ def test_a_taxpayer_registered_at_the_same_moment_undoes_the_import(
 
 
 @pytest.mark.processes
-def test_an_import_that_was_killed_locks_nobody_out() -> None:
+def test_an_import_that_was_killed_leaves_no_lock() -> None:
     environment = dict(os.environ)
     if connection.vendor == "postgresql":
         environment["DATABASE_URL"] = present_url()
@@ -169,6 +178,25 @@ def test_an_import_that_was_killed_locks_nobody_out() -> None:
     with pytest.raises(BadRowsError):
         import_rows(parsed("x,,Bad,"))
     assert import_rows(parsed("C0000000002,,Two,")).registered == 1  # after one that failed
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_the_lock_of_a_node_that_vanished_is_free_after_a_minute(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    minute = import_lock._END_IF_IDLE
+    assert minute.endswith("'60s'")
+    monkeypatch.setattr(import_lock, "_END_IF_IDLE", minute.replace("60s", "1s"))
+    with import_elsewhere():  # it never answers again
+        with pytest.raises(ServiceError, match="Another import is running"), one_import_at_a_time():
+            pass
+        deadline, is_ours = time.monotonic() + 15, False
+        while not is_ours:
+            assert time.monotonic() < deadline
+            with contextlib.suppress(ServiceError), one_import_at_a_time():
+                is_ours = True
+            time.sleep(0.1)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -195,9 +223,6 @@ def test_a_file_has_at_most_as_many_rows_as_logins_can_wait_for(
     monkeypatch.setattr(bulk_import, "MAX_ROWS", 1)
     path = write(file, "C0000000001;;One;", "C0000000002;;Two;")
     assert error_of("import_registry", path) == "The file has more than 1 rows. Split it."
-
-
-# --- The command --------------------------------------------------------------------------------
 
 
 # --- Many ---------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Staff who do the same at the same moment: one wins, nobody breaks a rule (contract 3 and 4)."""
+"""Staff who do the same at the same moment: one succeeds, no rule is broken (contract 3 and 4)."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 BY: dict[str, Any] = {"by": Author("alice"), "at": AT}
+WHY: dict[str, Any] = {**BY, "reason": "a test"}
 STAFF = 6
 
 
@@ -48,9 +49,8 @@ def refusals(outcomes: list[object]) -> list[str]:
 
 def test_of_many_new_secrets_two_are_issued_and_the_others_refused() -> None:
     owner = SystemUserFactory.create()
-    message = refusals(
-        at_once(*[lambda: services.issue_secret(reason="a test", system_user=owner, **BY)] * STAFF)
-    )
+    issue = partial(services.issue_secret, system_user=owner, **WHY)
+    message = refusals(at_once(*[issue] * STAFF))
     assert len(message) == STAFF - 2
     assert all("has two live secrets" in text for text in message)
     assert Credential.objects.filter(slot__isnull=False).count() == 2
@@ -86,13 +86,7 @@ def test_what_several_do_at_once_is_done_and_recorded_once(name: str) -> None:
 
 def test_one_system_user_of_a_name_is_registered() -> None:
     taxpayer = TaxpayerFactory.create()
-    outcomes = at_once(
-        *[
-            lambda: services.register_system_user(
-                reason="a test", taxpayer=taxpayer, name="ERP", **BY
-            )
-        ]
-        * STAFF
-    )
+    register = partial(services.register_system_user, taxpayer=taxpayer, name="ERP", **WHY)
+    outcomes = at_once(*[register] * STAFF)
     assert len(refusals(outcomes)) == STAFF - 1
     assert (SystemUser.objects.count(), Change.objects.count()) == (1, 1)

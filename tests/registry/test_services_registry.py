@@ -7,7 +7,7 @@ import pytest
 
 from taxpayers import services
 from taxpayers.identifiers import TaxpayerId
-from taxpayers.models import Change, GrantedPermission, PermissionCode, Taxpayer
+from taxpayers.models import GrantedPermission, PermissionCode, Taxpayer
 from taxpayers.services import Author, ServiceError
 from taxpayers.services.granted_permissions import codes_of
 from tests.support.factories import (
@@ -30,16 +30,12 @@ ID = TaxpayerId("C1234567890", "201901234567")
 # --- Taxpayers ----------------------------------------------------------------------------------
 
 
-def test_registering_a_taxpayer_again_changes_nothing() -> None:
-    first = services.register_taxpayer(taxpayer=ID, name=" Acme Sdn Bhd ", **BY)
-    again = services.register_taxpayer(taxpayer=ID, name="Acme Sdn Bhd", **BY)
-    assert first == again
-    assert (first.identifier, first.name, first.is_active) == (ID, "Acme Sdn Bhd", True)
-    assert first.created_at == AT
+def test_a_registered_taxpayer_is_not_registered_under_another_name() -> None:
+    row = services.register_taxpayer(taxpayer=ID, name=" Acme Sdn Bhd ", **BY)
+    assert (row.identifier, row.name, row.created_at) == (ID, "Acme Sdn Bhd", AT)
     with pytest.raises(ServiceError, match=r"C1234567890:201901234567 .* under the name Acme Sdn"):
         services.register_taxpayer(taxpayer=ID, name="Other", **BY)
     assert Taxpayer.objects.get().name == "Acme Sdn Bhd"
-    assert Change.objects.count() == 1
 
 
 @pytest.mark.parametrize("name", ["", " \t", "a" * 256, "two\nlines", "nul\x00"])
@@ -51,15 +47,6 @@ def test_a_name_is_one_line_of_text(name: str) -> None:
 
 
 # --- Intermediaries -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("until", [None, AT + TICK, AT + 365 * DAY])
-def test_a_taxpayer_becomes_an_intermediary_once(until: datetime | None) -> None:
-    taxpayer = TaxpayerFactory.create()
-    row = services.register_intermediary(taxpayer=taxpayer, until=until, **BY)
-    assert services.register_intermediary(taxpayer=taxpayer, until=until, **BY) == row
-    assert (row.taxpayer, row.is_active, row.active_until) == (taxpayer, True, until)
-    assert Change.objects.count() == 1
 
 
 @pytest.mark.parametrize(
@@ -115,15 +102,10 @@ def test_granting_the_same_again_creates_nothing_before_it_is_revoked(pair: dict
     row = services.grant_permission(**pair, codes=[VIEW, SUBMIT], **BY)
     tomorrow = {**BY, "at": AT + DAY}
     assert services.grant_permission(**pair, codes=[SUBMIT, VIEW], **tomorrow) == row
-    assert Change.objects.count() == 1
     other: dict[str, Any]
     for other in ({"codes": [VIEW]}, {"valid_until": AT + DAY}, {"valid_from": AT - DAY}):
         assert services.grant_permission(**pair, **{"codes": [VIEW, SUBMIT]} | other, **BY) != row
-    changes = Change.objects.count()
-    for days in (1, 2):
-        revoked = services.revoke_permission(permission=row, **WHY | {"at": AT + days * DAY})
-        assert revoked.revoked_at == AT + DAY
-    assert Change.objects.count() == changes + 1
+    services.revoke_permission(permission=row, **WHY | {"at": AT + DAY})
     assert services.grant_permission(**pair, codes=[VIEW, SUBMIT], **BY) != row
 
 
@@ -215,12 +197,9 @@ def test_a_code_that_was_never_granted_cannot_be_revoked(
 
 
 def test_a_code_is_added_and_its_description_changed() -> None:
-    services.set_permission_code(code="reports:read", description="Read reports", **BY)
-    services.set_permission_code(code="reports:read", description="Read reports", **BY)
-    assert Change.objects.count() == 1
-    services.set_permission_code(code="reports:read", description="Read all reports", **BY)
-    assert PermissionCode.objects.get(code="reports:read").description == "Read all reports"
-    assert Change.objects.count() == 2
+    for text in ("Read reports", "Read all reports"):
+        services.set_permission_code(code="reports:read", description=text, **BY)
+        assert PermissionCode.objects.get(code="reports:read").description == text
     for code in ("", "Reports:Read", "a b", "a:", "a\n", "a" * 65):
         with pytest.raises(ServiceError, match="for example documents:submit"):
             services.set_permission_code(code=code, description="?", **BY)

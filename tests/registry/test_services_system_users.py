@@ -18,7 +18,6 @@ from taxpayers.services import (
     register_system_user,
     retire_credential,
     revoke_credential,
-    unblock_system_user,
 )
 from tests.support.factories import CredentialFactory, SystemUserFactory, TaxpayerFactory
 
@@ -26,8 +25,7 @@ pytestmark = pytest.mark.django_db
 
 AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 DAY, TICK = timedelta(days=1), timedelta(microseconds=1)
-BY: dict[str, Any] = {"by": Author("alice", "192.0.2.7"), "at": AT}
-WHY: dict[str, Any] = {**BY, "reason": "as she asked"}
+WHY: dict[str, Any] = {"by": Author("alice", "192.0.2.7"), "at": AT, "reason": "as she asked"}
 
 
 def later(by: dict[str, Any], time: timedelta) -> dict[str, Any]:
@@ -54,7 +52,7 @@ def test_a_new_system_user_gets_credentials_of_this_environment(
 ) -> None:
     settings.ENVIRONMENT = environment
     taxpayer = TaxpayerFactory.create()
-    issued = register_system_user(reason="a test", taxpayer=taxpayer, name="ERP", **BY)
+    issued = register_system_user(taxpayer=taxpayer, name="ERP", **WHY)
     pair = issued.credentials
     assert fault_of(pair.client_id, Prefix.CLIENT_ID, environment) is None
     assert fault_of(pair.client_secret, Prefix.CLIENT_SECRET, environment) is None
@@ -64,9 +62,7 @@ def test_a_new_system_user_gets_credentials_of_this_environment(
 
 
 def test_a_secret_is_stored_as_a_hash_and_valid_for_a_year() -> None:
-    issued = register_system_user(
-        reason="a test", taxpayer=TaxpayerFactory.create(), name="ERP", **BY
-    )
+    issued = register_system_user(taxpayer=TaxpayerFactory.create(), name="ERP", **WHY)
     secret = Credential.objects.get()
     assert secret.lookup == hash_secret(issued.credentials.client_secret)
     assert issued.credentials.client_secret.endswith(secret.hint)
@@ -90,7 +86,7 @@ def test_a_secret_is_stored_as_a_hash_and_valid_for_a_year() -> None:
 def test_an_invalid_system_user_is_not_registered(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(ServiceError) as fault:
         register_system_user(
-            reason="a test", **{"taxpayer": TaxpayerFactory.create(), "name": "ERP", **BY, **wrong}
+            **{"taxpayer": TaxpayerFactory.create(), "name": "ERP", **WHY, **wrong}
         )
     assert message in str(fault.value)
     assert not SystemUser.objects.exists()
@@ -99,11 +95,11 @@ def test_an_invalid_system_user_is_not_registered(wrong: dict[str, Any], message
 
 def test_a_second_system_user_of_the_same_name_is_refused() -> None:
     taxpayer = TaxpayerFactory.create()
-    first = register_system_user(reason="a test", taxpayer=taxpayer, name="ERP", **BY)
+    first = register_system_user(taxpayer=taxpayer, name="ERP", **WHY)
     with pytest.raises(ServiceError, match=f"named ERP: {first.credentials.client_id}. Issue a"):
-        register_system_user(reason="a test", taxpayer=taxpayer, name="ERP", **BY)
-    register_system_user(reason="a test", taxpayer=taxpayer, name="Another", **BY)
-    register_system_user(reason="a test", taxpayer=TaxpayerFactory.create(), name="ERP", **BY)
+        register_system_user(taxpayer=taxpayer, name="ERP", **WHY)
+    register_system_user(taxpayer=taxpayer, name="Another", **WHY)
+    register_system_user(taxpayer=TaxpayerFactory.create(), name="ERP", **WHY)
     assert SystemUser.objects.count() == 3
 
 
@@ -112,7 +108,7 @@ def test_a_second_system_user_of_the_same_name_is_refused() -> None:
 
 def test_two_secrets_are_live_side_by_side(owner: SystemUser) -> None:
     old = CredentialFactory.create(system_user=owner, created_at=AT - DAY)
-    new = issue_secret(reason="a test", system_user=owner, **BY)
+    new = issue_secret(system_user=owner, **WHY)
     assert (new.system_user, new.secret.system_user) == (owner, owner)
     assert new.credentials.client_id == owner.client_id
     assert live(owner, AT) == sorted([old.hint, new.secret.hint])
@@ -121,8 +117,8 @@ def test_two_secrets_are_live_side_by_side(owner: SystemUser) -> None:
     revoke_credential(credential=old, **WHY)  # frees its slot
     for moment in (AT, AT - DAY):
         with pytest.raises(ServiceError, match="the old secret would end"):
-            issue_secret(reason="a test", system_user=owner, retire_old_at=moment, **BY)
-    third = issue_secret(reason="a test", system_user=owner, retire_old_at=AT + DAY, **BY)
+            issue_secret(system_user=owner, retire_old_at=moment, **WHY)
+    third = issue_secret(system_user=owner, retire_old_at=AT + DAY, **WHY)
     assert live(owner, AT + DAY) == sorted([new.secret.hint, third.secret.hint])
     assert live(owner, AT + DAY + TICK) == [third.secret.hint]
 
@@ -133,7 +129,7 @@ def test_a_third_live_secret_is_refused_with_what_to_do(owner: SystemUser) -> No
     )
     unused = CredentialFactory.create(system_user=owner, slot=2, created_at=AT - 3 * DAY)
     with pytest.raises(ServiceError) as fault:
-        issue_secret(reason="a test", system_user=owner, **BY)
+        issue_secret(system_user=owner, **WHY)
     message = str(fault.value)
     assert f"{owner.client_id} has two live secrets: " in message
     assert f"{used} (until 2027-02-20 20:00+08:00, last used 2026-02-28 20:00+08:00)" in message
@@ -144,7 +140,7 @@ def test_a_third_live_secret_is_refused_with_what_to_do(owner: SystemUser) -> No
     for days, proposed in ((2, unused), (0.5, used)):  # the one unused for longer
         set_last_used(unused, AT - days * DAY)
         with pytest.raises(ServiceError, match=f"probably {proposed}"):
-            issue_secret(reason="a test", system_user=owner, **BY)
+            issue_secret(system_user=owner, **WHY)
 
 
 def test_an_expired_secret_frees_its_slot_from_the_microsecond_after(owner: SystemUser) -> None:
@@ -152,20 +148,21 @@ def test_an_expired_secret_frees_its_slot_from_the_microsecond_after(owner: Syst
     CredentialFactory.create(**facts, slot=1)
     expiring = CredentialFactory.create(**facts, slot=2, expires_at=AT)
     with pytest.raises(ServiceError):
-        issue_secret(reason="a test", system_user=owner, **BY)
-    issue_secret(reason="a test", system_user=owner, **later(BY, TICK))
+        issue_secret(system_user=owner, **WHY)
+    issue_secret(system_user=owner, **later(WHY, TICK))
     expiring.refresh_from_db()
     assert expiring.slot is None
     assert expiring.revoked_at is None  # its login is told "expired", with the date
 
 
-def test_a_secret_is_revoked_once_at_its_first_moment(owner: SystemUser) -> None:
-    secret = issue_secret(reason="a test", system_user=owner, **BY).secret
+def test_a_secret_that_has_ended_is_revoked_and_not_retired(owner: SystemUser) -> None:
+    secret = issue_secret(system_user=owner, **WHY).secret
     assert revoke_credential(credential=secret, **WHY).revoked_at == AT
-    assert revoke_credential(credential=secret, **later(WHY, DAY)).revoked_at == AT
-    assert Change.objects.filter(action="revoke_secret").count() == 1
     with pytest.raises(ServiceError, match="has already ended"):
         retire_credential(credential=secret, last_moment=AT + DAY, **WHY)
+    other = issue_secret(system_user=owner, **WHY).secret
+    with pytest.raises(ServiceError, match="in the past"):
+        retire_credential(credential=other, last_moment=AT - TICK, **WHY)
     old = CredentialFactory.create(created_at=AT - 9 * DAY, expires_at=AT - DAY)
     assert revoke_credential(credential=old, **WHY).revoked_at == AT  # an expired one too
 
@@ -177,16 +174,12 @@ def test_the_end_of_the_last_secret_is_stored_with_each_change_of_one() -> None:
 
     taxpayer = TaxpayerFactory.create()
     first = register_system_user(
-        reason="a test", taxpayer=taxpayer, name="ERP", secret_expires_at=AT + 30 * DAY, **BY
+        taxpayer=taxpayer, name="ERP", secret_expires_at=AT + 30 * DAY, **WHY
     )
     user = first.system_user
     assert stored() == AT + 30 * DAY
     second = issue_secret(
-        reason="a test",
-        system_user=user,
-        expires_at=AT + 20 * DAY,
-        retire_old_at=AT + 9 * DAY,
-        **BY,
+        system_user=user, expires_at=AT + 20 * DAY, retire_old_at=AT + 9 * DAY, **WHY
     )
     assert stored() == AT + 20 * DAY  # the old one ends before
     retire_credential(credential=second.secret, last_moment=AT + 5 * DAY, **WHY)
@@ -198,17 +191,6 @@ def test_the_end_of_the_last_secret_is_stored_with_each_change_of_one() -> None:
 
 
 # --- Blocking, extending, changing --------------------------------------------------------------
-
-
-def test_to_block_and_to_unblock_again_changes_nothing(owner: SystemUser) -> None:
-    block_system_user(system_user=owner, **WHY)
-    again = block_system_user(system_user=owner, reason="once more", by=Author("bob"), at=AT + DAY)
-    assert (again.blocked_at, again.blocked_by) == (AT, "alice")
-    assert again.blocked_reason == "as she asked"
-    for _ in range(2):
-        row = unblock_system_user(system_user=owner, **WHY)
-        assert (row.blocked_at, row.blocked_by, row.blocked_reason) == (None, "", "")
-    assert Change.objects.count() == 2
 
 
 def test_only_what_is_named_is_changed(owner: SystemUser, settings: Settings) -> None:

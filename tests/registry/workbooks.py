@@ -1,19 +1,16 @@
-"""XLSX workbooks for tests: as a spreadsheet saves them, as it shows them, and as nobody should."""
+"""XLSX workbooks for tests: as a spreadsheet saves them, as it shows them, and hostile ones."""
 
 import io
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import xlsxwriter
 from python_calamine import CalamineWorkbook
 
 SHEET = "xl/worksheets/sheet1.xml"
-_TYPES = "http://schemas.openxmlformats.org/package/2006/content-types"
-_RELATIONS = "http://schemas.openxmlformats.org/package/2006/relationships"
-_OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_TEXTS = "xl/sharedStrings.xml"
 _MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-_KIND = "application/vnd.openxmlformats-officedocument.spreadsheetml"
 
 
 def workbook(*rows: list[Any]) -> bytes:
@@ -41,10 +38,11 @@ def raw_workbook(
     cells: str | Iterable[str], shared: str = "", others: Iterable[tuple[str, bytes]] = ()
 ) -> bytes:
     """A workbook whose only sheet has this XML as its data; nothing is checked."""
-    file = io.BytesIO()
+    file, right = io.BytesIO(), zipfile.ZipFile(io.BytesIO(workbook(["a text"])))
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in _frame(shared):
-            archive.writestr(name, text)
+        for name in {*right.namelist()} - {SHEET, _TEXTS}:
+            archive.writestr(name, right.read(name))
+        archive.writestr(_TEXTS, f'<sst xmlns="{_MAIN}"><si><t>{shared}</t></si></sst>')
         with archive.open(SHEET, "w", force_zip64=True) as sheet:
             sheet.write(f'<worksheet xmlns="{_MAIN}"><sheetData>'.encode())
             for part in [cells] if isinstance(cells, str) else cells:
@@ -53,31 +51,3 @@ def raw_workbook(
         for name, content in others:
             archive.writestr(name, content)
     return file.getvalue()
-
-
-def _frame(shared: str) -> Iterator[tuple[str, str]]:
-    yield (
-        "[Content_Types].xml",
-        f'<Types xmlns="{_TYPES}"><Default Extension="xml" ContentType="application/xml"/>'
-        '<Default Extension="rels"'
-        ' ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
-        f'<Override PartName="/xl/workbook.xml" ContentType="{_KIND}.sheet.main+xml"/>'
-        f'<Override PartName="/{SHEET}" ContentType="{_KIND}.worksheet+xml"/></Types>',
-    )
-    yield (
-        "_rels/.rels",
-        f'<Relationships xmlns="{_RELATIONS}"><Relationship Id="r1"'
-        f' Type="{_OFFICE}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
-    )
-    yield (
-        "xl/workbook.xml",
-        f'<workbook xmlns="{_MAIN}" xmlns:r="{_OFFICE}"><sheets>'
-        '<sheet name="One" sheetId="1" r:id="r1"/></sheets></workbook>',
-    )
-    yield (
-        "xl/_rels/workbook.xml.rels",
-        f'<Relationships xmlns="{_RELATIONS}"><Relationship Id="r1" Type="{_OFFICE}/worksheet"'
-        f' Target="worksheets/sheet1.xml"/><Relationship Id="r2" Type="{_OFFICE}/sharedStrings"'
-        ' Target="sharedStrings.xml"/></Relationships>',
-    )
-    yield "xl/sharedStrings.xml", f'<sst xmlns="{_MAIN}"><si><t>{shared}</t></si></sst>'

@@ -19,7 +19,7 @@ def wanted(db: None) -> Taxpayer:
     """One taxpayer among others."""
     for name in ("Runcit", "Ahmad Trading", "Kedai Emas", "Cafe"):
         TaxpayerFactory.create(name=name)
-    return TaxpayerFactory.create(name="Kedai Runcit (Ahmad) & Café-Sèn's 100% Sdn. Bhd.")
+    return TaxpayerFactory.create(name="Kedai Runcit (Ahmad) & Café-Sèn's 100% 华为技术 Sdn. Bhd.")
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,17 @@ def wanted(db: None) -> Taxpayer:
             "cafe sen",
             "CAFÉ séN",
         ),
-        *("sdn.bhd", "(ahmad) s", "uncit kedai", "ah ru", "100%", "100 s", "sen's"),
+        *(
+            "sdn.bhd",
+            "(ahmad) s",
+            "uncit kedai",
+            "ah ru",
+            "100%",
+            "100 s",
+            "sen's",
+            "华为技",
+            "华为 sdn",
+        ),
     ],
 )
 def test_a_name_is_found_by_parts_of_its_words_in_any_order(term: str, wanted: Taxpayer) -> None:
@@ -42,16 +52,15 @@ def test_a_name_is_found_by_parts_of_its_words_in_any_order(term: str, wanted: T
 
 
 @pytest.mark.parametrize(
-    "term", ["hmad edai x", "ed ai", "%", "_", "k%i", "\\", "' OR 1=1 --", "(", "", "\0", "[a-z]*"]
+    "term",
+    [
+        *("hmad edai x", "ed ai", "%", "_", "k%i", "\\", "' OR 1=1 --", "(", "", "\0", "[a-z]*"),
+        *("x" * 20_000, "ab " * 7_000),  # longer than every name
+    ],
+    ids=lambda term: repr(term[:20]),
 )
 def test_nothing_else_is_found(term: str, wanted: Taxpayer) -> None:
     assert list(Taxpayer.objects.filter(name__has_words=term)) == []
-
-
-def test_names_in_other_scripts_are_found(wanted: Taxpayer) -> None:
-    chinese = TaxpayerFactory.create(name="华为技术 (M) Sdn Bhd")
-    assert list(Taxpayer.objects.filter(name__has_words="华为技")) == [chinese]
-    assert list(Taxpayer.objects.filter(name__has_words="华为 sdn")) == [chinese]
 
 
 def test_it_looks_through_a_relation(wanted: Taxpayer) -> None:
@@ -96,10 +105,3 @@ def test_a_role_that_may_not_create_the_extension_is_told_what_to_do() -> None:
         connection.schema_editor() as editor,
     ):
         migration.tune_postgresql(apps, editor)
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize("text", ["x" * 20_000, "ab " * 7_000])
-def test_a_text_that_is_longer_than_every_name_finds_nothing(text: str) -> None:
-    TaxpayerFactory.create(name="x" * 200)
-    assert not Taxpayer.objects.filter(name__has_words=text).exists()

@@ -26,7 +26,7 @@ AJAX = {"X-Requested-With": "XMLHttpRequest"}
 
 @pytest.fixture
 def shop(db: None) -> Taxpayer:
-    TaxpayerFactory.create(name="Somebody else")
+    TaxpayerFactory.create(name="Another company")
     return TaxpayerFactory.create(tin="C77000111", name="Kedai Runcit Ahmad Sdn Bhd")
 
 
@@ -102,14 +102,6 @@ def test_a_person_is_found_by_name_and_leads_to_their_changes(officer: Client) -
     assert found(officer, "operator (manage.py)") == {"Exact match": ["operator (manage.py)"]}
 
 
-def test_a_kind_that_a_role_may_not_see_is_not_searched(
-    shop: Taxpayer, viewer: Client, auditor: Client
-) -> None:
-    get_user_model().objects.create_user("clerk", first_name="Kedai")
-    assert "Changes by a person" in found(auditor, "kedai")
-    assert list(found(viewer, "kedai")) == ["Taxpayers"]
-
-
 def test_who_has_no_role_finds_nothing(shop: Taxpayer, erp: Erp) -> None:
     reference = erp.login()["correlationId"]
     user = get_user_model().objects.create_user("newcomer", is_staff=True)
@@ -128,7 +120,6 @@ def test_a_plain_form_leads_to_an_address_that_can_be_sent_to_a_colleague(
     assert shop.name in page
     assert 'data-status="1 result"' in page
     for text in ("", "a", "\0", "%_\\'\"", "x" * 20_000, "9" * 5_000, "٣", "[" * 3_000, "💩" * 9):
-        assert officer.get(URL, {"q": text}).status_code == 200
         assert officer.post(URL, {"q": text}).status_code == 302
         assert officer.post(URL, {"q": text}, headers=AJAX).status_code == 200
 

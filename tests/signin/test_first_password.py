@@ -22,7 +22,7 @@ OWN = "another-long-Password-2"
 
 @pytest.fixture
 def issued() -> IssuedPassword:
-    """The first password of an account that nobody has signed in with."""
+    """The first password of an account that was never used."""
     account = StaffAccount.objects.get(pk=new_staff("viewer", "badrul").pk)
     return set_first_password(account=account, reason="New", by=Author("mariam"), at=timezone.now())
 
@@ -101,7 +101,7 @@ def test_a_first_password_works_for_a_week(client: Client, issued: IssuedPasswor
     assert "expired" not in html_of(give_password(Client(), "badrul", "wrong"))  # says nothing
 
 
-def test_somebody_else_who_signed_in_with_it_is_signed_out(issued: IssuedPassword) -> None:
+def test_another_person_who_signed_in_with_it_is_signed_out(issued: IssuedPassword) -> None:
     thief, owner = Client(), Client()
     for client in (thief, owner):
         give_password(client, "badrul", issued.password)

@@ -1,4 +1,4 @@
-"""Guessing passwords and codes ends soon, and locks out nobody but the one who guesses."""
+"""Guessing passwords and codes ends soon, and locks out only the person who guesses."""
 
 import time
 from types import SimpleNamespace
@@ -21,7 +21,7 @@ OFFICE, ELSEWHERE = "198.51.100.7", "203.0.113.9"
 
 
 def at(address: str, **headers: str) -> Client:
-    """A browser that nobody has used, at this address."""
+    """A browser that was never used, at this address."""
     return Client(REMOTE_ADDR=address, headers=headers)
 
 
@@ -71,7 +71,7 @@ def test_after_five_failures_even_the_right_password_is_refused_for_15_minutes(
     assert TOO_MANY not in html_of(give_password(client, username))
 
 
-def test_who_guesses_elsewhere_locks_out_nobody(officer: User) -> None:
+def test_guesses_elsewhere_lock_out_no_other_browser(officer: User) -> None:
     guess(at(ELSEWHERE), officer.username, 60)  # that many do not use up those of the name
     assert is_refused(at(ELSEWHERE), officer)
     assert not is_refused(at(OFFICE), officer)
@@ -88,19 +88,19 @@ def test_an_address_that_tries_many_names_is_stopped_and_no_other_one(
 
 
 @pytest.mark.parametrize("proxies", [[], ["127.0.0.1"]])
-def test_a_made_up_address_helps_nobody(
+def test_a_made_up_address_is_ignored(
     officer: User, settings: Settings, proxies: list[str]
 ) -> None:
     """Behind a trusted proxy the last address is the client's; otherwise the header is ignored."""
     settings.TRUSTED_PROXIES = proxies
     address = "127.0.0.1" if proxies else ELSEWHERE
     for number in range(6):
-        guess(at(address, **{"x-forwarded-for": f"192.0.2.{number}, {ELSEWHERE}"}), "anybody")
+        guess(at(address, **{"x-forwarded-for": f"192.0.2.{number}, {ELSEWHERE}"}), "a-name")
     known = at(address, **{"x-forwarded-for": f"192.0.2.99, {ELSEWHERE}"})
-    assert TOO_MANY in guess(known, "anybody")
+    assert TOO_MANY in guess(known, "a-name")
     if proxies:
         honest = at(address, **{"x-forwarded-for": OFFICE})
-        assert WRONG in guess(honest, "anybody")
+        assert WRONG in guess(honest, "a-name")
 
 
 # --- A name, attacked from everywhere -------------------------------------------------------------
@@ -127,7 +127,7 @@ def test_a_browser_in_which_they_have_signed_in_is_never_locked_out_by_others(
     for number in range(50):
         guess(at(f"192.0.2.{number}"), officer.username)
     for _ in range(5):
-        guess(at(OFFICE), officer.username)  # somebody in the same office
+        guess(at(OFFICE), officer.username)  # a person in the same office
     for number in range(20):
         guess(at(OFFICE), f"guess-{number}")
     assert is_refused(at(OFFICE), officer)
@@ -155,7 +155,7 @@ def test_a_passkey_always_works(attacked: User) -> None:
     assert is_signed_in(client)
 
 
-def test_a_passkey_of_somebody_else_is_refused(officer: User) -> None:
+def test_a_passkey_of_another_person_is_refused(officer: User) -> None:
     passkey, client = Passkey(officer), at(OFFICE)
     passkey.user = new_staff("auditor")
     sign_in_with(passkey, client)
@@ -182,7 +182,7 @@ def test_only_a_whole_sign_in_makes_a_browser_known(officer: User) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("change", ["of another person", "tampered", "expired"])
-def test_a_cookie_that_is_not_valid_for_them_helps_nobody(
+def test_a_cookie_that_is_not_valid_for_this_person_is_ignored(
     attacked: User, change: str, settings: Settings
 ) -> None:
     colleague = with_totp(new_staff("auditor"))

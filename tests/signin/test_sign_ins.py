@@ -92,11 +92,6 @@ def test_auditors_and_account_managers_see_sign_ins_and_open_sessions(
     assert ("End sessions" in own) == (role == "account manager")
 
 
-@pytest.mark.parametrize("role", ["viewer", "registrar", "security officer"])
-def test_others_do_not_see_them(role: str) -> None:
-    assert staff_client(role).get(SIGN_INS).status_code == 403
-
-
 @pytest.mark.parametrize("is_one", [True, False], ids=["one", "all"])
 def test_an_account_manager_ends_sessions(clerk: User, is_one: bool) -> None:
     account = StaffAccount.objects.get(pk=clerk.pk)

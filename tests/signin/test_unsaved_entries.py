@@ -69,17 +69,6 @@ def test_what_was_entered_comes_back_after_the_sign_in(registrar: User) -> None:
     assert "Nothing was saved" not in opened_only
 
 
-def test_a_session_that_was_too_long_loses_nothing_either(registrar: User) -> None:
-    client = signed_in(registrar)
-    session = client.session
-    session["signed_in_at"] -= timedelta(hours=10, seconds=1).total_seconds()
-    session.save()
-    page = html_of(client.post(REGISTER, ENTERED, follow=True))
-    assert f"maximum length. Sign in again. Nothing was saved. {COMES_BACK}" in page
-    sign_in(client, registrar)
-    assert RESTORED in text_of(client.get(REGISTER))
-
-
 def test_only_the_same_account_gets_it_back(registrar: User) -> None:
     client, url = signed_in(registrar), "/admin/taxpayers/taxpayer/import_registry/"
     sent_too_late(client, url, file=SimpleUploadedFile("a.csv", b"tin,name\nC2581234010,A"))

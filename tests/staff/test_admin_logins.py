@@ -1,6 +1,5 @@
 """Logins on the staff pages: find one, see why it failed, simulate one."""
 
-import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -19,7 +18,6 @@ from tests.support.factories import (
     CredentialFactory,
     GrantedPermissionFactory,
     SystemUserFactory,
-    stored_login,
 )
 from tests.support.staff import list_url, page_url, task_url, text_of
 from tokens.explanation import CheckState
@@ -32,37 +30,6 @@ WHAT_IF = reverse("admin:tokens_loginevent_what_if")
 
 def event_of(response: object) -> LoginEvent:
     return LoginEvent.objects.get(pk=response["correlationId"])  # type: ignore[index]
-
-
-def found(client: Client, query: str) -> list[LoginEvent]:
-    return list(client.get(f"{list_url(LoginEvent)}?{query}").context["cl"].result_list)
-
-
-def test_a_login_is_found_by_reference_client_tin_and_address(viewer: Client, erp: Erp) -> None:
-    new_erp().login()
-    refused = erp.login(scope="unknown")
-    wanted = event_of(refused)
-    message = json.loads(refused.content)["error_description"]
-    LoginEvent.objects.filter(pk=wanted.pk).update(source_address="2001:db8::7")
-    terms = [str(wanted.pk), message, wanted.client_id, wanted.subject.lower(), "2001:DB8::7"]
-    for term in terms:
-        assert [row.pk for row in found(viewer, f"q={term}")] == [wanted.pk], term
-    assert found(viewer, "q=nobody") == []
-
-
-def test_logins_are_filtered_by_result_period_and_day(viewer: Client, erp: Erp) -> None:
-    issued, refused = event_of(erp.login()), event_of(erp.login(scope="unknown"))
-    assert found(viewer, "reason=issued") == [issued]
-    assert found(viewer, "reason=refused&period=1") == [refused]
-    assert found(viewer, "reason=invalid_scope&period=7") == [refused]
-    assert found(viewer, "reason=system_user_blocked") == []
-    assert found(viewer, f"q={erp.client_id}&period=1h") == [refused, issued]
-    last = datetime(2026, 3, 1, 15, 59, 59, 999000, tzinfo=UTC)  # midnight in Kuala Lumpur
-    for at in (last, last + timedelta(milliseconds=1)):
-        stored_login(at)
-    assert [row.at for row in found(viewer, "from=2026-03-01&to=2026-03-01")] == [last]
-    assert len(found(viewer, "from=2026-03-02&to=2026-03-02")) == 1
-    assert len(found(viewer, "from=nonsense")) == 4
 
 
 def test_a_login_of_an_unknown_client_is_explained_too(viewer: Client) -> None:

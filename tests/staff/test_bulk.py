@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from identity.staff.framework import bulk_tasks
 from identity.staff.system_users.blocking import BlockSystemUser
 from taxpayers.files.csv_reader import escape_formula, unescape_formula
-from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
+from taxpayers.models import Change, GrantedPermission, SystemUser, Taxpayer
 from taxpayers.services import Author, ServiceError, block_system_user
 from taxpayers.services.system_users import BLOCK_SYSTEM_USER
 from tests.registry.workbooks import formulas_of, rows_of
@@ -80,22 +80,6 @@ def test_what_is_escaped_is_read_back_as_it_was(text: str) -> None:
     assert escape_formula(text)[:1] not in tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
     if not text.startswith(("'", "\t", "\r", "\n")):
         assert unescape_formula(escape_formula(text)) == text
-
-
-@pytest.mark.parametrize(
-    "model", [Taxpayer, SystemUser, Intermediary, GrantedPermission, LoginEvent]
-)
-def test_every_list_is_exported_in_as_many_queries_for_thirty_rows_as_for_one(
-    model: Any, officer: Client
-) -> None:
-    counts = []
-    for rows in (1, 29):
-        for _ in range(rows):
-            GrantedPermissionFactory.create(taxpayer=SystemUserFactory.create().taxpayer)
-        with CaptureQueriesContext(connection) as queries:
-            assert len(csv_rows_of(export(officer, model))[0]) >= 5
-        counts.append(len(queries))
-    assert counts[0] == counts[1]
 
 
 @pytest.mark.parametrize("model", [Taxpayer, SystemUser, LoginEvent, GrantedPermission])

@@ -1,6 +1,5 @@
 """Staff read what it is, a secret, a key or a certificate, wherever that is known."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -22,30 +21,23 @@ from tokens.models import LoginEvent
 pytestmark = pytest.mark.django_db
 
 
-@dataclass(frozen=True)
-class Case:
-    """What is registered for the client, and what pages say about it in four states."""
-
-    new: Any
-    send_another: Any
-    wrong: tuple[str, str]
-    revoked: tuple[str, str]
-
-
-CASES = {
-    "secret": Case(
+# What is registered for the client, a login with another one, and what pages say of that, and of
+# one that was revoked.
+Words = tuple[str, str]
+CASES: dict[str, tuple[Any, Any, Words, Words]] = {
+    "secret": (
         new_erp,
         lambda erp: erp.login(client_secret=new_erp().client_secret),
         ("Wrong client ID or secret", "Are the client ID and the secret correct?"),
         ("Secret revoked", "Is the secret not revoked?"),
     ),
-    "key": Case(
+    "key": (
         new_key_erp,
         lambda erp: erp.login(erp.assertion(pair=new_pair())),
         ("Wrong client ID or key", "Are the client ID, the key and its signature correct?"),
         ("Key revoked", "Is the key not revoked?"),
     ),
-    "certificate": Case(
+    "certificate": (
         new_certificate_erp,
         lambda erp: erp.login(certificate("CN=other")),
         ("Wrong client ID or certificate", "Are the client ID and the certificate correct?"),
@@ -57,10 +49,10 @@ CASES = {
 @pytest.mark.parametrize("kind", CASES)
 def test_pages_commands_and_the_history_say_what_it_is(settings: Settings, kind: str) -> None:
     settings.MTLS_URL, settings.TRUSTED_PROXIES = MTLS_URL, [PROXY]
-    case, officer = CASES[kind], staff_client("security officer", "ravi")
-    erp = case.new()
+    (new, send_another, wrong, revoked), officer = CASES[kind], staff_client("security officer")
+    erp = new()
     row, title = erp.system_user.credentials.get(), kind.capitalize()
-    assert_login_says(officer, case.send_another(erp), *case.wrong)
+    assert_login_says(officer, send_another(erp), *wrong)
     bulk = {
         "action": "bulk_revoke_secrets",
         "which": "every",
@@ -69,7 +61,7 @@ def test_pages_commands_and_the_history_say_what_it_is(settings: Settings, kind:
     assert f"Valid: {kind} {row}" in text_of(officer.post(list_url(SystemUser), bulk))
 
     revoke_credential(credential=row, reason="r", by=Author("x"), at=timezone.now())
-    assert_login_says(officer, erp.login(), *case.revoked)
+    assert_login_says(officer, erp.login(), *revoked)
     none = f"It has no valid {kind}."
     assert none in text_of(officer.get(task_url(row.system_user, "revoke_secret"), follow=True))
 

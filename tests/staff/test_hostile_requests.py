@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -17,20 +18,20 @@ from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.models import StaffAccount
 from taxpayers.models import (
-    Credential,
+    Change,
     GrantedPermission,
     Intermediary,
     PermissionCode,
     SystemUser,
     Taxpayer,
 )
-from tests.support.accounts import new_staff, with_totp
+from tests.every_address.test_staff import records
 from tests.support.factories import CredentialFactory, GrantedPermissionFactory
 from tests.support.staff import list_url, task_url
-from tokens.keys.store import read_key_ring
 from tokens.models import LoginEvent, SigningKey
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+__all__ = ["records"]  # the fixture
 
 HOSTILE = {
     "NUL": "C\0",
@@ -101,18 +102,31 @@ def test_a_list_and_its_export(model: type[Model], value: str, client: Client) -
             check(client.get(f"{list_url(model)}export.csv?{encoded(**{name: value})}"))
 
 
+# Pages that take questions, each with values that are right.
+QUESTIONS: dict[str, dict[str, str]] = {
+    "taxpayers_taxpayer_suggest": {"q": "C12"},
+    "taxpayers_intermediary_suggest": {"q": "C12"},
+    "tokens_loginevent_what_if": {"client_id": "{client}", "on_behalf_of": "{tin}", "moment": ""},
+    "taxpayers_change_report": dict.fromkeys(("since", "until", "by", "action", "about"), "")
+    | {"after": ""},
+    "taxpayers_change_export_csv": {"since": "", "until": "", "by": "", "about": ""},
+    "taxpayers_change_as_of": {"about": "{tin}", "day": "{today}", "time": "12:00", "p": "1"},
+    "ending_soon": {"kind": "secret", "within": "7", "p": "1"},
+    "staff_search": {"q": "C12"},
+}
+
+
 @values
-def test_suggestions_and_the_simulation(value: str, client: Client) -> None:
-    user = CredentialFactory.create().system_user
-    for url in (
-        f"{list_url(Taxpayer)}suggest/?{encoded(q='C12' + value)}",
-        f"{list_url(Intermediary)}suggest/?{encoded(q='C12' + value)}",
-        f"{reverse('admin:tokens_loginevent_what_if')}?{encoded(client_id=value)}",
-        reverse("admin:tokens_loginevent_what_if")
-        + "?"
-        + encoded(client_id=user.client_id, on_behalf_of=value, moment=value),
-    ):
-        check(client.get(url))
+def test_a_question(value: str, client: Client, records: dict[str, Any]) -> None:
+    user = records["taxpayers_systemuser"]
+    known = {"client": user.client_id, "tin": user.taxpayer.tin, "today": timezone.localdate()}
+    Change.objects.create(at=timezone.now() - timedelta(days=9), by="x")  # the history begins
+    for name, fields in QUESTIONS.items():
+        url = reverse(name if name == "staff_search" else f"admin:{name}")
+        right = {field: text.format(**known) for field, text in fields.items()}
+        for field in fields:
+            check(client.get(f"{url}?{encoded(**right | {field: value})}"))
+    check(client.get(f"{list_url(Change)}task/{encoded(a=value)[2:]}/"))
 
 
 @pytest.mark.parametrize(("model", "value"), [*each_with_some(*LISTS, SigningKey)])
@@ -130,27 +144,13 @@ def tasks() -> Iterator[tuple[type[Model], Any]]:
             yield model, task
 
 
-@pytest.fixture
-def records(client: Client) -> dict[type[Model], Model]:
-    secret = CredentialFactory.create()
-    permission = GrantedPermissionFactory.create()
-    read_key_ring(timezone.now())  # makes the first key
-    made: list[Model] = [
-        *(secret.system_user, secret.system_user.taxpayer, permission, permission.intermediary),
-        *PermissionCode.objects.all()[:1],
-        SigningKey.objects.get(),
-        StaffAccount.objects.get(pk=with_totp(new_staff("viewer", "zul")).pk),
-    ]
-    assert Credential.objects.exists()
-    return {type(record): record for record in made}
-
-
 @pytest.mark.parametrize(("page", "value"), [*each_with_some(*tasks())])
 def test_a_form(
-    page: tuple[type[Model], Any], value: str, client: Client, records: dict[type[Model], Model]
+    page: tuple[type[Model], Any], value: str, client: Client, records: dict[str, Any]
 ) -> None:
     model, task = page
-    url = task_url(records[model] if task.is_for_record else model, task.name)
+    row = records[f"{model._meta.app_label}_{model._meta.model_name}"]
+    url = task_url(row if task.is_for_record else model, task.name)
     opened = client.get(url)
     check(opened)
     if "form" not in (opened.context or {}):
@@ -165,13 +165,13 @@ def test_a_form(
     check(client.get(f"{url}?{encoded(**dict.fromkeys(filled, value))}"))
 
 
-def sample(field: Any, records: dict[type[Model], Model]) -> Any:
+def sample(field: Any, records: dict[str, Any]) -> Any:
     """A value with which the form may well be valid."""
     match field.html_name:
         case "taxpayer" | "identifier" | "represented":
-            return str(records[Taxpayer].identifier)  # type: ignore[attr-defined]
+            return str(records["taxpayers_taxpayer"].identifier)
         case "intermediary":
-            return str(records[Intermediary].taxpayer.identifier)  # type: ignore[attr-defined]
+            return str(records["taxpayers_intermediary"].taxpayer.identifier)
         case _:
             return field.value() or "2099-01-01"
 

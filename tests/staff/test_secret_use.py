@@ -107,7 +107,7 @@ def test_the_page_shows_what_uses_each_secret_and_who_still_sends_an_ended_one(
     assert "Refused logins 1 login, last" in page
     assert "from 203.0.113.66" in page
     assert f'id="use-{ended.pk}"' in html
-    assert f'id="use-{forgotten.pk}"' not in html  # ended, and nobody sends it
+    assert f'id="use-{forgotten.pk}"' not in html  # ended, and not sent since
     assert html.count('role="img"') == 2
     assert "<style" not in html[html.index('class="staff"') :]
     assert page.count("Logins of each day, as a table") == 1

@@ -97,10 +97,10 @@ def test_the_search_of_a_list_is_sent_in_the_body_and_gets_an_address_without_on
 ) -> None:
     page = registrar.get(f"{TAXPAYERS}?is_active__exact=1").content.decode()
     assert '<form id="changelist-search" class="search-box" method="post"' in page
-    kept = {"csrfmiddlewaretoken": "x", "is_active__exact": "1"}
-    right = registrar.post(TAXPAYERS, {"q": "Kedai 1", **kept})
+    others = {"csrfmiddlewaretoken": "x", "is_active__exact": "1"}
+    right = registrar.post(TAXPAYERS, {"q": "Kedai 1", **others})
     assert right["Location"] == f"{TAXPAYERS}?q=Kedai+1&is_active__exact=1"
-    answer = registrar.post(TAXPAYERS, {"q": SECRET, **kept}, follow=True)
+    answer = registrar.post(TAXPAYERS, {"q": SECRET, **others}, follow=True)
     assert answer.redirect_chain == [(f"{TAXPAYERS}?is_active__exact=1", 302)]
     assert "It was replaced by [hidden], and not stored." in text_of(answer)
 

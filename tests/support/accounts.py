@@ -1,15 +1,14 @@
 """Accounts of staff: by role, with a second factor, signed in as the service demands it."""
 
 import base64
-import hashlib
-import hmac
-import struct
 import time
 from typing import Any
 
 from allauth.account.internal.flows.login import record_authentication
 from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal.auth import TOTP
+from cryptography.hazmat.primitives.hashes import SHA1
+from cryptography.hazmat.primitives.twofactor import totp
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group, User
 from django.http import HttpRequest
@@ -60,8 +59,5 @@ def totp_code(secret: str = TOTP_SECRET, step: int = 0) -> str:
     left = 30 - time.time() % 30
     if left < _TIME_TO_TYPE:
         time.sleep(left)
-    counter = struct.pack(">Q", int(time.time()) // 30 + step)
-    digest = hmac.new(base64.b32decode(secret), counter, hashlib.sha1).digest()
-    offset = digest[-1] & 15
-    number = struct.unpack(">I", digest[offset : offset + 4])[0] & 0x7FFFFFFF
-    return f"{number % 10**6:06}"
+    app = totp.TOTP(base64.b32decode(secret), 6, SHA1(), 30)  # noqa: S303 - as in RFC 6238
+    return app.generate(int(time.time()) + 30 * step).decode()

@@ -4,7 +4,6 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
 
 import psycopg
 from django.db import connection, connections
@@ -28,13 +27,6 @@ def another_session() -> Iterator[BaseDatabaseWrapper]:
         yield other
     finally:
         other.close()
-
-
-class MigratedDatabase(Protocol):
-    """A copy of the test database, taken before the first test."""
-
-    def restore(self) -> None:
-        """Make the test database equal to the copy: tables, rows, sequences and partitions."""
 
 
 class MigratedSqlite:

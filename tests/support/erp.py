@@ -105,7 +105,7 @@ def assert_every_answer(response: HttpResponse) -> str:
     assert response["Content-Type"] == "application/json"
     assert response["Cache-Control"] == "no-store"
     assert response["Pragma"] == "no-cache"
-    assert response["Content-Length"]  # without it the connection would not be kept
+    assert response["Content-Length"]  # without it the connection would close
     assert re.fullmatch(_UUID, response["correlationId"])
     assert not response.cookies
     for absent in ("WWW-Authenticate", "Location", "Set-Cookie", "Vary"):
@@ -150,7 +150,7 @@ PAUSE = r"[5-9]|[1-9]\d|[12]\d\d|30\d"  # of a 503: spread, by how many there ar
 
 
 def assert_unavailable(response: HttpResponse, headers: dict[str, str] | None = None) -> None:
-    """A 503 that blames nobody; `headers` as for `assert_refused`, without Retry-After."""
+    """A 503; `headers` as for `assert_refused`, without Retry-After."""
     assert_refused(
         response,
         reason="temporarily_unavailable",

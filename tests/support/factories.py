@@ -132,7 +132,7 @@ class ProtectedApiFactory(DjangoModelFactory[ProtectedApi]):
 
 
 class ProtectedApiSecretFactory(DjangoModelFactory[ProtectedApiSecret]):
-    """Of a secret that nobody knows, made yesterday and valid for a year."""
+    """Of a secret in no test's hands, made yesterday and valid for a year."""
 
     class Meta:
         model = ProtectedApiSecret

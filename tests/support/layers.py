@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
+from itertools import zip_longest
 
 from tests.support.source_tree import SourceTree
 
@@ -14,24 +15,6 @@ TEMPLATE_ENGINE = ("django.shortcuts", "django.template")
 SETTINGS = ("identity.settings",)  # it names modules as Django wants it, and is named so
 _MODULE = re.compile(r"\w+(\.\w+)+")
 FRAMEWORKS = ("django", "oauth2_provider", "oauthlib", "rest_framework")
-
-
-def upward_imports(tree: SourceTree, rooms: Sequence[str]) -> Iterator[str]:
-    """Imports of a room by one below it; `rooms` from top to bottom.
-
-    Also by a string with the name of a module, which Django or `import_string` would import.
-    """
-    for position, room in enumerate(rooms):
-        below = rooms[position + 1 :]
-        for found in tree.imports:
-            if _is_in(found.module, *below) and found.is_of(room):
-                yield str(found)
-        for module in tree.modules:
-            if _is_in(module, *below):
-                named = (text for text in tree.strings(module) if _is_in(text, room))
-                yield from (
-                    f"{module} names {text}" for text in named if tree.imported_module(text)
-                )
 
 
 Floors = dict[str, Sequence[Sequence[str]]]  # rooms of each folder, floor by floor, from the top
@@ -59,15 +42,13 @@ def climbing_imports(tree: SourceTree, floors: Floors) -> Iterator[str]:
 
 
 def circles_of_folders(tree: SourceTree) -> Iterator[str]:
-    """Folders at any depth whose direct children use each other in a circle."""
+    """Folders at any depth whose direct children use each other in a circle; so also modules."""
     graphs: dict[str, dict[str, set[str]]] = {}
     for module, name in _uses(tree):
-        own, other = module.split("."), name.split(".")
-        pairs = enumerate(zip(own, other, strict=False))
-        shared = next((depth for depth, (a, b) in pairs if a != b), None)
-        if shared:  # they part below one of our packages
-            folder = ".".join(own[:shared])
-            graphs.setdefault(folder, {}).setdefault(own[shared], set()).add(other[shared])
+        pairs = [*zip_longest(module.split("."), name.split("."), fillvalue="__init__")]
+        shared = next(depth for depth, (own, other) in enumerate(pairs) if own != other)
+        folder, (own, other) = ".".join(own for own, _ in pairs[:shared]), pairs[shared]
+        graphs.setdefault(folder, {}).setdefault(own, set()).add(other)
     for folder, graph in sorted(graphs.items()):
         try:
             TopologicalSorter(graph).prepare()
@@ -91,32 +72,8 @@ def _uses(tree: SourceTree) -> Iterator[tuple[str, str]]:
 
 def _room(module: str, root: str) -> str:
     """The direct child of `root` that is this module, or that it is in; empty outside of it."""
-    return (
-        module.removeprefix(f"{root}.").split(".")[0]
-        if f"{root}." in module[: len(root) + 1]
-        else ""
-    )
-
-
-def imports_in_functions(tree: SourceTree, allowed: Collection[str]) -> Iterator[str]:
-    """Imports of our own modules that wait for a call, except in the modules that are `allowed`."""
-    for found in tree.imports:
-        is_ours = tree.imported_module(found.name) is not None
-        if found.is_in_function and is_ours and found.module not in allowed:
-            yield str(found)
-
-
-def circles(tree: SourceTree) -> Iterator[str]:
-    """Modules that import each other in a circle, be it for type hints alone."""
-    graph: dict[str, set[str]] = {module: set() for module in tree.modules}
-    for found in tree.imports:
-        imported = tree.imported_module(found.name)
-        if imported and imported != found.module and not found.is_in_function:
-            graph[found.module].add(imported)
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError as circle:
-        yield " -> ".join(circle.args[1])
+    start = f"{root}." if root else ""
+    return module.removeprefix(start).split(".")[0] if module.startswith(start) else ""
 
 
 def impure_imports(tree: SourceTree, pure: Collection[str]) -> Iterator[str]:
@@ -137,22 +94,6 @@ def foreign_importers(
     for found in tree.imports:
         if found.is_of(*libraries) and not _is_in(found.module, *allowed):
             yield str(found)
-
-
-def imported_applications(
-    tree: SourceTree, settings: str, applications: Collection[str]
-) -> Iterator[str]:
-    """Modules of an application that the settings import, directly or not."""
-    seen, waiting = {settings}, [settings]
-    while waiting:
-        module = waiting.pop()
-        for found in (found for found in tree.imports if found.module == module):
-            imported = tree.imported_module(found.name)
-            if imported and imported not in seen:
-                seen.add(imported)
-                waiting.append(imported)
-                if _is_in(imported, *applications):
-                    yield str(found)
 
 
 def logic_in_models(tree: SourceTree) -> Iterator[str]:

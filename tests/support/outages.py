@@ -1,4 +1,4 @@
-"""What breaks, as code meets it: no mock stands for a database, but its connection fails."""
+"""What breaks, as code meets it: the connection of a real database fails."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -9,7 +9,7 @@ def mode(path: Path) -> int:
 
 
 def open_to_others(folder: Path) -> list[str]:
-    """What anybody but the owner could open, in the folder or below, with its mode."""
+    """What others than the owner could open, in the folder or below, with its mode."""
     paths = [folder, *folder.rglob("*")]
     found = [path for path in paths if not path.is_symlink() and mode(path) & 0o077]
     return [f"{path.relative_to(folder)} {mode(path):o}" for path in found]

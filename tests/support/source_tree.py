@@ -2,7 +2,6 @@
 
 import ast
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +16,6 @@ class Import:
 
     module: str
     name: str
-    is_in_function: bool
 
     def __str__(self) -> str:
         return f"{self.module} imports {self.name}"
@@ -62,25 +60,19 @@ class SourceTree:
     def imports(self) -> list[Import]:
         """Every import, wherever it stands."""
         return [
-            found
-            for module in self.modules
-            for found in self._imports(module, self.modules[module], is_in_function=False)
+            Import(module, name)
+            for module, parsed in self.modules.items()
+            for node in ast.walk(parsed)
+            for name in self._names(module, node)
         ]
 
-    def _imports(self, module: str, node: ast.AST, *, is_in_function: bool) -> Iterator[Import]:
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.Import):
-                for alias in child.names:
-                    yield Import(module, alias.name, is_in_function)
-            elif isinstance(child, ast.ImportFrom):
-                source = self._absolute(module, child)
-                for alias in child.names:
-                    yield Import(module, f"{source}.{alias.name}", is_in_function)
-            else:
-                is_function = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-                yield from self._imports(
-                    module, child, is_in_function=is_in_function or is_function
-                )
+    def _names(self, module: str, node: ast.AST) -> list[str]:
+        if isinstance(node, ast.Import):
+            return [alias.name for alias in node.names]
+        if isinstance(node, ast.ImportFrom):
+            source = self._absolute(module, node)
+            return [f"{source}.{alias.name}" for alias in node.names]
+        return []
 
     def _absolute(self, module: str, node: ast.ImportFrom) -> str:
         if not node.level:

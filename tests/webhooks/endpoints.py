@@ -1,19 +1,15 @@
 """Endpoints and deliveries for tests."""
 
 import json
-from datetime import UTC, datetime
 from typing import Any
 
 from identity.webhooks.endpoints import register_webhook
 from identity.webhooks.models import WebhookDelivery, WebhookEndpoint, WebhookEvent
 from identity.webhooks.sending.delivering import Deliverer
 from taxpayers.services import Author, AuthorKind
+from tests.support.moments import now
 
 BY = Author("tester", "192.0.2.7", kind=AuthorKind.OPERATOR)
-
-
-def now() -> datetime:
-    return datetime.now(UTC)
 
 
 def new_endpoint(url: str = "https://portal.example.org/hooks", **fields: Any) -> WebhookEndpoint:

@@ -59,7 +59,7 @@ def test_no_attempt_is_made_before_the_receiver_wants_it() -> None:
     assert pause_until(1, outcome, AT) == AT + timedelta(hours=1)
 
 
-def test_a_receiver_is_left_alone_for_longer_and_longer_up_to_five_minutes() -> None:
+def test_the_pauses_of_a_receiver_grow_to_five_minutes() -> None:
     pauses = [(pause_until(n, Outcome(429), AT) - AT).total_seconds() for n in (1, 2, 8, 9, 9999)]
     assert pauses == [2, 4, 256, 300, 300]
 

@@ -1,4 +1,4 @@
-"""The commands of operators, and what they and Prometheus see."""
+"""The commands of operators, and what they, Prometheus and staff see."""
 
 from datetime import timedelta
 from typing import Any
@@ -13,7 +13,9 @@ from identity.webhooks.models import WebhookDelivery, WebhookEndpoint, WebhookEv
 from identity.webhooks.secret_storage import secrets_in_force
 from taxpayers.models import Change
 from tests.support.command_line import error_of, json_output_of, output_of
-from tests.webhooks.endpoints import new_endpoint, now, states
+from tests.support.moments import now
+from tests.support.staff import list_url, page_url, staff_client, text_of
+from tests.webhooks.endpoints import new_endpoint, states
 from tests.webhooks.receiver import receiving, status
 
 pytestmark = pytest.mark.django_db
@@ -138,5 +140,23 @@ def test_prometheus_sees_what_was_delivered_and_how_long_the_oldest_waits() -> N
         "webhook_deliveries_totalgiven_up": 0,
         "webhook_waiting": 1,
     }
-    WebhookEndpoint.objects.update(is_active=False)  # nobody has to do anything
+    WebhookEndpoint.objects.update(is_active=False)  # nothing is to be done
     assert metrics()["webhook_waiting"] == 0
+
+
+@pytest.mark.parametrize("role", ["security officer", "auditor"])
+def test_staff_see_webhooks_and_deliveries_without_what_may_be_secret(role: str) -> None:
+    row = new_endpoint("https://erp.example.org/hooks/my-secret-path")
+    for state, result in ((WebhookDelivery.DELIVERED, "204"), (WebhookDelivery.FAILED, "timeout")):
+        sent = WebhookDelivery.objects.filter(event=command("send_test_webhook", row)["webhook_id"])
+        sent.update(state=state, last_result=result)
+    client = staff_client(role)
+    listed = text_of(client.get(list_url(WebhookEndpoint), {"q": "erp.example.org"}))
+    page = text_of(client.get(page_url(row)))
+    for text in (listed, page):
+        assert "https://erp.example.org/… " in text
+        assert "my-secret-path" not in text
+    for shown in ("webhook.test", "Delivered", "Given up", "timeout"):
+        assert shown in page
+    found = client.get(list_url(WebhookEndpoint), {"q": "my-secret"}).context["cl"]
+    assert found.result_count == 0

@@ -53,7 +53,7 @@ def test_a_secret_is_announced_once_for_each_stage() -> None:
     assert not EndReminder.objects.exists()  # nothing is left of what has ended
 
 
-def test_the_night_may_be_repeated_and_a_late_start_announces_the_latest_stage_alone() -> None:
+def test_the_night_may_be_repeated_and_a_late_start_announces_only_the_latest_stage() -> None:
     new_endpoint()
     secret_that_ends(AT + 5 * DAY)
     assert announced(AT) == [("credential.ends_soon", 7)]

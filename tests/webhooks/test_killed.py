@@ -19,7 +19,8 @@ from pytest_django import DjangoDbBlocker
 from identity.webhooks.models import WebhookDelivery
 from tests.servers.processes import CHECKOUT
 from tests.servers.service import Service, service_environment
-from tests.webhooks.endpoints import new_endpoint, now
+from tests.support.moments import now
+from tests.webhooks.endpoints import new_endpoint
 from tests.webhooks.receiver import OK, Receiver, receiving
 
 pytestmark = pytest.mark.processes

@@ -20,7 +20,8 @@ from tests.support.factories import (
     SystemUserFactory,
     TaxpayerFactory,
 )
-from tests.webhooks.endpoints import BY, bodies, new_endpoint, now
+from tests.support.moments import now
+from tests.webhooks.endpoints import BY, bodies, new_endpoint
 
 pytestmark = pytest.mark.django_db
 AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -134,13 +135,6 @@ def test_the_longest_identifier_that_the_tables_take_stops_no_event() -> None:
     services.rename_taxpayer(taxpayer=taxpayer, name="New", **BECAUSE)
     publish_all_changes(now())
     assert [body["data"]["id"] for body in bodies()] == [str(taxpayer.identifier)]
-
-
-def test_a_login_writes_nothing_to_it(erp: Any) -> None:
-    new_endpoint()
-    publish_all_changes(now())
-    assert erp.login().status_code == 200
-    assert numbering.is_numbered()
 
 
 @pytest.mark.postgresql

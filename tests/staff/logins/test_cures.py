@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from identity.staff.logins.refused.cures import CURES, offered_cures
 from identity.staff.logins.refused.involved import Involved
-from taxpayers.models import Credential, GrantedPermission, SystemUser, Taxpayer
+from taxpayers.models import Credential, SystemUser, Taxpayer
 from taxpayers.services import Author, extend_system_user
 from tests.client_auth.key_erp import new_key_erp, new_pair
 from tests.support.erp import Erp, new_erp
@@ -165,20 +165,6 @@ def test_a_task_that_is_not_possible_now_says_why() -> None:
     assert "has two live secrets:" in text_of(page)
 
 
-def test_a_permission_is_granted_again_with_the_codes_that_it_had() -> None:
-    event = event_of(_permission(revoked_at=NOW(), codes=["documents:view"]))
-    registrar = staff_client("registrar")
-    (button,) = registrar.get(page_url(event)).context["answer"].cures.buttons
-    form = registrar.get(button.url).context["form"]
-    assert form["codes"].value() == ["documents:view"]
-    values = {name: form[name].value() or "" for name in form.fields}
-    assert registrar.post(button.url, values).status_code == 302
-    assert GrantedPermission.objects.filter(revoked_at=None).count() == 1
-    assert "Fixed since then. The same login would get a token now." in text_of(
-        registrar.get(page_url(event))
-    )
-
-
 def test_a_reason_of_a_later_version_is_no_error(rf: Any) -> None:
     involved = Involved(LoginEvent(reason="of_the_future"))
     assert not offered_cures(rf.get("/"), "of_the_future", involved, NOW())
@@ -259,7 +245,7 @@ def test_of_a_fault_of_the_request_only_a_later_token_is_known(
     assert "Fixed since then." not in page
 
 
-def test_a_secret_that_expired_is_not_fixed_by_another_one_that_nobody_uses() -> None:
+def test_a_secret_that_expired_is_not_fixed_by_one_that_is_not_used() -> None:
     event = event_of(_secret(created_at=NOW() - 2 * DAY, expires_at=NOW() - DAY))
     Credential.objects.update(slot=None)
     CredentialFactory.create(system_user_id=event.system_user_id)

@@ -112,7 +112,7 @@ def _refusal(error: TokenError) -> Answer:
 
 def main(arguments: list[str]) -> None:
     """Serves until it is stopped."""
-    import uvicorn  # only here: an ASGI server of your choice can serve `Gateway` as well
+    import uvicorn  # noqa: PLC0415 - another ASGI server can serve `Gateway` as well
 
     parser = argparse.ArgumentParser("python -m einvoicing_tokens.gateway")
     parser.add_argument("--issuer", required=True, help="AUTH_URL of the identity service")

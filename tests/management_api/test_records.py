@@ -1,12 +1,12 @@
-"""Intermediaries, permissions and the explanation of a login."""
+"""Taxpayers, permissions and the explanation of a login, each in its whole answer."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from taxpayers.models import GrantedPermission
-from tests.management_api.portal import Portal, assert_ok, assert_problem, text_of
+from taxpayers.models import Change, GrantedPermission, Taxpayer
+from tests.management_api.portal import BASE, Portal, assert_ok, assert_problem, text_of
 from tests.support.answers import body_of
 from tests.support.erp import new_erp
 from tests.support.factories import (
@@ -19,6 +19,50 @@ from tests.support.factories import (
 pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
 AGENT, CLIENT = "C9876543210", "C2584563222"
+
+
+def test_a_taxpayer_is_registered(portal: Portal) -> None:
+    new = {"taxpayer": "c2584563222:202001234567", "name": "Kedai Runcit Aminah"}
+    answer = portal.post("/taxpayers", new)
+    record = assert_ok(answer, 201)
+    row = Taxpayer.objects.get(tin="C2584563222")
+    assert record == {
+        "taxpayer": "C2584563222:202001234567",
+        "tin": "C2584563222",
+        "rob": "202001234567",
+        "name": "Kedai Runcit Aminah",
+        "is_active": True,
+        "registered_at": text_of(row.created_at),
+    }
+    assert answer["Location"] == f"{BASE}/taxpayers/C2584563222:202001234567"
+    read = portal.get("/taxpayers/C2584563222:202001234567")
+    assert assert_ok(read) == record
+    assert read["ETag"] == answer["ETag"]
+    change = Change.objects.latest("pk")
+    assert (change.by, change.action) == (f"{portal.erp.client_id} (client)", "register_taxpayer")
+    assert str(change.task_id) == answer["correlationId"]
+    assert change.address == "127.0.0.1"
+
+
+def test_the_history_of_a_taxpayer_has_pages(portal: Portal) -> None:
+    path = f"/taxpayers/{TaxpayerFactory.create(tin=CLIENT).tin}"
+    for name in ("First", "Second"):
+        body = {"name": name, "reason": f"because {name}"}
+        changed = portal.patch(path, body, If_Match=portal.etag(path))
+        assert assert_ok(changed)["name"] == name
+        assert changed["ETag"] == portal.etag(path)
+    answer = portal.get(f"{path}/history")
+    second, first = assert_ok(answer)["items"]
+    assert (first["after"], second["after"]) == ({"name": "First"}, {"name": "Second"})
+    assert (second["before"], second["reason"]) == ({"name": "First"}, "because Second")
+    assert second["by"] == f"{portal.erp.client_id} (client)"
+    newest = body_of(portal.get(f"{path}/history?limit=1"))
+    assert newest["items"] == [second]
+    older = body_of(portal.get(f"{path}/history?cursor={newest['next_cursor']}"))
+    assert older == {"items": [first], "next_cursor": None}
+    since = body_of(portal.get(f"{path}/history?since={second['at']}"))
+    assert since["items"] == [second]
+    assert body_of(portal.get(f"/taxpayers/{portal.erp.tin}/history"))["items"] == []
 
 
 def test_a_permission_is_granted_extended_shortened_and_revoked(portal: Portal) -> None:
