@@ -79,7 +79,9 @@ CASES = [
     ),
     Case(
         *(rename_account, lambda: {"account": account(), "name": "Badrul bin Ali"}),
-        *("rename_account", {"name": ("Badrul", "Badrul bin Ali")}, "badrul Badrul bin Ali"),
+        "rename_account",
+        {"name": ("Badrul", "Badrul bin Ali")},
+        "badrul Badrul bin Ali",
     ),
     Case(
         *(change_role, lambda: {"account": account(), "role": "registrar"}),
