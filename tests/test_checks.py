@@ -246,7 +246,7 @@ def staff_warnings() -> list[str]:
 
 @pytest.fixture
 def separate(settings: Settings) -> Settings:
-    """A node for staff alone, at its own address."""
+    """A node only for staff, at its own address."""
     settings.SERVE = "staff"
     settings.AUTH_URL, settings.STAFF_URL = "https://id.example.org", "https://staff.example.org"
     settings.ALLOWED_HOSTS = ["id.example.org", "staff.example.org"]

@@ -128,7 +128,7 @@ FRAMEWORKS = {
     "django": ("django", "rest_framework"),
     "fastapi": ("fastapi", "starlette"),
     "flask": ("flask", "werkzeug"),
-}  # each known to the adapter of that name alone
+}  # each known only to the adapter of that name
 STAFF_LIBRARIES = ("allauth", "csp", "unfold", "whitenoise", "django.contrib.admin")
 
 

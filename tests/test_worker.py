@@ -1,4 +1,4 @@
-"""One process of the server: what gunicorn hears of it."""
+"""One process of the server: what gunicorn is told of it."""
 
 import asyncio
 import time

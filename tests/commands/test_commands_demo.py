@@ -83,7 +83,7 @@ def first(first_run: FirstRun) -> dict[str, Any]:
 
 @pytest.fixture
 def again(first_run: FirstRun, tmp_path: Path) -> Environment:
-    """The environment of a machine on which the demo ran before: a copy for this test alone."""
+    """The environment of a machine on which the demo ran before: a copy only for this test."""
     var = shutil.copytree(first_run.environment["VAR_DIR"], tmp_path / "var")
     return first_run.environment | {"VAR_DIR": str(var)}
 

@@ -1,6 +1,6 @@
 """The steps of a login, driven by hand: what each asks of the database, and in which order.
 
-No test here has a database: the steps do no input or output of their own.
+No test here has a database: the steps do no input or output.
 """
 
 import json

@@ -68,7 +68,7 @@ def test_a_token_on_behalf_of_another_taxpayer_never_opens_it() -> None:
     assert claims_of(token)["act"] == {"sub": role.taxpayer.tin}
     for method in ("GET", "POST"):
         assert_refused(token, "A token on behalf of another taxpayer", method=method)
-    own = portal.get("/taxpayers", onbehalfof="C9999999999")  # a header of the login alone
+    own = portal.get("/taxpayers", onbehalfof="C9999999999")  # a header of the login only
     assert_ok(own)
 
 

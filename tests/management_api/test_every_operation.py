@@ -477,7 +477,7 @@ def test_each_scope_opens_its_addresses_and_no_other(
     for operation in operations:
         reads = ALSO_READS.get(scope, ()) if operation.method == "GET" else ()
         if operation.path[1:].startswith(CHANGES[scope] + reads):
-            # A change is refused for its body alone.
+            # A change is refused only for its body.
             answer = operation.call(caller, real, body=None if operation.method == "GET" else b"{")
             assert answer.status_code in (200, 400, 404), (operation.path, answer.content)
         else:

@@ -67,7 +67,7 @@ class Registry:
         return {names.get(pk, "new"): epoch for pk, epoch in rows}
 
     def sql(self, statement: str) -> None:
-        """Executes SQL by hand; {shop} is the id of that client, {taxpayer_of_shop} of its own."""
+        """Executes SQL by hand; {shop} is the id of a client, {taxpayer_of_shop} of its owner."""
         ids: dict[str, object] = {
             "role": self.role.pk, "permission": self.permission.pk, "secret": self.secret.pk,
             "shop": self.shop.pk, "agent": self.agent.pk, "other_agent": self.other_agent.pk,

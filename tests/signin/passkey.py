@@ -98,7 +98,7 @@ def as_second_step(passkey: Passkey, client: Client) -> Any:
 
 
 def sign_in_with(passkey: Passkey, client: Client) -> Any:
-    """The answer to a sign-in by this passkey alone."""
+    """The answer to a sign-in by only this passkey."""
     url = reverse("mfa_login_webauthn")
     options = client.get(url, headers={"x-requested-with": "XMLHttpRequest"}).json()
     challenge = options["request_options"]["publicKey"]["challenge"]

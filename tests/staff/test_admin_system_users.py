@@ -97,22 +97,22 @@ def test_the_page_to_revoke_shows_the_logins_that_no_other_permission_allows(
     intermediary: Erp, registrar: Client
 ) -> None:
     role = intermediary.system_user.taxpayer.intermediary
-    alone = GrantedPermissionFactory.create(intermediary=role)
+    single = GrantedPermissionFactory.create(intermediary=role)
     doubled = GrantedPermissionFactory.create(intermediary=role, codes=["documents:view"])
     reduced = GrantedPermissionFactory.create(intermediary=role, taxpayer=doubled.taxpayer)
-    for permission in (alone, alone, doubled):
+    for permission in (single, single, doubled):
         on_behalf_of = str(permission.taxpayer.identifier)
         assert intermediary.login(on_behalf_of=on_behalf_of).status_code == 200
     asked = {
-        alone: "in the last 7 days 2 logins",
+        single: "in the last 7 days 2 logins",
         doubled: "in the last 7 days None.",
         reduced: "1 more login would have got fewer permissions.",
     }
     for permission, shown in asked.items():
         assert shown in text_of(registrar.get(task_url(permission, "revoke_permission")))
-    alone.valid_from = timezone.now()  # after the logins
-    alone.save()
-    assert "7 days None." in text_of(registrar.get(task_url(alone, "revoke_permission")))
+    single.valid_from = timezone.now()  # after the logins
+    single.save()
+    assert "7 days None." in text_of(registrar.get(task_url(single, "revoke_permission")))
 
 
 def test_the_page_to_deactivate_a_taxpayer_shows_the_logins_for_it_and_by_it(

@@ -29,7 +29,7 @@ from tokens.keys.store import read_key_ring
 from tokens.models import LoginEvent, SigningKey
 
 pytestmark = pytest.mark.django_db
-# Each is a text of its own, so that it is known which of them a page shows.
+# Each is another text, so that it is known which of them a page shows.
 TEXTS = (
     *("taxpayer", "agent", "system-user", "blocked-by", "blocked-reason", "author", "reason"),
     *("label", "before", "user-agent", "api", "account", "asked-by", "why-asked", "code", "view"),

@@ -44,7 +44,7 @@ def sources() -> dict[Id, list[str]]:
             files = found.setdefault(text, [])
             if name not in files:
                 files.append(name)
-    # A text that is counted somewhere serves where it stands alone as well.
+    # A text that is counted somewhere serves also where it is not counted.
     counted = {text[0] for text in found if isinstance(text, tuple)}
     return {text: files for text, files in found.items() if text not in counted}
 

@@ -1,4 +1,4 @@
-"""A process that serves logins alone: answers one login, then says what it has loaded.
+"""A process that serves only logins: answers one login, then says what it has loaded.
 
 `python -m tests.support.login_worker CLIENT_ID CLIENT_SECRET`: nothing here may import a module
 that the service itself would not.

@@ -1,4 +1,4 @@
-"""When a message is tried again, and when a receiver is left alone."""
+"""When a message is tried again, and when a receiver gets a pause."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -69,7 +69,7 @@ def test_a_deliverer_that_is_killed_sends_again_with_the_same_id_and_one_that_is
         SERVE="staff",
         WEBHOOK_ALLOWED_NETWORKS="127.0.0.0/8",
     )
-    node = Service("", environment, None, tmp_path)  # type: ignore[arg-type]  # its database alone
+    node = Service("", environment, None, tmp_path)  # type: ignore[arg-type]  # only its database
     go_on = threading.Event()
 
     def answer_later(line: socket.socket) -> None:
