@@ -1,7 +1,8 @@
 """What each test and each fixture costs: `make costs` writes a table, the dearest first.
 
 Seconds depend on what else the machine does; the CPU time of this process, and of all that it
-started, hardly does.
+started, hardly does. What still runs is counted only for tests that start programs: to look it up
+takes longer than most of the others. A fixture of each test belongs to its test.
 """
 
 import os
@@ -55,17 +56,20 @@ class _Costs:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        yield from self._measured(("test", item.nodeid))
+        starts_programs = item.get_closest_marker("processes") is not None
+        yield from self._measured(("test", item.nodeid), starts_programs)
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_fixture_setup(self, fixturedef: Any) -> Iterator[None]:
+    def pytest_fixture_setup(self, fixturedef: Any) -> Iterator[Any]:
+        if fixturedef.scope in ("function", "class"):
+            return (yield)
         name = f"{fixturedef.baseid}::{fixturedef.argname}"
-        yield from self._measured((f"{fixturedef.scope} fixture", name))
+        return (yield from self._measured((f"{fixturedef.scope} fixture", name), True))
 
-    def _measured(self, key: tuple[str, str]) -> Iterator[Any]:
-        cpu, started = _cpu_seconds(), time.perf_counter()
+    def _measured(self, key: tuple[str, str], with_running: bool) -> Iterator[Any]:
+        cpu, started = _cpu_seconds(with_running), time.perf_counter()
         result = yield
-        spent = (_cpu_seconds() - cpu, time.perf_counter() - started, 1)
+        spent = (_cpu_seconds(with_running) - cpu, time.perf_counter() - started, 1)
         self._sums[key] = [a + b for a, b in zip(self._sums[key], spent, strict=True)]
         return result
 
@@ -80,10 +84,11 @@ class _Costs:
             self._file.write_text(_HEADER + "".join(rows))
 
 
-def _cpu_seconds() -> float:
+def _cpu_seconds(with_running: bool) -> float:
     """Of this process, of those that it started, and of theirs, also while they run."""
     own, ended = (resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(u.ru_utime + u.ru_stime for u in (own, ended)) + sum(map(_tree, _children("self")))
+    running = sum(map(_tree, _children("self"))) if with_running else 0.0
+    return sum(u.ru_utime + u.ru_stime for u in (own, ended)) + running
 
 
 def _tree(pid: str) -> float:
