@@ -19,6 +19,7 @@ import pytest
 from tests import costs, selection, statements
 from tests.selection import IS_CI, NO_POSTGRES
 from tests.servers import processes
+from tests.servers.nginx import free_ports, start_balancer
 from tests.servers.postgres import Postgres, start_postgres
 from tests.servers.processes import NotAvailable, free_port, new_folder, stopping
 from tests.servers.service import (
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from pytest_django.plugin import DjangoDbBlocker
 
     from tests.introspection.api import Api
+    from tests.live.cluster import Cluster
     from tests.support.databases import MigratedSqlite
     from tests.support.erp import Erp
 
@@ -229,6 +231,33 @@ def node(
     started = start_service(environment, folder / "service.log")
     with stopping(started):
         yield started
+
+
+@pytest.fixture(scope="session")
+def cluster(
+    postgres: Postgres,
+    migrated_template: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator["Cluster"]:
+    """Two login nodes and one for the staff, with quick deadlines; no test may stop them."""
+    from tests.live.cluster import Cluster, behind
+
+    folder, ports = tmp_path_factory.mktemp("cluster"), free_ports()
+    url = postgres.create_database(migrated_template)
+    balancer = start_balancer(ports)
+    with stopping(balancer):
+        nodes: list[Service] = []
+        try:
+            for port, serve in ((ports.staff, "staff"), *((p, "login") for p in ports.nodes)):
+                settings = behind(ports) | {"DATABASE_URL": url, "SERVE": serve}
+                environment = service_environment(folder, port, **settings)
+                log = folder / f"node-{port}.log"
+                nodes.append(start_service(environment, log, QUICK))
+            yield Cluster(balancer, nodes[1:])
+        finally:
+            with stopping(*nodes):
+                pass
+    postgres.drop_database(url)
 
 
 class StartService(Protocol):

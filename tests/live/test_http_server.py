@@ -13,6 +13,8 @@ from tests.servers.service import Service
 from tests.servers.wire import WireAnswer, answers_in, connected, read_answer, read_to_end, send_all
 from tests.support.erp import FORM, Erp
 
+pytestmark = pytest.mark.gate
+
 UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 LINK = r'^<http://127\.0\.0\.1:\d+/errors/[a-z_]+>; rel="help"$'
 HOST = b"Host: localhost\r\n"

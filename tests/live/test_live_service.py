@@ -48,6 +48,7 @@ def until(condition: Callable[[], object], seconds: float = 10) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.gate
 def test_the_limit_and_the_record_are_exact_over_processes(node: Service) -> None:
     """On SQLite; on PostgreSQL, over two nodes: tests/live/test_load_balancer.py."""
     erp = new_client(node, "--logins-per-minute", "20")
@@ -55,6 +56,7 @@ def test_the_limit_and_the_record_are_exact_over_processes(node: Service) -> Non
     assert recorded(node, erp) == 20
 
 
+@pytest.mark.gate
 def test_a_block_takes_effect_at_once_on_every_node(nodes: list[Service]) -> None:
     erp = new_client(nodes[0])
     assert logins(nodes, erp, 2) == {200: 2}
@@ -78,6 +80,7 @@ def test_a_rotated_key_is_picked_up_by_running_workers(nodes: list[Service]) -> 
     until(lambda: published_by(nodes[1]) == {*before, new}, 60)
 
 
+@pytest.mark.gate
 def test_a_compromised_key_is_stopped_on_every_running_node_within_seconds(
     nodes: list[Service],
 ) -> None:
@@ -161,6 +164,7 @@ def is_ended_in_the_list(node: Service, token: str) -> bool:
     return bool(bits_of(claims)[reference["idx"] // 8] >> reference["idx"] % 8 & 1)
 
 
+@pytest.mark.gate
 def test_an_end_is_seen_by_every_node_published_in_time_and_known_after_a_restart(
     nodes: list[Service], start_node: Callable[..., Service]
 ) -> None:

@@ -105,7 +105,6 @@ def issued(node: Service, erp: Erp) -> int:
     return node.run(LoginEvent.objects.filter(client_id=erp.client_id, reason="").count)
 
 
-@pytest.mark.long
 def test_a_database_that_hangs_behind_the_pooler_is_a_503_in_time_and_stores_nothing_later(
     service: StartService, postgres: Postgres, postgres_url: str
 ) -> None:
@@ -123,7 +122,6 @@ def test_a_database_that_hangs_behind_the_pooler_is_a_503_in_time_and_stores_not
         assert issued(node, erp) == 8 + 1
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("role", "lines", "stored"),
     [

@@ -34,6 +34,8 @@ from tests.servers.service import service_environment, start_service
 from tests.servers.wire import WireAnswer, answers_in, read_answer
 from tests.support.erp import FORM, PATH
 
+pytestmark = pytest.mark.processes
+
 NAME = b"Host: id.example.org\r\n"
 CLOSE = b"Connection: close\r\n"
 START = f"POST {PATH} HTTP/1.1\r\n".encode() + NAME
@@ -127,13 +129,17 @@ def refused(name: str, host: bytes = NAME) -> bytes:
     return REFUSED[name].replace(b"NAME", host + CLOSE).replace(b"|", b"\r\n")
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_whatever_the_bytes_the_answer_is_json(proxy: Cluster, name: str) -> None:
-    (answer,) = assert_only_json(proxy.on_the_wire(refused(name)))
-    assert answer.status == (405 if name in ("TRACE", "CONNECT") else 400)
-    assert answer.json["error"] == "invalid_request"
-    assert answer.headers["cache-control"] == "no-store"
-    assert answer.json["error_description"].endswith(answer.headers["correlationid"])
+@pytest.mark.gate
+def test_whatever_the_bytes_the_answer_is_json(proxy: Cluster) -> None:
+    for name in REFUSED:
+        (answer,) = assert_only_json(proxy.on_the_wire(refused(name)))
+        assert answer.status == (405 if name in ("TRACE", "CONNECT") else 400), name
+        assert answer.json["error"] == "invalid_request"
+        assert answer.headers["cache-control"] == "no-store"
+        assert answer.json["error_description"].endswith(answer.headers["correlationid"])
+        staff = refused(name, b"Host: staff.id.example.org\r\n")
+        for answer in assert_only_json(proxy.on_the_wire(staff)):
+            assert answer.status in (400, 403, 405, 413), name
 
 
 @pytest.mark.parametrize("name", [b"DPoP", b"Authorization", b"User-Agent", b"Cookie"])
@@ -147,6 +153,7 @@ def test_a_proof_of_full_length_reaches_a_node_and_a_longer_header_does_not(
         assert (answer.status, by_proxy) == (400, not is_passed_on)
 
 
+@pytest.mark.gate
 def test_a_caller_is_let_in_so_often_and_an_ipv6_network_is_one_caller() -> None:
     """No node runs, so who is let in is told 503; the numbers are others than the file's."""
     balancer = start_balancer(
@@ -170,13 +177,6 @@ def test_a_caller_is_let_in_so_often_and_an_ipv6_network_is_one_caller() -> None
         assert set(logged) == {"503"}
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_whatever_the_bytes_the_staff_server_answers_json(cluster: Cluster, name: str) -> None:
-    request = refused(name, b"Host: staff.id.example.org\r\n")
-    for answer in assert_only_json(cluster.on_the_wire(request)):
-        assert answer.status in (400, 403, 405, 413)
-
-
 def test_a_request_of_http_0_9_gets_its_json_without_headers(cluster: Cluster) -> None:
     received = cluster.on_the_wire(b"GET /nothing\r\n")
     assert b"<html" not in received.lower()
@@ -184,17 +184,18 @@ def test_a_request_of_http_0_9_gets_its_json_without_headers(cluster: Cluster) -
 
 
 @pytest.mark.parametrize("host", [b"id.example.org", b"staff.id.example.org"])
-@pytest.mark.parametrize(
-    "line",
-    [b"TRACE /", b"CONNECT a:1", b"POST /metrics", b"POST /admin/", b"POST /by-proxy/method"],
-)
-def test_a_second_error_in_the_body_is_answered_in_json_too(
-    cluster: Cluster, line: bytes, host: bytes
-) -> None:
+def test_a_second_error_in_the_body_is_answered_in_json_too(cluster: Cluster, host: bytes) -> None:
     """Before nginx answers the first error it skips the body, and shows its own page for both."""
-    head = line + b" HTTP/1.1\r\nHost: " + host + b"\r\nTransfer-Encoding: chunked\r\n"
-    (answer,) = assert_only_json(cluster.on_the_wire(head + CLOSE + b"\r\nzz\r\nabc"))
-    assert (answer.status, answer.json["error"]) == (400, "invalid_request")
+    for line in (
+        "TRACE /",
+        "CONNECT a:1",
+        "POST /metrics",
+        "POST /admin/",
+        "POST /by-proxy/method",
+    ):
+        head = line.encode() + b" HTTP/1.1\r\nHost: " + host + b"\r\nTransfer-Encoding: chunked\r\n"
+        (answer,) = assert_only_json(cluster.on_the_wire(head + CLOSE + b"\r\nzz\r\nabc"))
+        assert (answer.status, answer.json["error"]) == (400, "invalid_request"), line
 
 
 def test_a_condition_or_a_range_changes_no_answer_of_the_proxy(cluster: Cluster) -> None:
@@ -251,81 +252,61 @@ def test_the_node_itself_serves_what_the_proxy_hides(careless: Cluster) -> None:
         assert answer.status_code in (200, 302)
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        *("/metrics", "/health/ready", "/metrics?a=b", "/health/ready#x", "//metrics"),
-        *("/%6detrics", "/x/../metrics", "/./metrics", "/health//ready", "/health/live/../ready"),
-        *(
-            "/health%2fready",
-            "http://id.example.org/metrics",
-            "http://staff.id.example.org/metrics",
-        ),
-        *("/admin/", "/admin", "//admin/", "/./admin/", "/%61dmin/", "/admin%2f", "/admin/login/"),
-        *("/x/../admin/", "/admin/../health/live", "/admin/../connect/token", "/admin/x/../../y"),
-        *("/admin/%2e%2e/health/live", "/signin/", "/signin/?next=/", "/language/", "/static/x"),
-        *("/admin;x/../", "/admin?x", "http://id.example.org/admin/", "/by-proxy/unavailable"),
-    ],
+HIDDEN = (
+    *("/metrics", "/health/ready", "/metrics?a=b", "/health/ready#x", "//metrics", "/%6detrics"),
+    *("/x/../metrics", "/./metrics", "/health//ready", "/health/live/../ready", "/health%2fready"),
+    *("http://id.example.org/metrics", "http://staff.id.example.org/metrics", "/admin/", "/admin"),
+    *("//admin/", "/./admin/", "/%61dmin/", "/admin%2f", "/admin/login/", "/x/../admin/"),
+    *("/admin/../health/live", "/admin/../connect/token", "/admin/x/../../y", "/admin?x"),
+    *("/admin/%2e%2e/health/live", "/signin/", "/signin/?next=/", "/language/", "/static/x"),
+    *("/admin;x/../", "http://id.example.org/admin/", "/by-proxy/unavailable"),
 )
-@pytest.mark.parametrize("method", ["GET", "POST"])
+AMBIGUOUS = (  # no address is named in the answer
+    *("//connect/tokens", "//connect/token/x", "//x/connect/token", "/connect//%74oken", "//"),
+    *("//connect/token;x", "/connect/../connect/token", "//api/v1/me", "//connect/token/.."),
+)
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize(
+    ("method", "paths"), [("GET", HIDDEN), ("POST", HIDDEN), ("POST", AMBIGUOUS)]
+)
 def test_what_is_for_operators_and_staff_is_not_public(
-    careless: Cluster, method: str, path: str
+    careless: Cluster, method: str, paths: tuple[str, ...]
 ) -> None:
-    head = f"{method} {path} HTTP/1.1\r\n".encode() + NAME + CLOSE + b"Content-Length: 0\r\n\r\n"
-    if "//staff." in path:
-        head = head.replace(NAME, b"Host: staff.id.example.org\r\n")
-    (answer,) = assert_only_json(careless.on_the_wire(head))
-    assert (answer.status, answer.json["error"]) == (404, "not_found")
-    assert "There is nothing at this path. Reference: " in answer.json["error_description"]
+    for path in paths:
+        name = b"Host: staff.id.example.org\r\n" if "//staff." in path else NAME
+        head = f"{method} {path} HTTP/1.1\r\n".encode() + name + CLOSE
+        (answer,) = assert_only_json(careless.on_the_wire(head + b"Content-Length: 0\r\n\r\n"))
+        assert (answer.status, answer.json["error"]) == (404, "not_found"), path
+        assert "There is nothing at this path. Reference: " in answer.json["error_description"]
 
 
-@pytest.mark.parametrize(
-    ("path", "meant"),
-    [
-        *((path, "{}/connect/token") for path in ("//connect/token", "/connect//token")),
-        *((path, "{}/connect/token") for path in ("//Connect/Token?a=b", "/connect///token/")),
-        ("/connect//revocation#x", "{}/connect/revocation"),
-        ("//connect/introspect", "id.example.org/connect/introspect"),
-    ],
-)
+@pytest.mark.gate
 @pytest.mark.parametrize("name", ["id.example.org", "mtls.id.example.org"])
 def test_a_doubled_slash_is_not_passed_on_and_the_answer_names_the_right_address(
-    careless: Cluster, name: str, path: str, meant: str
+    careless: Cluster, name: str
 ) -> None:
     body = urlencode(careless.erp.form).encode()
-    host, right = b"Host: %b\r\n" % name.encode(), meant.format(name)
-    head = f"POST {path} HTTP/1.1\r\n".encode() + host + CLOSE + FORM_TYPE
     before = careless.events(careless.erp)
-    request = head + b"Content-Length: %d\r\n\r\n" % len(body) + body
-    (answer,) = assert_only_json(careless.on_the_wire(request))
-    assert (answer.status, answer.json["error"]) == (404, "not_found")
-    text = f"There is nothing at this path. Send POST to https://{right} instead, exactly so"
-    assert answer.json["error_description"].startswith(text)
-    assert answer.json["error_description"].endswith(answer.headers["correlationid"])
-    assert "location" not in answer.headers
+    for path, right in (
+        *((path, f"{name}/connect/token") for path in ("//connect/token", "/connect//token")),
+        *((path, f"{name}/connect/token") for path in ("//Connect/Token?a=b", "/connect///token/")),
+        ("/connect//revocation#x", f"{name}/connect/revocation"),
+        ("//connect/introspect", "id.example.org/connect/introspect"),
+    ):
+        head = f"POST {path} HTTP/1.1\r\nHost: {name}\r\n".encode() + CLOSE + FORM_TYPE
+        request = head + b"Content-Length: %d\r\n\r\n" % len(body) + body
+        (answer,) = assert_only_json(careless.on_the_wire(request))
+        assert (answer.status, answer.json["error"]) == (404, "not_found")
+        text = f"There is nothing at this path. Send POST to https://{right} instead, exactly so"
+        assert answer.json["error_description"].startswith(text)
+        assert answer.json["error_description"].endswith(answer.headers["correlationid"])
+        assert "location" not in answer.headers
     assert careless.events(careless.erp) == before
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        *("//connect/tokens", "//connect/token/x", "//x/connect/token", "/connect//%74oken"),
-        *(
-            "//connect/token;x",
-            "/connect/../connect/token",
-            "//api/v1/me",
-            "//connect/token/..",
-            "//",
-        ),
-    ],
-)
-def test_where_another_path_is_ambiguous_no_address_is_named(careless: Cluster, path: str) -> None:
-    head = f"POST {path} HTTP/1.1\r\n".encode() + NAME + CLOSE + b"Content-Length: 0\r\n\r\n"
-    (answer,) = assert_only_json(careless.on_the_wire(head))
-    assert (answer.status, answer.json["error"]) == (404, "not_found")
-    assert "There is nothing at this path. Reference: " in answer.json["error_description"]
-
-
+@pytest.mark.gate
 def test_what_machines_need_is_public(careless: Cluster) -> None:
     with careless.client() as client:
         assert client.get("/health/live").json() == {"status": "ok"}
@@ -334,6 +315,7 @@ def test_what_machines_need_is_public(careless: Cluster) -> None:
         assert client.post(PATH).json()["error"] == "invalid_request"
 
 
+@pytest.mark.gate
 def test_every_path_of_the_staff_pages_is_hidden() -> None:
     hidden = re.search(r"location ~ \^/\(\?:([\w|]+)\)", CONFIGURATION.read_text())
     assert hidden
@@ -347,6 +329,7 @@ def test_every_path_of_the_staff_pages_is_hidden() -> None:
 # --- Both kinds of proxy --------------------------------------------------------------------------
 
 
+@pytest.mark.gate
 def test_a_login_is_a_token_however_its_body_comes(proxy: Cluster) -> None:
     body = urlencode(proxy.erp.form).encode()
     length = b"Content-Length: %d\r\n" % len(body)
@@ -370,10 +353,11 @@ def test_a_client_that_waits_for_100_continue_gets_it(proxy: Cluster) -> None:
         assert read_answer(connection).status == 200
 
 
-@pytest.mark.parametrize("size", [17_000, 60_000, 90_000])
-def test_a_body_too_long_is_refused_in_the_same_words(proxy: Cluster, size: int) -> None:
-    for content in (b"a" * size, (b"a" * 1000 for _ in range(size // 1000))):
-        assert_proxy_answer(proxy.post(content), 400, "invalid_request", "16384")
+@pytest.mark.gate
+def test_a_body_too_long_is_refused_in_the_same_words(proxy: Cluster) -> None:
+    for size in (17_000, 60_000, 90_000):
+        for content in (b"a" * size, (b"a" * 1000 for _ in range(size // 1000))):
+            assert_proxy_answer(proxy.post(content), 400, "invalid_request", "16384")
 
 
 def test_a_doubled_on_behalf_of_is_refused(proxy: Cluster) -> None:
@@ -384,6 +368,7 @@ def test_a_doubled_on_behalf_of_is_refused(proxy: Cluster) -> None:
     assert received.startswith(b"HTTP/1.1 400 invalid_request\r\n")
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("name", [b"onbehalfof", b"On-Behalf-Of"])
 def test_a_trailer_that_was_announced_as_onbehalfof_is_refused(proxy: Cluster, name: bytes) -> None:
     before = proxy.events(proxy.erp)
@@ -489,7 +474,6 @@ def slow(cluster: Cluster) -> Iterator[dict[str, Future[tuple[float, bytes]]]]:
         yield {name: threads.submit(client) for name, client in clients.items()}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", ["body", "body that stops", "chunks"])
 def test_a_slow_body_is_answered_with_408_by_the_node(
     slow: dict[str, Future[tuple[float, bytes]]], name: str
@@ -501,7 +485,6 @@ def test_a_slow_body_is_answered_with_408_by_the_node(
     assert 2 < seconds < 12  # the connection itself lingers for a moment
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", ["headers", "first line", "nothing", "handshake"])
 def test_a_connection_without_a_whole_request_is_closed_in_time(
     slow: dict[str, Future[tuple[float, bytes]]], name: str
@@ -511,7 +494,6 @@ def test_a_connection_without_a_whole_request_is_closed_in_time(
     assert 1 < seconds < 10
 
 
-@pytest.mark.long
 def test_a_client_that_does_not_read_its_answers_is_cut_off(
     slow: dict[str, Future[tuple[float, bytes]]],
 ) -> None:
@@ -520,7 +502,6 @@ def test_a_client_that_does_not_read_its_answers_is_cut_off(
     assert seconds < 10
 
 
-@pytest.mark.long
 def test_idle_connections_beyond_every_place_cost_no_login(cluster: Cluster) -> None:
     """Nginx of these tests has 2 x 512 places: it closes idle connections when it needs one."""
     count = 1500
@@ -547,7 +528,6 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("hostile", [shape[0] for shape in HOSTILE], ids=[s[1] for s in HOSTILE])
 def test_no_request_of_one_client_marks_a_node_as_failed_for_others(
     cluster: Cluster, hostile: str

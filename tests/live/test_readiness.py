@@ -144,7 +144,6 @@ def test_a_database_that_stores_no_login_is_named(
     assert left == (0,), "what readiness writes is not there"
 
 
-@pytest.mark.long
 def test_many_who_ask_share_one_write(node: Service) -> None:
     time.sleep(5)  # so long no login is remembered
     written = "SELECT sum(n_tup_ins) FROM pg_stat_user_tables WHERE relname LIKE 'login_events%'"
@@ -179,7 +178,6 @@ def answer_of(node: Service, erp: Erp) -> int | str:
         return repr(error)
 
 
-@pytest.mark.long
 def test_a_node_with_a_wrong_clock_refuses_connections_while_others_serve(
     node: Service, erp: Erp, url: str, service: StartService, clock: FakeClock
 ) -> None:
@@ -211,7 +209,6 @@ def test_a_node_with_a_wrong_clock_refuses_connections_while_others_serve(
     assert set(seen) <= {200, 503, "refused"}, "no connection that was accepted is lost"
 
 
-@pytest.mark.long
 def test_a_fault_of_all_nodes_closes_none(
     erp: Erp, url: str, service: StartService, clock: FakeClock
 ) -> None:

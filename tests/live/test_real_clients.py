@@ -26,6 +26,8 @@ from tests.introspection.api import INACTIVE, INTROSPECT, REVOKE
 from tests.introspection.party import Party, credentials
 from tests.servers.service import Service
 
+pytestmark = pytest.mark.gate
+
 KEY_TYPES: dict[str, tuple[str, str | int]] = {
     "ES256": ("EC", "P-256"),
     "PS256": ("RSA", 2048),

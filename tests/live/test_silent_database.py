@@ -19,7 +19,7 @@ from tests.servers.service import Service
 from tests.servers.tcp_proxy import TcpProxy
 from tests.support.command_line import other_database
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.processes, pytest.mark.gate]
 
 ANSWER_SECONDS, BUSY = 2.0, 1.0  # BUSY: with other tests
 REQUESTS = 12  # over both processes of a node

@@ -127,6 +127,7 @@ def test_processes_that_lost_their_master_end_and_the_node_can_be_started_again(
     assert status_of(again, login(erp)) == 200
 
 
+@pytest.mark.gate
 def test_a_stop_answers_every_login_that_was_accepted(service: StartService) -> None:
     node = service()
     erp = new_client(node, *UNLIMITED)
@@ -207,6 +208,7 @@ def test_the_first_client_that_is_let_in_gets_its_token(asleep: Service) -> None
         assert status_of(asleep, request) == 200
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     ("settings", "lines"),
     [
@@ -240,6 +242,7 @@ def test_a_wrong_setting_is_one_clear_line(
 # --- A process dies or hangs ----------------------------------------------------------------------
 
 
+@pytest.mark.gate
 def test_a_killed_process_is_replaced_at_once_and_the_others_go_on(
     two: Service, request_of: bytes
 ) -> None:

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from tests.live.conftest import cluster, databases_of_services
+from tests.live.conftest import databases_of_services
 from tests.servers.nginx import HOST, MTLS_NAME
 
-__all__ = ["cluster", "databases_of_services"]
+__all__ = ["databases_of_services"]
 
 
 @pytest.fixture(autouse=True)
