@@ -44,13 +44,13 @@ install:  ## a production in this folder: only requirements.txt in .venv/, compi
 quick: $(DEV) $(MALAY).mo  ## tests in process, on SQLite, below 0.1 s of CPU time in the last `make test`; ARGS="-k word" chooses
 	@$(PYTEST) -m "not processes and not slow" --cheaper-than=0.1 $(ARGS)
 
-test: $(DEV) $(MALAY).mo  ## every test, on SQLite; then on a real PostgreSQL each statement that they executed
-	@echo "== tests on SQLite, and with servers, browser and manage.py"
+test: $(DEV) $(MALAY).mo  ## the gate: all in process, each promise at the edge once; SQLite, then each statement on PostgreSQL
+	@echo "== tests on SQLite, and the edge: servers, proxy, browser, manage.py"
 	@$(PYTEST) -m "not long" --database=sqlite --statements=var/statements.txt --costs=var/costs.tsv $(ARGS)
 	@echo "== each of their statements on PostgreSQL"
 	@$(PYTEST) -m "not long" --database=postgresql --statements=var/statements.txt $(ARGS)
 
-long: $(DEV) $(MALAY).mo  ## what `make test` leaves out because it takes long: hours; nightly and before a release
+long: $(DEV) $(MALAY).mo  ## what `make test` leaves out (servers, browser, proofs): hours; nightly and before a release
 	@$(PYTEST) -m long $(ARGS)
 	@$(MAKE) --no-print-directory interleavings fuzz
 	@$(BIN)/python -m proofs.chaos

@@ -6,6 +6,7 @@ repeats it.
 
 import os
 import random
+import time
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -19,11 +20,18 @@ from tests.servers.processes import NotAvailable
 
 IS_CI = bool(os.environ.get("CI"))
 NO_POSTGRES = pytest.StashKey[str]()
+LEFT_OUT = "left out: the time given by --seconds is over"
+_BEGAN = time.monotonic()
 
 # Tests that use one of these fixtures, also by way of another one, meet other programs.
 _PROGRAMS = {"postgres", "service", "node", "chromium"}
-# Its tests share one Chromium, and no other test may run between them in their process.
-_BROWSER = "tests/browser/"
+# Their tests share servers, which each process would start anew: they run in the same one. Those
+# of the browser also bear no other test between them.
+_TOGETHER = {
+    "tests/browser/": "browser",
+    **dict.fromkeys(("tests/live/test_load_balancer", "tests/live/test_proxy_edges"), "proxy"),
+    **dict.fromkeys(("tests/live/test_live_service", "tests/certificates/behind_nginx/"), "proxy"),
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -46,6 +54,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="repeat the random order of an earlier run",
     )
 
+    parser.addoption(
+        "--seconds",
+        type=float,
+        help="begin no test after so many seconds, and say which were left out (no end)",
+    )
+
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(
@@ -54,6 +68,8 @@ def pytest_collection_modifyitems(
     for item in items:
         if _PROGRAMS & _fixtures(item):
             item.add_marker("processes")
+        if item.get_closest_marker("processes") and not item.get_closest_marker("gate"):
+            item.add_marker("long")
         if why := config.stash.get(NO_POSTGRES, ""):
             item.add_marker(pytest.mark.skip(reason=why))
     chosen = [item for item in items if _runs_on(config.option.database, item)]
@@ -88,18 +104,16 @@ def _uses_database(item: pytest.Item) -> bool:
 
 
 def _unit(nodeid: str) -> str:
-    """Its tests run one after the other in one process: a module, or all of the browser."""
+    """Its tests run one after the other in one process: a module, or some that share servers."""
     module = nodeid.partition("::")[0]
-    return _BROWSER if module.startswith(_BROWSER) else module
+    shared = (unit for begin, unit in _TOGETHER.items() if module.startswith(begin))
+    return next(shared, module)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """One more than there are cores where processes meet: half of their time they wait."""
-    option = config.option
-    if option.database != "sqlite" or "not processes" in option.markexpr:
-        return None
-    return len(os.sched_getaffinity(0)) + 1
+    """One more than there are cores in the long lane: half of their time its tests wait."""
+    return len(os.sched_getaffinity(0)) + 1 if config.option.markexpr == "long" else None
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -113,14 +127,15 @@ class _UnitScheduling(LoadScopeScheduling):  # type: ignore[misc]  # has no type
         return _unit(nodeid)
 
 
-def _place(item: pytest.Item, seed: int) -> tuple[bool, bool, list[int]]:
-    """Where it comes in the random order; the long units first, so that no worker is idle."""
-    is_short = item.get_closest_marker("processes") is None
-    is_longest = _unit(item.nodeid) == _BROWSER
+def _place(item: pytest.Item, seed: int) -> tuple[int, list[int]]:
+    """Where it comes in the random order; the longest units first, so that no worker is idle."""
+    unit = _unit(item.nodeid)
+    markers = {marker.name for marker in item.iter_markers()}
+    hurry = (unit in _TOGETHER.values(), "processes" in markers, "slow" in markers, True)
     # Tests of one module, or of one class, share the fixtures of that scope.
     module = item.nodeid.partition("::")[0]
-    names = (_unit(item.nodeid), module, getattr(item, "cls", None), item.nodeid)
-    return not is_longest, is_short, [crc32(f"{seed} {name}".encode()) for name in names]
+    names = (unit, module, getattr(item, "cls", None), item.nodeid)
+    return hurry.index(True), [crc32(f"{seed} {name}".encode()) for name in names]
 
 
 # --- What the run says ----------------------------------------------------------------------------
@@ -133,6 +148,9 @@ def pytest_report_header(config: pytest.Config) -> str:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
     """A program that a test needs is missing: a developer is told so, CI fails."""
+    limit = item.config.option.seconds
+    if limit and time.monotonic() > _BEGAN + limit:
+        raise pytest.skip.Exception(LEFT_OUT, _use_item_location=True)
     try:
         return (yield)
     except NotAvailable as reason:
@@ -153,8 +171,8 @@ def pytest_terminal_summary(
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if not IS_CI or exitstatus != 0:
         return
-    # A green CI has run every test.
-    if _skipped(session.config):
+    # A green CI has run every test but those for which it has no time.
+    if any(not reason.endswith(LEFT_OUT) for reason in _skipped(session.config)):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 

@@ -231,6 +231,7 @@ def test_browsers_are_told_no_more_of_https_than_was_asked_for(
     assert_shown(OF_STAFF | changes, True, HOSTS, 404, header)
 
 
+@pytest.mark.gate
 @pytest.mark.processes
 @pytest.mark.parametrize("serve", ["login", "staff"])
 def test_a_production_as_documented_passes_without_a_warning(serve: str) -> None:

@@ -5,7 +5,8 @@ and Django refuses to query there. Like tests/conftest.py this may be read befor
 that needs models at its top.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -39,17 +40,31 @@ def chromium(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Itera
 # --- The demo with its sample day -----------------------------------------------------------------
 
 
+StartOffice = Callable[[], "Office"]
+
+
 @pytest.fixture(scope="package")
-def whole_office(
+def start_office(
     chromium: Any, migrated_sqlite: "MigratedSqlite", tmp_path_factory: pytest.TempPathFactory
-) -> Iterator["Office"]:
-    """The staff pages with the sample of a real day."""
+) -> Iterator[StartOffice]:
+    """Starts the staff pages with the sample of a real day, each time in another database."""
     from tests.browser.support.office import open_office
 
-    folder = tmp_path_factory.mktemp("office")
-    migrated_sqlite.write_to(folder / "identity.sqlite3")
-    with open_office(folder, chromium, MTLS_URL=MTLS_URL, TRUSTED_PROXIES=NOBODY) as opened:
-        yield opened
+    with ExitStack() as stack:
+
+        def start() -> "Office":
+            folder = tmp_path_factory.mktemp("office")
+            migrated_sqlite.write_to(folder / "identity.sqlite3")
+            settings = {"MTLS_URL": MTLS_URL, "TRUSTED_PROXIES": NOBODY}
+            return stack.enter_context(open_office(folder, chromium, **settings))
+
+        yield start
+
+
+@pytest.fixture(scope="package")
+def whole_office(start_office: StartOffice) -> "Office":
+    """The one of all tests."""
+    return start_office()
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """Staff accounts, click by click: the first password, and the end of a session."""
 
-import pytest
-
 from tests.browser import open_window
 from tests.browser.support.accessibility import violations
 from tests.browser.support.clicks import Clicks, press, says
@@ -10,7 +8,6 @@ from tests.browser.support.office import Office
 OWN_PASSWORD = "the-rain-in-Ipoh-4711"
 
 
-@pytest.mark.long
 def test_a_colleague_gets_an_account_in_5_clicks_and_chooses_a_password(office: Office) -> None:
     page = office.page("account manager")
     clicks = Clicks(page)
@@ -46,7 +43,6 @@ def test_a_colleague_gets_an_account_in_5_clicks_and_chooses_a_password(office: 
     assert window.complaints == []
 
 
-@pytest.mark.long
 def test_a_form_warns_before_its_session_ends_and_1_click_keeps_it(office: Office) -> None:
     page = office.page("registrar")
     page.clock.install()

@@ -1,7 +1,5 @@
 """Several records of a list are selected, and blocked at once."""
 
-import pytest
-
 from tests.browser.support.accessibility import violations
 from tests.browser.support.clicks import Clicks, press, says
 from tests.browser.support.office import Office
@@ -9,7 +7,6 @@ from tests.browser.support.office import Office
 TIN, DEPOTS = "C7771119990", ("Depot Ipoh", "Depot Kluang", "Depot Muar")
 
 
-@pytest.mark.long
 def test_several_clients_are_stopped_at_once_in_4_clicks(office: Office) -> None:
     manage = office.service.manage
     manage("register_taxpayer", TIN, "--name", "Pengedar Selatan Sdn Bhd")

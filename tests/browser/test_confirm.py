@@ -105,6 +105,7 @@ def sign_in(page: Any, asked: dict[str, Any]) -> None:
     page.get_by_role("button", name="Sign in").click()
 
 
+@pytest.mark.gate
 def test_from_ask_to_the_first_token(scene: Scene, chromium: Any) -> None:
     """Link, sign in, approve; nothing is copied, and no page of ours has a cookie or a script."""
     asked = scene.ask(return_address=scene.portal_url, reference="case 7")

@@ -33,11 +33,12 @@ def panels(page: Any) -> list[str]:
     return [each.locator("pre").get_attribute("aria-label") for each in shown]
 
 
-def test_nothing_keeps_people_out_of_a_page(page: Any) -> None:
+@pytest.mark.parametrize("paths", [pytest.param(PATHS[:1], marks=pytest.mark.gate), PATHS[1:]])
+def test_nothing_keeps_people_out_of_a_page(page: Any, paths: tuple[str, ...]) -> None:
     """Another theme changes colours only, and another language no colours."""
     page.emulate_media(color_scheme="light", reduced_motion="reduce")
     found: list[str] = []
-    for path in PATHS:
+    for path in paths:
         page.goto(path)
         found += violations(page)
         assert page.evaluate(BACKGROUND) == "rgb(255, 255, 255)"
@@ -49,7 +50,6 @@ def test_nothing_keeps_people_out_of_a_page(page: Any) -> None:
     assert found == []
 
 
-@pytest.mark.long
 def test_on_a_phone_no_page_is_too_wide(page: Any) -> None:
     page.set_viewport_size(PHONE)
     found = []
@@ -74,7 +74,6 @@ def test_a_program_is_chosen_by_keyboard_and_shown_alone(page: Any) -> None:
     assert panels(page) == ["token_client.mjs"]
 
 
-@pytest.mark.long
 def test_on_paper_every_program_is_there_and_none_is_cut_off(page: Any) -> None:
     page.goto("/")
     page.emulate_media(media="print")

@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 
-import pytest
 from django.utils import timezone
 
 from tests.browser.support.clicks import Clicks, press, says
@@ -11,7 +10,6 @@ from tests.browser.support.office import Office
 TIN = "C7775560010"
 
 
-@pytest.mark.long
 def test_all_rows_are_selected_and_the_list_is_printed_in_2_clicks(office: Office) -> None:
     manage, day = office.service.manage, timezone.localdate() + timedelta(days=1)
     manage("register_taxpayer", TIN, "--name", "Kedai Runcit Johor Sdn Bhd")

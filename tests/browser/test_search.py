@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from taxpayers.credentials import new_client_secret
 from tests.browser import open_window
 from tests.browser.support.accessibility import violations
@@ -45,7 +43,6 @@ def test_a_secret_in_the_search_field_gets_a_warning_and_into_no_address(office:
     assert not [address for address in addresses if secret in address]
 
 
-@pytest.mark.long
 def test_search_and_filters_work_without_script(office: Office) -> None:
     office.page("viewer")  # signed in
     state = office.windows["viewer", "wide"].page.context.storage_state()
@@ -66,7 +63,6 @@ def test_search_and_filters_work_without_script(office: Office) -> None:
     assert window.complaints == []
 
 
-@pytest.mark.long
 def test_the_navigation_opens_on_a_phone_and_stays_hidden_if_wanted(office: Office) -> None:
     phone = office.page("viewer", "phone")
     phone.goto("/admin/")
@@ -88,7 +84,6 @@ def test_the_navigation_opens_on_a_phone_and_stays_hidden_if_wanted(office: Offi
     assert page.locator("#navigation").is_visible()
 
 
-@pytest.mark.long
 def test_filters_are_opened_and_chosen_by_keyboard(office: Office) -> None:
     page = office.page("viewer")
     page.goto("/admin/taxpayers/systemuser/")
@@ -129,7 +124,6 @@ def test_a_taxpayer_is_suggested_by_words_in_any_order_and_chosen_by_keyboard(
     assert page.url.endswith("/issue_credentials/")  # the form was not sent
 
 
-@pytest.mark.long
 def test_a_long_name_and_a_long_key_id_widen_no_page(office: Office, tmp_path: Path) -> None:
     manage, file = office.service.manage, tmp_path / "keys.json"
     file.write_text(jwks(new_pair(kid="Rotation" * 8)))

@@ -112,6 +112,7 @@ def run(folder: Path, *arguments: str, **environment: str) -> subprocess.Complet
     )
 
 
+@pytest.mark.gate
 @pytest.mark.processes
 def test_it_runs_alone_and_writes_its_report(tmp_path: Path) -> None:
     done = run(
@@ -166,6 +167,7 @@ def issued(node: Service, db: None) -> dict[str, str]:
     return answer
 
 
+@pytest.mark.gate
 @pytest.mark.processes
 def test_doctor_examines_the_running_service(
     node: Service, issued: dict[str, str], tmp_path: Path
@@ -196,6 +198,7 @@ def test_doctor_examines_the_running_service(
     assert "eyJ" not in report + done.stdout
 
 
+@pytest.mark.gate
 @pytest.mark.processes
 def test_doctor_shows_why_a_login_is_refused_and_names_another_issuer(
     node: Service, issued: dict[str, str]

@@ -28,7 +28,7 @@ from tests.support.command_line import manage, other_database, run
 from tests.support.over_http import send_form
 from tests.support.private import names, open_to_others
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.processes, pytest.mark.gate]
 
 Environment = dict[str, str]
 LAST_LINE = "More commands on the same data"

@@ -17,6 +17,7 @@ from tests.support.command_line import manage
 pytestmark = pytest.mark.processes
 
 
+@pytest.mark.gate
 def test_the_version_is_said_with_its_commit(tmp_path: Path) -> None:
     environment = service_environment(tmp_path, 0)
     assert manage(environment, "--version")[1] == f"{__version__} (commit {COMMIT})\n"
@@ -24,6 +25,7 @@ def test_the_version_is_said_with_its_commit(tmp_path: Path) -> None:
     assert said == {"version": __version__, "commit": COMMIT}
 
 
+@pytest.mark.gate
 def test_one_version_is_in_every_file_of_a_release() -> None:
     chart = (CHECKOUT / "deploy/helm/identity/Chart.yaml").read_text()
     assert f'\nversion: {__version__}\nappVersion: "{__version__}"\n' in chart
@@ -76,6 +78,7 @@ def test_a_command_loads_no_page_and_check_loads_them_all(tmp_path: Path) -> Non
     assert of_pages <= loaded["check"]
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("command", ["flush", "dumpdata", "diffsettings", "migrate"])
 def test_what_harms_is_refused_in_live_before_the_database_is_asked(
     command: str, tmp_path: Path

@@ -112,6 +112,7 @@ def test_a_program_shows_why_it_was_refused(
     assert client["CLIENT_SECRET"] not in done.stderr + done.stdout
 
 
+@pytest.mark.gate
 def test_the_lines_to_try_in_a_shell_work_as_they_are_shown(
     node: Service, client: Mapping[str, str]
 ) -> None:
@@ -182,7 +183,7 @@ def serve(busy: BusyService) -> Iterator[str]:
         thread.join()
 
 
-@pytest.mark.slow
+@pytest.mark.processes
 @every_program
 def test_a_program_waits_as_long_as_it_is_told_and_logs_in_once_for_all_calls(
     tmp_path: Path, file: str
@@ -201,7 +202,7 @@ def test_a_program_waits_as_long_as_it_is_told_and_logs_in_once_for_all_calls(
     assert done.stdout.count(f"Bearer {token}") == 2
 
 
-@pytest.mark.slow
+@pytest.mark.processes
 @pytest.mark.parametrize("status", [0, 503])
 def test_each_program_goes_on_with_its_token_while_the_service_is_away(
     tmp_path: Path, status: int

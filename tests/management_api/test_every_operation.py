@@ -256,6 +256,7 @@ def test_another_method_is_answered_with_those_that_are_allowed(
 ODD: tuple[Any, ...] = ("", " \t", [""], [" "], 0, True, None, "2037-01-01T10:00", "a" * 30_000)
 
 
+@pytest.mark.long
 def test_each_field_takes_what_the_description_says_and_nothing_that_is_empty(
     portal: Portal, operations: list[Operation], real: dict[str, Any]
 ) -> None:

@@ -88,6 +88,7 @@ def logged(stderr: int, **given: str) -> subprocess.Popen[bytes]:
     )
 
 
+@pytest.mark.gate
 @pytest.mark.processes
 def test_production_logs_json() -> None:
     with logged(subprocess.PIPE) as process:

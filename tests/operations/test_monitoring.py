@@ -51,7 +51,7 @@ def run(*command: str) -> str:
     [
         ("check", "rules", "--lint-fatal", "alerts.yml"),
         ("check", "config", "--lint-fatal", "--syntax-only", "prometheus.yml"),
-        pytest.param(("test", "rules", "alerts.test.yml"), marks=pytest.mark.long),
+        ("test", "rules", "alerts.test.yml"),
     ],
     ids=lambda arguments: " ".join(arguments[:2]),
 )
@@ -117,6 +117,7 @@ def test_the_dashboard_is_one_for_grafana() -> None:
     assert len(set(ids)) == len(ids)
 
 
+@pytest.mark.gate
 def test_every_metric_that_is_asked_for_exists(node: Service) -> None:
     for path in ("token", "introspect", "revocation"):  # a counter is there when it has counted
         httpx.post(f"{node.url}/connect/{path}", data={"client_id": "x"})

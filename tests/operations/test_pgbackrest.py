@@ -12,7 +12,7 @@ import pytest
 from tests.operations.runbook import blocks_of
 from tests.servers.processes import CHECKOUT, NotAvailable, as_user, free_port, new_folder
 
-pytestmark = [pytest.mark.processes, pytest.mark.long]
+pytestmark = pytest.mark.processes
 
 BACKUP = CHECKOUT / "docs" / "backup.md"
 FILES = CHECKOUT / "deploy" / "pgbackrest"

@@ -44,6 +44,7 @@ def test_the_environment_file_is_drawn_from_the_list() -> None:
     assert environment_file() == ENVIRONMENT_FILE.read_text(encoding="utf-8")
 
 
+@pytest.mark.gate
 @pytest.mark.processes
 def test_every_example_is_right(tmp_path: Path) -> None:
     """All lines of the file at once, with files that exist, pass the checks of a production."""

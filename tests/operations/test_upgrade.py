@@ -19,7 +19,7 @@ from tests.servers.postgres import Postgres
 from tests.servers.processes import kill_group, stopping
 from tests.support.erp import PATH, Erp
 
-pytestmark = [pytest.mark.processes, pytest.mark.long]
+pytestmark = pytest.mark.processes
 
 (UPGRADE,), (BACK,) = blocks_of("Upgrade"), blocks_of("Roll back")
 

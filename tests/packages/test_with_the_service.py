@@ -13,6 +13,8 @@ from tests.packages.issuer import INTROSPECT, Issuer, is_accepted
 from tests.packages.test_keys import assert_unavailable
 from tests.servers.service import Service
 
+pytestmark = pytest.mark.gate
+
 CREDENTIALS = ("ci_test_api", "cs_test_secret")
 PUBLISHED_SECONDS = 30.0  # a second, on a machine that is busy with other tests
 

@@ -11,7 +11,7 @@ from proofs.chaos.scenarios import ALL
 from proofs.chaos.scenarios.scenario import Scenario, Stage
 
 pytestmark = pytest.mark.processes
-IN_THE_GATE = ("kill-worker", "crash-database", "hang-database")
+FIRST = ("kill-worker", "crash-database", "hang-database")
 
 
 @pytest.fixture(scope="module")
@@ -27,19 +27,18 @@ def assert_no_promise_is_broken(scenario: Scenario, cluster: Cluster) -> None:
     assert len(result.seen.answers) > 100
 
 
-@pytest.mark.parametrize("name", IN_THE_GATE)
+@pytest.mark.parametrize("name", FIRST)
 def test_a_fault_of_a_node_or_of_the_database_breaks_no_promise(
     cluster: Cluster, name: str
 ) -> None:
     assert_no_promise_is_broken(next(one for one in ALL if one.name == name), cluster)
 
 
-@pytest.mark.long
 def test_no_other_fault_breaks_a_promise(django_db_blocker: DjangoDbBlocker) -> None:
     """In their order: the last ones replace the primary."""
     with django_db_blocker.unblock(), running_cluster() as cluster:
         for scenario in ALL:
-            if scenario.name not in IN_THE_GATE:
+            if scenario.name not in FIRST:
                 assert_no_promise_is_broken(scenario, cluster)
 
 

@@ -21,6 +21,7 @@ def storm(minutes: float) -> Seen:
     return simulate(clients=50_000, processes=1, per_second=200, minutes=minutes, seed=7)
 
 
+@pytest.mark.long
 def test_after_an_outage_all_clients_have_tokens_soon_and_none_waits_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

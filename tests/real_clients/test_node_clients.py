@@ -58,7 +58,6 @@ def run(
     return returned
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_it_discovers_logs_in_introspects_and_revokes(
@@ -88,8 +87,8 @@ def test_it_discovers_logs_in_introspects_and_revokes(
     ("library", "proofs"),
     [
         *(("oauth4webapi", "ES256"), ("openid_client", "Ed25519")),
-        pytest.param("oauth4webapi", "Ed25519", marks=pytest.mark.long),
-        pytest.param("openid_client", "ES256", marks=pytest.mark.long),
+        ("oauth4webapi", "Ed25519"),
+        ("openid_client", "ES256"),
     ],
 )
 def test_it_gets_a_token_that_is_bound_to_its_key_and_calls_an_api_with_it(

@@ -45,9 +45,7 @@ def on_behalf_of(taxpayer: str) -> dict[str, dict[str, str]]:
     return {"headers": {"onbehalfof": taxpayer}}
 
 
-@pytest.mark.parametrize(
-    "way", ["ES256", *(pytest.param(w, marks=pytest.mark.long) for w in WAYS if w != "ES256")]
-)
+@pytest.mark.parametrize("way", WAYS)
 def test_it_discovers_logs_in_introspects_and_revokes(registered: Registered, way: str) -> None:
     client = registered.client(way)
     api = Client(registered.api["client_id"], WAYS[0], registered.api["client_secret"])

@@ -101,9 +101,9 @@ def test_a_file_of_blank_lines_ends(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "row",
     [
-        b"C!,x",
+        pytest.param(b"C!,x", marks=pytest.mark.long),
         b'"' * 60_000,
-        b"C0000000001,'\xcc\x81",
+        pytest.param(b"C0000000001,'\xcc\x81", marks=pytest.mark.long),
     ],
     ids=["bad rows", "quotation marks", "accents"],
 )

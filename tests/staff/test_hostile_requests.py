@@ -47,7 +47,7 @@ HOSTILE = {
     "a date out of the calendar": "9999-12-31",
 }
 values = pytest.mark.parametrize("value", [*HOSTILE.values()], ids=[*HOSTILE])
-_IN_THE_GATE = 2  # of the values for each page; each value has several pages there
+_IN_THE_GATE = 1  # of the values for each page; each value has several pages there
 REGISTRY = [Taxpayer, Intermediary, GrantedPermission, PermissionCode, SystemUser]
 LISTS: list[type[Model]] = [*REGISTRY, LoginEvent, StaffAccount]
 FORMS: list[type[Model]] = [*REGISTRY, SigningKey, StaffAccount]

@@ -29,6 +29,7 @@ def stop_in_order(node: Service) -> None:
     assert node.process.wait(STOP_SECONDS) == 0
 
 
+@pytest.mark.gate
 def test_every_process_sends_its_spans_and_the_last_ones_when_it_stops(
     service: StartService, collector: Collector
 ) -> None:

@@ -56,6 +56,16 @@ def name_of(path: str) -> str:
     return resolve(path.partition("?")[0], URLCONF).url_name or ""
 
 
+def kind_of(path: str) -> str:
+    """Lists share a template, and so do records, and tasks; each other page is one by itself."""
+    name = name_of(path)
+    lists = (pages for pages in admin.site._registry.values() if isinstance(pages, RecordAdmin))
+    tasks = tuple(f"_{task.name}" for pages in lists for task in pages.get_tasks())
+    kinds: dict[str, tuple[str, ...]]
+    kinds = {"list": ("_changelist",), "record": ("_change",), "task": tasks}
+    return next((kind for kind, ends in kinds.items() if name.endswith(ends)), name)
+
+
 def every_path() -> list[str]:
     """The address of every page. Run it with the database of the service: it adds records."""
     _prepare()
