@@ -22,7 +22,7 @@ _ORIGIN = re.compile(rb"[a-z]+://[^/]*", re.IGNORECASE)
 LOGIN_PATH = b"/connect/token"
 OTHER_PATHS = (b"/connect/introspect", b"/connect/revocation")
 API_PATH = b"/api/v1/"
-_OUTSIDE, _CONNECTION = "from outside", "on connection "
+_CONNECTION = "on connection "
 
 
 class Kind(StrEnum):
@@ -37,22 +37,20 @@ class Kind(StrEnum):
 class FuzzInput:
     """The parts are sent one after the other. `is_canary`: a right login, which must succeed.
 
-    `is_outside`: from an address that is no trusted proxy. Framed ones with the same name of a
-    `connection` share one; those without a name share theirs with any others.
+    Framed ones with the same name of a `connection` share one; those without a name share theirs
+    with any others.
     """
 
     parts: tuple[bytes, ...]
     kind: Kind = Kind.ENDED
     name: str = field(default="", compare=False)
     is_canary: bool = False
-    is_outside: bool = False
     connection: str = ""
 
     @property
     def way(self) -> str:
         """How it is sent, as in a file."""
-        outside = f", {_OUTSIDE}" if self.is_outside else ""
-        return f"{self.kind}{outside}{f', {_CONNECTION}{self.connection}' * bool(self.connection)}"
+        return f"{self.kind}{f', {_CONNECTION}{self.connection}' * bool(self.connection)}"
 
     @cached_property
     def data(self) -> bytes:
@@ -103,16 +101,9 @@ def read_inputs(file: Path, planted: Planted) -> Iterator[FuzzInput]:
     for block in f"\n{file.read_text('ascii').strip()}".split("\n# ")[1:]:
         first, *lines = block.splitlines()
         way, _, name = first.partition(": ")
-        kind, *more = way.split(", ")
+        kind, _, connection = way.partition(f", {_CONNECTION}")
         parts = tuple(planted.fill(ast.literal_eval(line)) for line in lines)
-        connection = next((word for word in more if word.startswith(_CONNECTION)), "")
-        yield FuzzInput(
-            parts,
-            Kind(kind),
-            name,
-            is_outside=_OUTSIDE in more,
-            connection=connection.removeprefix(_CONNECTION),
-        )
+        yield FuzzInput(parts, Kind(kind), name, connection=connection)
 
 
 def read_corpus(planted: Planted) -> list[FuzzInput]:

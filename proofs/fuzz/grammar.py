@@ -1,6 +1,7 @@
 """Requests with a clear beginning and end, and anything at all in their parts.
 
-Quick on purpose: a million of them are made in a run. `strategies` has Hypothesis make others.
+Quick on purpose: a million of them are made in a run. Proofs that are almost right, of a key or a
+certificate, are made by Hypothesis in `tests/client_auth/test_hostile_proofs.py`.
 """
 
 import gzip
@@ -9,15 +10,11 @@ from random import Random
 from urllib.parse import quote_from_bytes
 
 from proofs.fuzz import planted as place
-from proofs.fuzz.corpus import API_PATH, OTHER_PATHS, FuzzInput, Kind
-from proofs.fuzz.planted import JWT_BEARER, Planted, basic
-from proofs.fuzz.signed.grammar import ProofGrammar, new_jti
+from proofs.fuzz.corpus import OTHER_PATHS, FuzzInput, Kind
+from proofs.fuzz.planted import Planted, basic
 
 FORM = b"application/x-www-form-urlencoded"
 GRANT = b"client_credentials"
-CLIENTS = (
-    *(*([place.CLIENT_ID] * 7), place.KEY_CLIENT_ID, place.BOUND_CLIENT_ID, place.TLS_CLIENT_ID),
-)
 JWT_HEADERS = (
     *(b'{"alg":"none"}', b'{"alg":"HS256","typ":"at+jwt"}', b'{"alg":"ES256","kid":"\\u0000"}'),
     *(b'{"alg":"ES256","crit":["x"]}', b'{"alg":["ES256"]}', b"[]", b"{}", b"\xff", b"9" * 500),
@@ -102,7 +99,12 @@ OTHER_HEADERS = (
     *(b"X-Forwarded-Host: evil", b"TE: x", b"On-Behalf-Of: C1000000009"),
     *(b"on_behalf_of: C1000000009", b"X-OnBehalfOf: C1000000009", b"X_Forwarded_For: 1.1.1.1"),
     *(b"Origin: null", b"Referer: \xff", b"DNT:", b"Proxy-Connection: x"),
-    b"SSL_Client_Verify: SUCCESS\r\nSSL_Client_Cert: x",
+    *(
+        f"SSL{sign}Client{sign}Verify: SUCCESS\r\nSSL{sign}Client{sign}Cert: x".encode()
+        for sign in "_-"
+    ),
+    b"SSL-Client-Verify: SUCCESS\r\nClient-Cert: :MAAx:",
+    *(b"DPoP: x", b"DPoP: " + b"W1tb" * 900, b"DPoP: eyJhIjoxfQ.e30.AA"),
     b"traceparent: 00-%032x-%016x-01\r\ntracestate: %b" % (1, 1, b"a=1," * 500),
     *(b"baggage: a=1", b"X-Forwarded-Prefix: /x", b"Forwarded: for=1.1.1.1"),
     *(b"X-Real-IP: 1.1.1.1", b"Content-Length-X: 5", b"Date: x", b"Via: x"),
@@ -116,27 +118,12 @@ class Grammar:
     def __init__(self, rng: Random, planted: Planted) -> None:
         self._rng = rng
         self._planted = planted
-        self._proofs = ProofGrammar(rng, planted)
 
     def canary(self) -> FuzzInput:
-        """A right login, in one of the ways in which clients log in."""
-        jti = new_jti(self._rng)
-        body, header = self._rng.choice(
-            (
-                (_form(place.CLIENT_ID, place.CLIENT_SECRET), b""),
-                (_form(place.CLIENT_ID, place.CLIENT_SECRET), b"onbehalfof: <represented>\r\n"),
-                (_joined(_assertion_fields(place.assertion(jti))), b""),
-                (
-                    _form(place.BOUND_CLIENT_ID, place.BOUND_SECRET),
-                    b"DPoP: %b\r\n" % place.proof(jti),
-                ),
-                (
-                    _joined([(b"grant_type", GRANT), (b"client_id", place.TLS_CLIENT_ID)]),
-                    b"SSL-Client-Verify: SUCCESS\r\nSSL-Client-Cert: %b\r\n" % place.CERTIFICATE,
-                ),
-            )
-        )
-        body, header = self._planted.fill(body), self._planted.fill(header)
+        """A right login, for itself or on behalf of another."""
+        fields = [(b"grant_type", GRANT), (b"client_id", place.CLIENT_ID)]
+        body = self._planted.fill(_joined([*fields, (b"client_secret", place.CLIENT_SECRET)]))
+        header = self._planted.fill(self._pick((b"", b"onbehalfof: <represented>\r\n")))
         head = b"POST /connect/token HTTP/1.1\r\nHost: x\r\nContent-Type: %b\r\n" % FORM
         request = head + header + b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
         return FuzzInput((request,), Kind.FRAMED, "right login", is_canary=True)
@@ -147,48 +134,30 @@ class Grammar:
         path = self._pick(SLOW_PATHS) if chance() < 0.01 else self._pick(PATHS)
         is_introspection = path in OTHER_PATHS
         is_login = b"oken" in path or is_introspection
-        client = self._pick(CLIENTS)
         method = b"POST" if is_login else b"GET"
         if chance() < 0.04:
             method = self._pick(METHODS)
-        api_path = path if path.startswith(API_PATH) else b""
         if chance() < 0.06 and b"?" not in path:
             path += self._pick(QUERIES)
-        body = self._body(client) if is_login or chance() < 0.2 else b""
+        body = self._body() if is_login or chance() < 0.2 else b""
         if is_introspection and chance() < 0.9:
-            token = self._pick((place.SPARE_TOKEN, place.BOUND_TOKEN))
-            body += b"&token=" + (token if chance() < 0.5 else self._token())
-        headers = [
-            b"Host: x",
-            *self._headers(client, is_login),
-            *self._possession(client, api_path),
-        ]
+            body += b"&token=" + (place.SPARE_TOKEN if chance() < 0.5 else self._token())
+        headers = [b"Host: x", *self._headers(is_login)]
         self._rng.shuffle(headers)
         first = b"%b %b HTTP/1.1" % (method, path)
-        is_outside = chance() < (0.3 if client == place.TLS_CLIENT_ID else 0.03)
         request = b"\r\n".join([first, *headers, self._frame(body)])
-        return FuzzInput((self._planted.fill(request),), Kind.FRAMED, is_outside=is_outside)
+        return FuzzInput((self._planted.fill(request),), Kind.FRAMED)
 
     def _pick(self, values: Sequence[bytes]) -> bytes:
         return self._rng.choice(values)
 
-    def _possession(self, client: bytes, api_path: bytes) -> list[bytes]:
-        """The headers by which a client proves what it possesses; sometimes for nothing."""
-        chance = self._rng.random
-        lines = []
-        if chance() < (0.9 if client == place.BOUND_CLIENT_ID else 0.5 if api_path else 0.02):
-            lines += [b"DPoP: " + self._proofs.proof(api_path)] * (2 if chance() < 0.04 else 1)
-        if chance() < (0.95 if client == place.TLS_CLIENT_ID else 0.02):
-            lines += self._proofs.certificate_headers()
-        return lines
-
-    def _headers(self, client: bytes, is_login: bool) -> list[bytes]:
+    def _headers(self, is_login: bool) -> list[bytes]:
         chance = self._rng.random
         lines = []
         if is_login or chance() < 0.2:
             kind = FORM if chance() < 0.85 else self._pick(CONTENT_TYPES)
             lines.append(b"Content-Type: " + kind)
-        if chance() < (0.9 if not is_login else 0.02 if client == place.KEY_CLIENT_ID else 0.15):
+        if chance() < (0.15 if is_login else 0.9):
             lines.append(b"Authorization: " + self._authorization())
         if chance() < 0.12:
             lines += [b"onbehalfof: " + self._pick(REPRESENTED)] * (2 if chance() < 0.05 else 1)
@@ -231,10 +200,8 @@ class Grammar:
             return b"Basic " + self._text()
         if chance < 0.55:
             return b"Bearer <access_token>"
-        if chance < 0.7:
-            return self._pick((b"DPoP ", b"DPoP ", b"dpop ", b"Bearer ")) + place.BOUND_TOKEN
         if chance < 0.9:
-            return b"Bearer " + self._token()
+            return self._pick((b"Bearer ", b"Bearer ", b"DPoP ", b"dpop ")) + self._token()
         return self._text()
 
     def _token(self) -> bytes:
@@ -248,33 +215,26 @@ class Grammar:
             parts[place_of_change] = bytes(changed)
         return b".".join(parts[: self._rng.choice((1, 2, 3, 3, 3))])
 
-    def _body(self, client: bytes) -> bytes:
+    def _body(self) -> bytes:
         chance = self._rng.random
         if chance() < 0.04:
             return self._rng.randbytes(self._rng.randrange(200))
         if chance() < 0.004:
-            return gzip.compress(_joined(self._fields(client)), mtime=0)
+            return gzip.compress(_joined(self._fields()), mtime=0)
         if chance() < 0.004:
             return b"a=" + b"x" * self._rng.choice((16_000, 17_000, 70_000))
-        fields = self._fields(client)
+        fields = self._fields()
         if chance() < 0.3:
             fields.append((b"scope", self._pick(SCOPES)))
         for _ in range(self._rng.choice((0, 0, 1, 1, 2, 4))):
             self._change(fields)
         return _joined(fields)
 
-    def _fields(self, client: bytes) -> list[tuple[bytes, bytes]]:
-        chance = self._rng.random
-        if client == place.KEY_CLIENT_ID:
-            fields = _assertion_fields(self._proofs.assertion())
-            return [*fields, (b"client_id", client)] if chance() < 0.2 else fields
-        fields = [(b"grant_type", GRANT), (b"client_id", client)]
-        if client == place.BOUND_CLIENT_ID:
-            return [*fields, (b"client_secret", place.BOUND_SECRET)]
-        if client == place.TLS_CLIENT_ID and chance() < 0.95:
-            return fields
-        secret = place.CLIENT_SECRET if chance() < 0.35 else place.WRONG_SECRET
-        return [*fields, (b"client_secret", secret)]
+    def _fields(self) -> list[tuple[bytes, bytes]]:
+        secret = place.CLIENT_SECRET if self._rng.random() < 0.35 else place.WRONG_SECRET
+        return [
+            *((b"grant_type", GRANT), (b"client_id", place.CLIENT_ID), (b"client_secret", secret)),
+        ]
 
     def _change(self, fields: list[tuple[bytes, bytes]]) -> None:
         way = self._rng.randrange(7)
@@ -308,20 +268,6 @@ class Grammar:
         framed = b"".join(b"%x%b\r\n%b\r\n" % (len(chunk), extension, chunk) for chunk in chunks)
         trailer = self._pick((b"", b"", b"X: y\r\n", b"onbehalfof: <represented>\r\n"))
         return b"Transfer-Encoding: chunked\r\n\r\n" + framed + b"0\r\n" + trailer + b"\r\n"
-
-
-def _assertion_fields(assertion: bytes) -> list[tuple[bytes, bytes]]:
-    return [
-        (b"grant_type", GRANT),
-        (b"client_assertion_type", JWT_BEARER),
-        (b"client_assertion", assertion),
-    ]
-
-
-def _form(client_id: bytes, client_secret: bytes) -> bytes:
-    return _joined(
-        [(b"grant_type", GRANT), (b"client_id", client_id), (b"client_secret", client_secret)]
-    )
 
 
 def _joined(fields: list[tuple[bytes, bytes]]) -> bytes:

@@ -131,8 +131,6 @@ class Run:
 
     def _judge(self, one: FuzzInput, answer: WireAnswer, sent: Sent) -> None:
         found = self.findings
-        if "dpop-nonce" in answer.headers:
-            self._planted.learned.nonce = answer.headers["dpop-nonce"]
         found.statuses[answer.status] += 1
         found.canaries += one.is_canary
         found.unavailable += one.is_canary and answer.status == 503

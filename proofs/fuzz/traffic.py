@@ -1,9 +1,8 @@
 """Sends inputs over many raw sockets at once, and gives each answer to a judge.
 
 Framed inputs are pipelined on connections that stay open; every other input has its own. Each
-connection comes from another address of the loopback network, as from another client; those of one
-half of that network are from outside (`TRUSTED`). A judge and a report get what was sent on the
-same connection, too: it may be the cause.
+connection comes from another address of the loopback network, as from another client. A judge and a
+report get what was sent on the same connection, too: it may be the cause.
 """
 
 import select
@@ -28,13 +27,10 @@ _ANSWER_SECONDS = 30.0  # far beyond what the service promises: this machine is 
 _OPEN_SECONDS = 45.0  # an incomplete request (10), and a connection without a request (15)
 _IP_BIND_ADDRESS_NO_PORT = 24
 
-TRUSTED = "127.0.0.0/9"
-_INSIDE, _OUTSIDE = range(1, 128), range(128, 255)  # the second byte of an address
-
 Sent = Sequence[FuzzInput]  # on the same connection, in this order
 Judge = Callable[[FuzzInput, WireAnswer, Sent], None]
 Report = Callable[[FuzzInput, str, Sent], None]
-Route = tuple[Kind, bool, str]  # which inputs may share a connection
+Route = tuple[Kind, str]  # which inputs may share a connection
 
 
 @dataclass(slots=True)
@@ -119,7 +115,7 @@ class Traffic:
         self._is_over = count > 0
 
     def _start(self, route: Route) -> None:
-        queue, (kind, _, name) = self._queues[route], route
+        queue, (kind, name) = self._queues[route], route
         if kind is Kind.FRAMED and queue:
             for connection in [*self._connections.values()]:
                 if connection.route == route:
@@ -146,8 +142,7 @@ class Traffic:
         client.setsockopt(socket.SOL_IP, _IP_BIND_ADDRESS_NO_PORT, 1)
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         client.settimeout(_ANSWER_SECONDS)
-        a = self._rng.choice(_OUTSIDE if route[1] else _INSIDE)
-        b, c = (self._rng.randrange(1, 255) for _ in range(2))
+        a, b, c = (self._rng.randrange(1, 255) for _ in range(3))
         client.bind((f"127.{a}.{b}.{c}", 0))
         client.connect(("127.0.0.1", self._port))
         client.setblocking(False)
@@ -276,4 +271,4 @@ class Traffic:
 
 
 def _route(one: FuzzInput) -> Route:
-    return one.kind, one.is_outside, one.connection
+    return one.kind, one.connection

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from proofs.fuzz.signed.signer import RIGHT, encode, raw_object
 from taxpayers.rules import Refused
+from tests.client_auth.signer import RIGHT, encode, raw_object
 from tokens.client_auth.assertion import (
     JWT_BEARER,
     AssertionFault,

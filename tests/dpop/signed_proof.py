@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from proofs.fuzz.signed.signer import RIGHT, Signer, raw_object
+from tests.client_auth.signer import RIGHT, Signer, raw_object
 
 AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 

@@ -11,10 +11,10 @@ from pytest_django import Settings
 from rest_framework.request import Request
 from rest_framework.test import APIRequestFactory
 
-from proofs.fuzz.signed.signer import OTHER, RIGHT, Signer
 from taxpayers.facts.token_binding import UNBOUND, Confirmation
 from tests.certificates.addresses import MTLS_URL, PROXY
 from tests.certificates.certificate_erp import certificate, nginx
+from tests.client_auth.signer import OTHER, RIGHT, Signer
 from tests.dpop.signed_proof import signed_proof
 from tests.introspection.test_status import TOKEN
 from tokens.access_tokens.verification import InvalidToken

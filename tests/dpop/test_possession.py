@@ -7,10 +7,10 @@ import pytest
 from msgspec.structs import replace
 from pytest_django import Settings
 
-from proofs.fuzz.signed.signer import RIGHT
 from taxpayers.facts.token_binding import UNBOUND, Confirmation, TokenBinding
 from taxpayers.facts.values import Facts
 from taxpayers.rules import Refused
+from tests.client_auth.signer import RIGHT
 from tests.dpop.signed_proof import AT, signed_proof
 from tests.endpoint.test_rules import CLIENT, SECRET
 from tokens.access_tokens.claims import read_confirmation, token_type

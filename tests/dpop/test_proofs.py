@@ -11,8 +11,8 @@ import jwt
 import pytest
 from django.conf import settings
 
-from proofs.fuzz.signed.signer import raw_object
 from tests.client_auth.key_erp import new_pair, signed_as
+from tests.client_auth.signer import raw_object
 from tests.dpop.dpop_erp import DpopErp
 from tests.dpop.signed_proof import AT, moment, signed_proof
 from tests.support.erp import Erp

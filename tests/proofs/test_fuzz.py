@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from django.test import override_settings
 from pytest_django import DjangoDbBlocker
 
 from proofs.fuzz.__main__ import SETTINGS
@@ -30,8 +29,7 @@ def post_worker_init(worker):
 
 @pytest.fixture
 def node(service: StartService, django_db_blocker: DjangoDbBlocker) -> Iterator[Service]:
-    # Clients are registered by this process, which must know the setting.
-    with django_db_blocker.unblock(), override_settings(MTLS_URL=SETTINGS["MTLS_URL"]):
+    with django_db_blocker.unblock():  # clients are registered by this process
         yield service(**SETTINGS)
 
 

@@ -1,1 +1,0 @@
-"""What clients prove themselves with beside a secret: how the fuzzer makes and finds it."""
