@@ -62,7 +62,6 @@ class Population:
 
     callers: list[Caller]
     blocked: Caller  # blocked and unblocked by scenarios
-    represented: Caller  # whose permission is revoked and granted by scenarios
     crowd: list[Erp]  # system users that no other caller uses
 
     @property
@@ -86,18 +85,18 @@ def register(service: Service) -> Population:
         manage("register_taxpayer", tin, "--name", f"Taxpayer {tin}")
     manage("register_intermediary", INTERMEDIARY)
     for tin in TAXPAYERS:
-        grant(manage, tin)
+        manage(
+            *("grant_permission", "--taxpayer", tin),
+            *("--intermediary", INTERMEDIARY, "--permission", PERMISSION),
+        )
     honest = [
         *(Caller(f"ERP {n}", Kind.HONEST, issue(tin, f"ERP {n}")) for n, tin in _numbered()),
         Caller("intermediary 1", Kind.HONEST, issue(INTERMEDIARY, "one"), TAXPAYERS[0]),
         Caller("intermediary 2", Kind.HONEST, issue(INTERMEDIARY, "two"), TAXPAYERS[1]),
     ]
     blocked = Caller("blocked at times", Kind.CHANGING, issue(TAXPAYERS[2], "blocked at times"))
-    represented = Caller(
-        "permitted at times", Kind.CHANGING, issue(INTERMEDIARY, "three"), TAXPAYERS[2]
-    )
-    callers = [*honest, *_bad(manage, issue, honest[0].erp), blocked, represented]
-    return Population(callers, blocked, represented, service.run(_register_crowd))
+    callers = [*honest, *_bad(manage, issue, honest[0].erp), blocked]
+    return Population(callers, blocked, service.run(_register_crowd))
 
 
 def _register_crowd() -> list[Erp]:
@@ -125,19 +124,6 @@ def _secret(user: SystemUser) -> tuple[Credential, str]:
         expires_at=at + timedelta(days=1),
     )
     return secret, clear
-
-
-def grant(manage: Manage, taxpayer: str) -> None:
-    """Permits the intermediary to act for this taxpayer."""
-    manage(
-        *("grant_permission", "--taxpayer", taxpayer),
-        *("--intermediary", INTERMEDIARY, "--permission", PERMISSION),
-    )
-
-
-def revoke(manage: Manage, taxpayer: str) -> None:
-    """The end of that permission."""
-    manage("revoke_permission", "--taxpayer", taxpayer, "--intermediary", INTERMEDIARY)
 
 
 def block(manage: Manage, caller: Caller) -> None:

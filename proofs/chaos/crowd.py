@@ -1,23 +1,10 @@
-"""Many connections at once, each with one request: sent and read in one quick loop."""
+"""Many connections at once, each with one request."""
 
-import selectors
-import socket
+import asyncio
 import time
-from dataclasses import dataclass, field
 
 from proofs.chaos.answers import Answer, read_answer, without_answer
 from tests.servers.wire import answers_in
-
-_ROUND_SECONDS = 0.2
-
-
-@dataclass
-class _Client:
-    request: bytes
-    connection: socket.socket
-    sent_at: float = 0.0
-    answered_at: float = 0.0
-    received: bytearray = field(default_factory=bytearray)
 
 
 def rush(port: int, requests: list[bytes], caller: str, at_most: float) -> list[Answer]:
@@ -25,46 +12,23 @@ def rush(port: int, requests: list[bytes], caller: str, at_most: float) -> list[
 
     A request must ask the server to close the connection.
     """
-    selector = selectors.DefaultSelector()
-    clients = [_connect(port, request, selector) for request in requests]
-    gives_up_at = time.monotonic() + at_most
-    while selector.get_map() and time.monotonic() < gives_up_at:
-        for key, _events in selector.select(_ROUND_SECONDS):
-            _go_on(key.data, selector)
-    for client in clients:
-        client.connection.close()
-    selector.close()
-    return [_answer(client, caller) for client in clients]
+
+    async def all_at_once() -> list[Answer]:
+        return await asyncio.gather(*(_send(port, one, caller, at_most) for one in requests))
+
+    return asyncio.run(all_at_once())
 
 
-def _connect(port: int, request: bytes, selector: selectors.BaseSelector) -> _Client:
-    connection = socket.socket()
-    connection.setblocking(False)
-    connection.connect_ex(("127.0.0.1", port))
-    client = _Client(request, connection)
-    selector.register(connection, selectors.EVENT_WRITE, client)
-    return client
-
-
-def _go_on(client: _Client, selector: selectors.BaseSelector) -> None:
+async def _send(port: int, request: bytes, caller: str, at_most: float) -> Answer:
+    sent_at = time.monotonic()
     try:
-        if not client.sent_at:
-            client.sent_at = client.answered_at = time.monotonic()
-            client.connection.sendall(client.request)
-            selector.modify(client.connection, selectors.EVENT_READ, client)
-        elif part := client.connection.recv(65536):
-            client.received += part
-            client.answered_at = time.monotonic()
-        else:
-            selector.unregister(client.connection)
-    except OSError:
-        client.answered_at = time.monotonic()
-        selector.unregister(client.connection)
-
-
-def _answer(client: _Client, caller: str) -> Answer:
-    times = (client.sent_at, client.answered_at)
-    found = answers_in(bytes(client.received))
-    if not found:
-        return without_answer(caller, times, EOFError())
-    return read_answer(caller, times, found[0].status, found[0].headers, found[0].body)
+        async with asyncio.timeout(at_most):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            sent_at = time.monotonic()
+            writer.write(request)
+            received = await reader.read()
+        times = (sent_at, time.monotonic())
+        writer.close()
+        return read_answer(caller, times, answers_in(received)[0])
+    except (OSError, IndexError) as error:  # a timeout is one, too
+        return without_answer(caller, (sent_at, time.monotonic()), error)

@@ -3,10 +3,11 @@
 import threading
 import time
 from collections.abc import Callable
-from http.client import HTTPConnection, HTTPException, HTTPResponse
+from http.client import HTTPConnection, HTTPException
 
 from proofs.chaos.answers import Answer, read_answer, without_answer
 from proofs.chaos.callers import Caller, Kind
+from tests.servers.wire import WireAnswer
 from tests.support.erp import FORM, PATH
 
 # Longer than any answer may take: what comes later counts as silence.
@@ -27,13 +28,9 @@ def log_in(caller: Caller, connection: HTTPConnection, headers: dict[str, str]) 
     except (OSError, HTTPException) as error:
         connection.close()
         return without_answer(caller.name, (sent_at, time.monotonic()), error)
-    return read_answer(
-        caller.name, (sent_at, time.monotonic()), response.status, _headers(response), body
-    )
-
-
-def _headers(response: HTTPResponse) -> dict[str, str]:
-    return {name.lower(): value for name, value in response.getheaders()}
+    given = {name.lower(): value for name, value in response.getheaders()}
+    answer = WireAnswer(response.status, response.reason, given, body)
+    return read_answer(caller.name, (sent_at, time.monotonic()), answer)
 
 
 class Load:

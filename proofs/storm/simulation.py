@@ -1,9 +1,8 @@
 """What follows when the service returns.
 
 The tokens of all clients have ended. They come by their habits, on a simulated clock, to processes
-that each answer so many logins a second. One login in a hundred that are let in takes the real
-steps, from facts in memory; every token has the real `X-Renew-At`, and every 503 the real
-`Retry-After`.
+that each answer so many logins a second. Every token has the real `X-Renew-At`, and every 503 the
+real `Retry-After`.
 """
 
 import heapq
@@ -13,13 +12,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from proofs.storm.habits import HABITS
-from proofs.storm.steps import RealLogin
 from tokens.answers.pauses import Pauses
 from tokens.lifetime import TOKEN_LIFETIME, renew_at
 from tokens.store.lanes import CALL_SECONDS
 
 PLACES = 256  # WEB_REQUESTS: logins in progress of a process
-MINUTE, REAL_ONE_IN = 60.0, 100
+MINUTE = 60.0
 _START = datetime(2027, 1, 1, tzinfo=UTC)
 
 
@@ -65,7 +63,7 @@ class Process:
 
 def simulate(clients: int, processes: int, per_second: float, minutes: float, seed: int) -> Seen:
     """The storm from the return on; `per_second`: known clients that one process answers."""
-    chance, real, seen = random.Random(seed), RealLogin(), Seen(waiting=clients)  # noqa: S311
+    chance, seen = random.Random(seed), Seen(waiting=clients)  # noqa: S311
     nodes = [Process(per_second) for _ in range(processes)]
     shares = [habit.share for habit in HABITS]
     habit_of = chance.choices(range(len(HABITS)), shares, k=clients)
@@ -97,8 +95,6 @@ def simulate(clients: int, processes: int, per_second: float, minutes: float, se
             if seen.waiting % max(clients // 10, 1) == 0:
                 seen.served_at.append(answered_at)
         failures[client] = 0
-        if client % REAL_ONE_IN == 0:
-            real.log_in(is_known=is_known)
         following = habit.renew(answered_at, answered_at + _renew_after(client), chance)
         heapq.heapreplace(events, (max(following, answered_at + 1), client))
     return seen

@@ -1,8 +1,6 @@
 """PostgreSQL dies, hangs, is full, is locked, or has no connection left."""
 
 import contextlib
-import os
-import signal
 import time
 
 import psycopg
@@ -20,20 +18,6 @@ LOGIN_TABLES = (
 # What the lanes of four processes may have under way when PostgreSQL stops: one login each, because
 # a caller waits for its answer before it logs in again. See docs/decisions.md, "Deadlines".
 UNDER_WAY = 8
-
-
-def _kill_backend(stage: Stage) -> None:
-    with stage.cluster.connect() as connection:
-        row = connection.execute(
-            "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'"
-            " AND pid <> pg_backend_pid() AND query LIKE '%client_usage%' LIMIT 1"
-        ).fetchone()
-    if row is None:
-        raise AssertionError("no backend has executed a login")
-    stage.begins()
-    os.kill(row[0], signal.SIGKILL)
-    stage.ends()
-    stage.wait(2)
 
 
 def _crash(stage: Stage) -> None:
@@ -115,12 +99,6 @@ def _fill_disk(stage: Stage) -> None:
 
 
 SCENARIOS = (
-    Scenario(
-        "kill-backend",
-        "`kill -9` of one backend of PostgreSQL, which then restarts all of them",
-        _kill_backend,
-        Promise(recovers_within=3, never_received=UNDER_WAY),
-    ),
     Scenario(
         "crash-database",
         "`kill -9` of the whole PostgreSQL; started again after 2 s",

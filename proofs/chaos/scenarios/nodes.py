@@ -50,16 +50,6 @@ def _hang_node(stage: Stage) -> None:
     stage.ends()
 
 
-def _restart_one_after_the_other(stage: Stage) -> None:
-    stage.begins()
-    for node in stage.cluster.nodes:
-        code = node.stop_in_order()
-        if code:
-            raise AssertionError(f"a node that was stopped ended with {code}")
-        node.start()
-    stage.ends()
-
-
 def _upgrade_one_after_the_other(stage: Stage) -> None:
     """Migrate first, then replace the nodes, as docs/scaling.md says."""
     stage.begins()
@@ -67,7 +57,12 @@ def _upgrade_one_after_the_other(stage: Stage) -> None:
         connection.execute(_LOCK_TIMEOUT)
         for table in _ADDED:
             _alter(stage, connection, f"ALTER TABLE {table} ADD drill text NOT NULL DEFAULT ''")
-    _restart_one_after_the_other(stage)
+    for node in stage.cluster.nodes:
+        code = node.stop_in_order()
+        if code:
+            raise AssertionError(f"a node that was stopped ended with {code}")
+        node.start()
+    stage.ends()
     stage.afterwards.callback(_remove_column, stage)
 
 
@@ -116,14 +111,8 @@ SCENARIOS = (
         Promise(recovers_within=5, answers_within=6, never_received=16),
     ),
     Scenario(
-        "rolling-restart",
-        "both nodes restarted one after the other (SIGTERM)",
-        _restart_one_after_the_other,
-        Promise(recovers_within=0, may_refuse=False),
-    ),
-    Scenario(
         "rolling-upgrade",
-        "a column added to three tables of the login, then both nodes restarted",
+        "a column added to three tables of the login, then both nodes restarted in turn (SIGTERM)",
         _upgrade_one_after_the_other,
         Promise(recovers_within=0, may_refuse=False),
     ),

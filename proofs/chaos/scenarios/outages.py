@@ -20,7 +20,6 @@ from proofs.chaos.protected_apis import (
 )
 from proofs.chaos.scenarios.database import UNDER_WAY
 from proofs.chaos.scenarios.scenario import Scenario, Stage
-from tests.servers.fake_clock import fake_clock
 from tests.servers.service import manage
 
 _HONEST, _BEFORE, _MEANWHILE = ("honest 1", "honest 2"), "blocked before", "blocked meanwhile"
@@ -67,7 +66,7 @@ def _remove_files(stage: Stage) -> None:
         shutil.rmtree(Path(node.service.environment["VAR_DIR"]) / "offline-blocks")
 
 
-def _go_on(stage: Stage, away: Away, seconds: float, number: int, clock_off: int = 0) -> None:
+def _go_on(stage: Stage, away: Away, seconds: float, number: int) -> None:
     cluster = stage.cluster
     erps = cluster.population.crowd[4 * number :]
     names = (*_HONEST, _BEFORE, _MEANWHILE)
@@ -76,11 +75,7 @@ def _go_on(stage: Stage, away: Away, seconds: float, number: int, clock_off: int
     }
     tokens = {n: stage.probe(cluster.nodes[1], caller).token for n, caller in callers.items()}
     with ExitStack() as stack:
-        environment = dict(tls_of(cluster.balancer.folder / "certificate.pem"))
-        if clock_off:
-            clock = fake_clock(cluster.folder / f"clock-{number}")
-            clock.step(clock_off)
-            environment |= clock.environment
+        environment = tls_of(cluster.balancer.folder / "certificate.pem")
         folder = cluster.folder / f"apis-{number}"
         apis = start_apis(stack, folder, cluster.balancer.ports.https_url, environment)
         calling = Callers(apis, tokens)
@@ -142,17 +137,10 @@ def _judge(stage: Stage, calling: Callers, apis: list[Api], refused_from: dict[s
         raise AssertionError("; ".join(found))
 
 
-_EACH: tuple[tuple[str, str, Away, int], ...] = (
-    ("apis-database", "the database is away", _database, 0),
-    ("apis-nodes", "all nodes are away", _nodes, 0),
-    ("apis-one-node", "one node is cut off from the database", _one_node, 0),
-    (
-        "apis-clock-ahead",
-        "the database is away; the clock of the APIs is a minute ahead",
-        _database,
-        60,
-    ),
-    ("apis-clock-behind", "the same, a minute behind", _database, -60),
+_EACH: tuple[tuple[str, str, Away], ...] = (
+    ("apis-database", "the database is away", _database),
+    ("apis-nodes", "all nodes are away", _nodes),
+    ("apis-one-node", "one node is cut off from the database", _one_node),
 )
 
 
@@ -162,8 +150,8 @@ def scenarios(seconds: float) -> tuple[Scenario, ...]:
         Scenario(
             name,
             f"{title} for {seconds:g} s, APIs are restarted, a client is blocked meanwhile",
-            partial(_go_on, away=away, seconds=seconds, number=number, clock_off=off),
+            partial(_go_on, away=away, seconds=seconds, number=number),
             Promise(recovers_within=8, answers_within=3, never_received=2 * UNDER_WAY),
         )
-        for number, (name, title, away, off) in enumerate(_EACH)
+        for number, (name, title, away) in enumerate(_EACH)
     )

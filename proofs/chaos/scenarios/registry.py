@@ -1,6 +1,6 @@
 """Keys and secrets are rotated, and clients blocked or locked, while all callers log in."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -74,15 +74,22 @@ def _rotate_secrets(stage: Stage) -> None:
 
 
 def _block_and_unblock(stage: Stage) -> None:
-    blocked = stage.cluster.population.blocked
-    manage = stage.cluster.manage
+    """The next login on each node obeys each change."""
+    cluster, blocked = stage.cluster, stage.cluster.population.blocked
     with _many_connections(stage, blocked):
-        _switch(
-            stage,
-            blocked,
-            lambda: callers.block(manage, blocked),
-            lambda: callers.unblock(manage, blocked),
-        )
+        stage.begins()
+        for _ in range(_ROUNDS):
+            callers.block(cluster.manage, blocked)
+            stage.forbid(blocked)
+            if any(stage.probe(node, blocked).status != 400 for node in cluster.nodes):
+                raise AssertionError("it was not refused at the next login")
+            stage.wait(0.3)
+            stage.permit(blocked)
+            callers.unblock(cluster.manage, blocked)
+            if not all(stage.probe(node, blocked).token for node in cluster.nodes):
+                raise AssertionError("it got no token at the next login")
+        stage.ends()
+    stage.note(f"{_ROUNDS} times there and back, each asked of both nodes")
 
 
 def _lock_client(stage: Stage) -> None:
@@ -100,38 +107,6 @@ def _lock_client(stage: Stage) -> None:
             stage.wait(_LOCKED_SECONDS)
     stage.ends()
     stage.note(f"{_ROUNDS} times for {_LOCKED_SECONDS} s, over {_CONNECTIONS} connections")
-
-
-def _revoke_and_grant(stage: Stage) -> None:
-    represented = stage.cluster.population.represented
-    manage = stage.cluster.manage
-    _switch(
-        stage,
-        represented,
-        lambda: callers.revoke(manage, represented.on_behalf_of),
-        lambda: callers.grant(manage, represented.on_behalf_of),
-    )
-
-
-def _switch(
-    stage: Stage, caller: Caller, forbid: Callable[[], None], permit: Callable[[], None]
-) -> None:
-    """The next login on each node obeys each change."""
-    stage.begins()
-    for _ in range(_ROUNDS):
-        forbid()
-        stage.forbid(caller)
-        for node in stage.cluster.nodes:
-            if stage.probe(node, caller).status != 400:
-                raise AssertionError(f"{caller.name} was not refused at the next login")
-        stage.wait(0.3)
-        stage.permit(caller)
-        permit()
-        for node in stage.cluster.nodes:
-            if not stage.probe(node, caller).token:
-                raise AssertionError(f"{caller.name} got no token at the next login")
-    stage.ends()
-    stage.note(f"{_ROUNDS} times there and back, each asked of both nodes")
 
 
 _NOBODY_ELSE = Promise(recovers_within=0, may_refuse=False)
@@ -154,12 +129,6 @@ SCENARIOS = (
         "locked-client",
         "the row of a client with many connections is locked for a moment, again and again",
         _lock_client,
-        _NOBODY_ELSE,
-    ),
-    Scenario(
-        "revoke",
-        "a permission is revoked and granted again and again",
-        _revoke_and_grant,
         _NOBODY_ELSE,
     ),
 )
