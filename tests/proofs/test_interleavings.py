@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from proofs.interleavings.run import RunFailed, run
-from tests.conftest import MIGRATED
 from tokens.metrics import ISSUED
 from tokens.refusals.table import ProtocolReason
 from tokens.store import postgresql
@@ -23,15 +22,6 @@ def test_every_claim_holds_in_a_run_of_another_seed_each_time(tmp_path: Path) ->
     assert len(state.changes) > 30, "most kinds"
     assert state.outcomes[ISSUED] > STEPS / 50
     assert state.outcomes[ProtocolReason.TEMPORARILY_UNAVAILABLE] < STEPS / 50
-
-
-def test_a_seed_repeats_a_run(tmp_path: Path, pytestconfig: pytest.Config) -> None:
-    digests = []
-    for name in ("first", "second"):  # with local facts of its own
-        (tmp_path / name).mkdir()
-        digests.append(run(3, 1000, tmp_path / name).digest)
-        pytestconfig.stash[MIGRATED].restore()
-    assert digests[0] == digests[1]
 
 
 def test_a_count_that_ignores_the_epoch_is_found(

@@ -1,9 +1,11 @@
-"""Changes of the registry by its services, as staff and operators make them."""
+"""Changes of the registry by its services, as staff and operators make them.
+
+Triggers note a change whoever makes it, so a column that a service only sets is in `by_sql` alone.
+"""
 
 from proofs.interleavings.changes.change import AUTHOR, Changes, Context
-from proofs.interleavings.world import CODES, SCOPES
+from proofs.interleavings.world import CODES
 from taxpayers import services
-from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.models import (
     DEFAULT_SCOPE,
     Credential,
@@ -31,38 +33,6 @@ def unblock(context: Context) -> None:
     services.unblock_system_user(system_user=user, **context.why)
 
 
-@BY_SERVICE.add("system_users")
-def extend(context: Context) -> None:
-    user = SystemUser.objects.get(pk=context.choose(context.registry.system_users).id)
-    services.extend_system_user(system_user=user, expires_at=context.end(), **context.why)
-
-
-@BY_SERVICE.add("system_users")
-def change_scopes(context: Context) -> None:
-    user = SystemUser.objects.get(pk=context.choose(context.registry.system_users).id)
-    scopes = context.rng.sample(SCOPES, context.rng.randrange(1, len(SCOPES) + 1))
-    services.change_system_user(system_user=user, scopes=scopes, **context.why)
-
-
-@BY_SERVICE.add("system_users")
-def change_limit(context: Context) -> None:
-    user = SystemUser.objects.get(pk=context.choose(context.registry.system_users).id)
-    services.change_system_user(
-        system_user=user, logins_per_minute=context.rng.choice((0, 3, 30, 30, 100)), **context.why
-    )
-
-
-@BY_SERVICE.add("system_users")
-def bind_tokens(context: Context) -> None:
-    """Mostly to nothing, because no client in a run proves to have a key or a certificate."""
-    user = SystemUser.objects.get(pk=context.choose(context.registry.system_users).id)
-    services.bind_tokens(
-        system_user=user,
-        binding=context.rng.choice((TokenBinding.BEARER, TokenBinding.BEARER, *TokenBinding)),
-        **context.why,
-    )
-
-
 @BY_SERVICE.add("system_users", weight=2)
 def limit_client(context: Context) -> None:
     """To some permissions, to some taxpayers that it may have asked for, or to both."""
@@ -74,31 +44,6 @@ def limit_client(context: Context) -> None:
         system_user=SystemUser.objects.get(pk=row.id),
         permissions=rng.sample(CODES, rng.choice((0, 1, 2))),
         taxpayers=[other.identifier for other in rng.sample(others, rng.choice((0, 2, 3)))],
-        **context.why,
-    )
-
-
-@BY_SERVICE.add("system_users", weight=16)
-def remove_limit(context: Context) -> None:
-    users = context.registry.system_users
-    limited = [row for row in users if row.allowed_permissions or row.allowed_taxpayers]
-    services.limit_system_user(
-        system_user=SystemUser.objects.get(pk=context.choose(limited).id),
-        permissions=(),
-        taxpayers=(),
-        **context.why,
-    )
-
-
-@BY_SERVICE.add("credentials", weight=2)
-def change_networks(context: Context) -> None:
-    """Mostly to such as most logins come from."""
-    rows = [row for row in context.registry.credentials if row.is_live(context.at)]
-    services.change_credential(
-        credential=Credential.objects.get(pk=context.choose(rows).id),
-        allowed_networks=context.rng.choice(
-            ([], [], ["10.0.0.0/8"], ["10.1.0.0/16"], ["10.1.0.0/17", "192.0.2.0/24"])
-        ),
         **context.why,
     )
 
@@ -143,14 +88,6 @@ def revoke_credential(context: Context) -> None:
     services.revoke_credential(credential=secret, **context.why)
 
 
-@BY_SERVICE.add("credentials")
-def retire_credential(context: Context) -> None:
-    rows = [row for row in context.registry.credentials if not row.revoked_at]
-    secret = Credential.objects.get(pk=context.choose(rows).id)
-    last = context.soon() if context.rng.random() < 0.5 else context.passed()
-    services.retire_credential(credential=secret, last_moment=last, **context.why)
-
-
 @BY_SERVICE.add("taxpayers")
 def deactivate_taxpayer(context: Context) -> None:
     row = context.choose([row for row in context.registry.taxpayers if row.is_active])
@@ -177,14 +114,6 @@ def register_intermediary(context: Context) -> None:
     row = context.choose_mostly(rows, lambda row: row.id in asking)
     taxpayer = Taxpayer.objects.get(pk=row.id)
     services.register_intermediary(taxpayer=taxpayer, until=context.end(), by=AUTHOR, at=context.at)
-
-
-@BY_SERVICE.add("intermediaries", weight=8)
-def change_intermediary(context: Context) -> None:
-    role = Intermediary.objects.get(pk=context.choose(context.registry.intermediaries).id)
-    services.set_intermediary_active(
-        intermediary=role, is_active=context.rng.random() < 0.8, until=context.end(), **context.why
-    )
 
 
 @BY_SERVICE.add("granted_permissions", "granted_permission_codes", weight=20)

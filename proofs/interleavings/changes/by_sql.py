@@ -26,7 +26,7 @@ def toggle_blocks(context: Context) -> None:
         )
 
 
-@BY_SQL.add("system_users")
+@BY_SQL.add("system_users", weight=10)
 def set_client(context: Context) -> None:
     """Its end, scopes and limit; no scope at all, too."""
     scopes = context.rng.sample(SCOPES, context.rng.choice((0, 1, 2, 2, 3)))
@@ -50,19 +50,19 @@ def toggle_bindings(context: Context) -> None:
     )
 
 
-@BY_SQL.add("system_users", weight=1)
+@BY_SQL.add("system_users", weight=14)
 def set_limit(context: Context) -> None:
-    """Also to unknown taxpayers, and of a client that acts for none."""
+    """Mostly to nothing; also to unknown taxpayers, and of a client that acts for none."""
     names = [str(row.identifier) for row in context.registry.taxpayers]
     context.execute(
         "UPDATE system_users SET allowed_permissions = %s, allowed_taxpayers = %s WHERE id = %s",
-        " ".join(context.rng.sample(CODES, context.rng.choice((0, 0, 2)))),
-        " ".join(context.rng.sample([*names, "TUNKNOWN1"], context.rng.choice((0, 0, 4)))),
+        " ".join(context.rng.sample(CODES, context.rng.choice((0,) * 15 + (2,)))),
+        " ".join(context.rng.sample([*names, "TUNKNOWN1"], context.rng.choice((0,) * 15 + (4,)))),
         context.choose(context.registry.system_users).id,
     )
 
 
-@BY_SQL.add("credentials", weight=1)
+@BY_SQL.add("credentials", weight=3)
 def set_networks(context: Context) -> None:
     """Of several secrets in one statement."""
     rows = context.registry.credentials

@@ -41,7 +41,7 @@ def load_taxpayer_again(context: Context) -> None:
     )
 
 
-@PERMISSIONS_BY_SQL.add("intermediaries")
+@PERMISSIONS_BY_SQL.add("intermediaries", weight=12)
 def set_intermediary(context: Context) -> None:
     context.execute(
         "UPDATE intermediaries SET is_active = %s, active_until = %s WHERE id = %s",
