@@ -107,12 +107,19 @@ def test_time_alone_sets_the_bit_without_a_login_or_a_change(erp: Erp) -> None:
 # --- A set bit stays ------------------------------------------------------------------------------
 
 
-def test_an_index_that_cannot_be_checked_ends_and_holds_up_no_other(erp: Erp) -> None:
+def test_an_index_that_cannot_be_checked_ends_and_holds_up_no_other(
+    erp: Erp, caplog: pytest.LogCaptureFixture
+) -> None:
     damaged, other, good = token_of(new_erp()), token_of(erp), token_of(new_erp())
     use = StatusIndex.objects.filter(pk=reference_of(damaged)[1])
     use.update(scopes=["not an object"], check_at=now() - DAY)
     block_system_user(system_user=erp.system_user, **why())
     assert [is_ended(token) for token in (damaged, other, good)] == [True, True, False]
+    assert "a status index cannot be checked: it ends" in caplog.messages
+    caplog.clear()
+    StatusIndex.objects.filter(pk=reference_of(good)[1]).update(secret_id=0, check_at=now() - DAY)
+    assert is_ended(good), "its secret is gone"
+    assert caplog.messages == []
 
 
 def test_an_index_is_used_again_only_when_all_its_tokens_have_expired(erp: Erp) -> None:

@@ -116,6 +116,15 @@ def test_a_503_is_an_error_without_the_text_of_the_database(collector: Collector
     assert not any(b"disk full" in body for body in collector.bodies)
 
 
+def test_a_fault_of_ours_is_an_error(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = login_of(new_erp())
+    monkeypatch.setattr("tokens.operations.login._decide", lambda *_: 1 / 0)
+    (answer,) = answers_to([sent])
+    (request,) = requests_of(collector, 1)
+    assert (answer.status, request.is_error) == (500, True)
+    assert request.attributes["error.type"] == "server_error"
+
+
 def test_no_credential_token_or_address_is_in_a_trace(collector: Collector) -> None:
     erp = new_erp()
     wrong = new_client_secret("test")
