@@ -12,7 +12,7 @@ from identity.developers.examples import ACCESS_TOKEN, issued_example, refused_e
 from tests.developers.pages import page_of, text_of
 from tests.developers.refused_logins import LOGINS
 from tests.support.erp import Erp
-from tokens.refusals.table import REFUSALS
+from tokens.refusals.table import REFUSALS, Check
 
 
 def test_the_list_has_every_reason_in_the_order_of_the_checks() -> None:
@@ -67,6 +67,8 @@ def test_each_reason_has_a_page_that_says_what_happened_and_who_can_fix_it(reaso
     assert f"<code>{reason}</code>" in page
     assert f"<code>{refusal.status} {refusal.error}</code>" in page
     assert '<p class="lead">' in page
+    if refusal.check:
+        assert f"<dt>Check {[*Check].index(refusal.check) + 1} of {len(Check)}</dt>" in page
     shown = text_of(page)
     assert shown.index(refusal.staff_text) < shown.index("Who can fix it") < shown.index("Example")
     prose = re.sub(r"<pre.*?</pre>", "", page, flags=re.DOTALL)

@@ -94,6 +94,10 @@ def fault_of(name: str) -> str:
         ("SERVE", "all", "login, staff or both"),
         ("TIME_ZONE", "Mars/Base", "the name of a time zone"),
         ("SCOPES", "{InvoicingAPI}", "JSON"),
+        *(
+            ("OTEL_TRACES_SAMPLER_ARG", text, "a number from 0 to 1")
+            for text in ("2", "1.01", "-0")
+        ),
     ],
 )
 def test_a_wrong_value_is_one_line(

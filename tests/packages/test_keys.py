@@ -1,9 +1,11 @@
 """The keys of the issuer: found, stored for a while, fetched again, and never too often."""
 
 import gzip
+import itertools
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -206,6 +208,16 @@ def test_an_answer_without_an_end_is_cut_off(
     monkeypatch.setattr(http_client, "MAX_BYTES", 1000)
     issuer.answers[METADATA] = issuer.body(METADATA) + b" " * 1000
     assert_unavailable(issuer.verifier(), issuer.token())
+
+
+def test_an_answer_that_comes_too_slowly_is_cut_off(
+    issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_client, "_CHUNK_BYTES", 10)
+    each_second = SimpleNamespace(monotonic=itertools.count().__next__)
+    monkeypatch.setattr(http_client, "time", each_second)  # a second passes for each piece
+    assert_unavailable(issuer.verifier(), issuer.token())
+    assert set(issuer.requests) == {METADATA}
 
 
 def test_a_service_that_hangs_is_503_in_time(
