@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
+from identity.staff.models import StaffSignIn
 from tests.signin.passkey import Passkey, as_second_step, sign_in_with
 from tests.signin.steps import aged, give_code, give_password, html_of, is_signed_in
 from tests.support.accounts import new_staff, signed_in, totp_code, with_totp
@@ -224,6 +225,7 @@ def guess_codes(address: str, user: User, times: int) -> Client:
 def test_codes_are_locked_out_after_failures_too(officer: User) -> None:
     client = guess_codes(OFFICE, officer, 5)
     assert TOO_MANY in html_of(give_code(client, totp_code()))
+    assert StaffSignIn.objects.filter(outcome=StaffSignIn.LOCKED_OUT).exists()
     assert not is_signed_in(client)
     again = at(OFFICE)
     assert not is_refused(again, officer)
