@@ -141,7 +141,7 @@ OAUTH2_PROVIDER: dict[str, Any] = {
 }
 REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "tokens.resource_server.authentication.AccessTokenAuthentication"
+        "tokens.resource_server.active_token.AccessTokenAuthentication"
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],

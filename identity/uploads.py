@@ -19,7 +19,7 @@ from identity.server.overload import NoPlace, Places
 from taxpayers.duties import are_for_management
 from taxpayers.shut_down import answered_within
 from tokens.access_tokens.verification import InvalidToken
-from tokens.resource_server.authentication import verified_token
+from tokens.resource_server.active_token import verified_token
 
 # Files of up to 16 MiB, and the form around them; forms with long lists; rows of an import.
 _UPLOAD_BYTES, _FORM_BYTES, _JSON_BYTES = 17 * 1024 * 1024, 128 * 1024, 512 * 1024

@@ -13,3 +13,12 @@ class TaxpayersConfig(AppConfig):
 
     def ready(self) -> None:
         checks.register(check_triggers, checks.Tags.database)
+        _add_commands()
+
+
+def _add_commands() -> None:
+    # They import models, which are not there when this module is read.
+    from taxpayers.management import client_commands, registry_commands  # noqa: PLC0415
+    from taxpayers.management.table import add_commands  # noqa: PLC0415
+
+    add_commands("taxpayers", {**registry_commands.COMMANDS, **client_commands.COMMANDS})

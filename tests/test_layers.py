@@ -15,7 +15,8 @@ ROOMS = ("identity", "tokens", "taxpayers")
 FLOORS: layers.Floors = {
     "": tuple((room,) for room in ROOMS),
     "tokens": (
-        ("apps", "urls", "management"),
+        ("apps",),
+        ("urls", "management"),
         ("checks",),
         ("operations",),
         ("self_service",),
@@ -40,7 +41,8 @@ FLOORS: layers.Floors = {
         ("actions", "http", "lifetime", "login_settings", "uptime"),
     ),
     "taxpayers": (
-        ("apps", "management"),
+        ("apps",),
+        ("management",),
         ("checks",),
         ("secret_once",),
         ("services",),
@@ -53,7 +55,7 @@ FLOORS: layers.Floors = {
         ("actions", "async_sql", "evidence", "redaction"),
         (
             *("certificates", "client_keys", "credential_kind", "credentials", "duties"),
-            *("identifiers", "moments", "names", "shut_down", "sql"),
+            *("identifiers", "moments", "names", "repeated", "shut_down", "sql"),
         ),
         ("value",),
     ),
@@ -102,7 +104,7 @@ PURE = {
     *("taxpayers.client_keys", "taxpayers.certificates.names", "taxpayers.certificates.subject"),
     *("taxpayers.redaction", "taxpayers.names", "taxpayers.standing.standing"),
     *("taxpayers.facts.values", "taxpayers.facts.validity"),
-    *(f"taxpayers.facts.epochs.{module}" for module in ("row", "postgresql", "sqlite", "triggers")),
+    *(f"taxpayers.facts.epochs.{module}" for module in ("row", "postgresql", "sqlite")),
     *(f"tokens.request.{noun}" for noun in ("form", "on_behalf_of", "token_request")),
     *("tokens.form_encoding", "tokens.lifetime", "tokens.access_tokens.claims"),
     "tokens.refusals.table",
@@ -117,7 +119,7 @@ PURE = {
     *("tokens.status_lists.assignment", "tokens.status_lists.format"),
     *("taxpayers.facts.status_triggers", "taxpayers.facts.token_binding"),
     *("taxpayers.credential_kind", "taxpayers.facts.source_networks"),
-    *(f"identity.webhooks.{n}" for n in ("sending.attempts", "destination", "signatures")),
+    *(f"identity.webhooks.{n}" for n in ("sending.attempts", "destination")),
     "identity.webhooks.event_types",
     *(f"tokens.dpop.{n}" for n in ("nonce", "proof", "target")),
 }

@@ -14,6 +14,11 @@ class TokensConfig(AppConfig):
     def ready(self) -> None:
         checks.register(_check_settings, checks.Tags.security, "settings")
         checks.register(_check_deployment, checks.Tags.security, deploy=True)
+        # They import models, which are not there when this module is read.
+        from taxpayers.management.table import add_commands  # noqa: PLC0415
+        from tokens.management.protected_api_commands import COMMANDS  # noqa: PLC0415
+
+        add_commands(self.name, COMMANDS)
 
 
 # A command that checks nothing starts without what they import.

@@ -21,7 +21,7 @@ logger = logging.getLogger("tokens.keys")
 
 # Five minutes: half of the time between the publication of a new key and its first signature.
 _PUBLIC = {"Cache-Control": "public, max-age=300", "Access-Control-Allow-Origin": "*"}
-_RETRY_SECONDS = 5
+_RETRY_SECONDS = "5"
 
 
 @read_only
@@ -38,11 +38,8 @@ def jwks(request: HttpRequest) -> HttpResponse:
         keys = current_key_ring(at).published(at)
     except DatabaseError:
         logger.exception("no signing keys to publish")
-        response = error_response(
-            503, "temporarily_unavailable", "The keys cannot be read; try again."
-        )
-        response["Retry-After"] = str(_RETRY_SECONDS)
-        return response
+        text = "The keys cannot be read; try again."
+        return error_response(503, "temporarily_unavailable", text, Retry_After=_RETRY_SECONDS)
     return JsonResponse({"keys": [key.public_jwk for key in keys]}, headers=_PUBLIC)
 
 

@@ -29,11 +29,11 @@ def error_body(error: str, description: str) -> dict[str, str]:
     return {"error": error, "error_description": error_description(description)}
 
 
-def error_response(status: int, error: str, description: str) -> JsonResponse:
-    """An error that no cache may store."""
-    return JsonResponse(
-        error_body(error, description), status=status, headers={"Cache-Control": "no-store"}
-    )
+def error_response(status: int, error: str, description: str, **headers: str) -> JsonResponse:
+    """An error that no cache may store; `Retry_After` is the header Retry-After."""
+    named = {name.replace("_", "-"): text for name, text in headers.items()}
+    headers = {"Cache-Control": "no-store", **named}
+    return JsonResponse(error_body(error, description), status=status, headers=headers)
 
 
 def read_only(view: View) -> View:
@@ -43,9 +43,8 @@ def read_only(view: View) -> View:
     def wrapper(request: HttpRequest) -> HttpResponse:
         if request.method in _READ_METHODS:
             return view(request)
-        response = error_response(405, "invalid_request", "This address takes GET and HEAD only.")
-        response["Allow"] = ", ".join(_READ_METHODS)
-        return response
+        text = "This address takes GET and HEAD only."
+        return error_response(405, "invalid_request", text, Allow=", ".join(_READ_METHODS))
 
     return wrapper
 

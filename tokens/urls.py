@@ -46,7 +46,7 @@ urlpatterns = [
     ),
     path(
         "api/v1/logins/<str:reference>/explanation",
-        imported_on_first_use("tokens.self_service.explanations.explanation"),
+        imported_on_first_use("tokens.self_service.statement.explanation"),
         name="explanation",
     ),
 ]

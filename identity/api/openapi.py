@@ -1,4 +1,4 @@
-"""`GET /api/v1/management/openapi.json`: the OpenAPI 3.1 description of the management API."""
+"""What the management API says of itself: its OpenAPI 3.1 description, a page for each problem."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
@@ -18,6 +18,7 @@ from identity.api.framework.problems import (
     FieldError,
     Problem,
     problem_body,
+    problem_type,
 )
 from identity.api.framework.view import ManagementView
 from identity.developers.examples import REFERENCE
@@ -134,3 +135,44 @@ def description(patterns: Sequence[URLPattern]) -> Callable[..., HttpResponseBas
             return Response(made())
 
     return DescriptionView.as_view()
+
+
+class ProblemPage(ManagementView):
+    """What a kind of problem means, and what to do. No token is needed."""
+
+    authentication_classes = ()
+    permission_classes = ()
+    http_method_names = ("get", "head")
+
+    def get(self, request: Request, kind: str) -> Response:
+        """One row of the table of problems."""
+        if kind not in PROBLEMS:
+            raise Problem("not_found", "There is no such kind of problem.")
+        row = PROBLEMS[kind]
+        return Response(
+            {
+                "type": problem_type(kind),
+                "title": row.title,
+                "status": row.status,
+                "advice": row.advice,
+            }
+        )
+
+
+class NoSuchAddress(ManagementView):
+    """Every other path below the management API, whatever the method."""
+
+    authentication_classes = ()
+    permission_classes = ()
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        raise Problem(
+            "not_found",
+            "There is nothing at this path. All addresses, without a slash at their end, are in"
+            f" {settings.STAFF_URL.rstrip('/')}/api/v1/management/openapi.json.",
+        )
+
+
+problem_page = ProblemPage.as_view()
+no_such_address = NoSuchAddress.as_view()

@@ -8,15 +8,11 @@ from identity.api.events import changes, webhooks
 from identity.api.framework.json_body import JsonBody, MergePatchBody
 from identity.api.framework.kinds import ApiTask, RecordKind
 from identity.api.framework.records import Listing, ListView, RecordView
-from identity.api.imports.row_bodies import ROW_KINDS
-from identity.api.imports.view import ImportView
-from identity.api.openapi import description
-from identity.api.problem_pages import no_such_address, problem_page
+from identity.api.imports.view import ROW_KINDS, ImportView
+from identity.api.openapi import description, no_such_address, problem_page
 from identity.api.registry import (
     credential_records,
-    credential_tasks,
     intermediaries,
-    login_method_tasks,
     logins,
     permission_codes,
     permission_requests,
@@ -91,8 +87,7 @@ records: list[URLPattern] = [
     _list(system_users.KIND, system_users.LISTING, system_users.CREATE),
     _record(system_users.KIND, system_users.CHANGE),
     *_tasks(system_users.KIND, system_user_tasks.TASKS),
-    *_tasks(system_users.KIND, login_method_tasks.TASKS),
-    *_tasks(system_users.KIND, credential_tasks.TASKS),
+    *_tasks(system_users.KIND, credential_records.TASKS),
     _part(system_users.KIND, "credentials", credential_records.LISTING),
     _history(system_users.KIND),
     _list(logins.KIND, logins.LISTING),

@@ -4,15 +4,14 @@ The services of the registry make every change, each at its own moment of the pa
 the staff pages, the history and the overview have content. Created once; the same on every machine.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
 
 from django.db import transaction
 from django.utils import timezone
 
-from identity.demo.sample_logins import RefusalPeriod, SampleClient, make_logins, set_last_used
+from identity.demo.sample_logins import SampleClient, make_logins, set_last_used
 from taxpayers.evidence import on_paper
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import SystemUser, Taxpayer
@@ -34,6 +33,7 @@ from tokens.models import LoginEvent
 _REGISTRAR, _SECURITY = Author("aminah", "10.20.0.14"), Author("wei.ming", "10.20.0.31")
 _FIRST = TaxpayerId("C2581234010")
 _DAY, _HOUR = timedelta(days=1), timedelta(hours=1)
+_BLOCKED, _REVOKED = 20 * _HOUR, 2.4 * _HOUR  # so long ago
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,11 @@ _INTERMEDIARIES = (
 )
 
 
+# Every second company has granted a permission, which ends in so many days; None: it has no end.
+_GRANTS_END = (4, None, 18, 60, None, 75, None, None)
+_BLOCKED_ONE, _REVOKED_GRANT, _OVER_THE_LIMIT, _TWO_SECRETS = 4, 4, 12, 9
+
+
 @transaction.atomic
 def make_sample_day(at: datetime) -> bool:
     """Companies, intermediaries, a month of logins, changes by staff; False if they exist."""
@@ -82,22 +87,30 @@ def make_sample_day(at: datetime) -> bool:
         return False
     kid = read_key_ring(at - 41 * _DAY).signer(at).kid  # the first key is that old
     chance = Random(20)  # noqa: S311 - the same sample on every machine
-    own = [SampleClient(_issued(c, at), c.works_at_night) for c in _COMPANIES]
-    agents = [_issued(company, at) for company in _INTERMEDIARIES]
-    _grant(own, agents, at)
-    clients = [*own, *_on_behalf(own, agents)]
-    make_logins(list(_with_problems(clients, at)), kid, chance, at)
-    _second_secret(own[9].issued, at)
+    own = [_client(company, at) for company in _COMPANIES]
+    agents = [_client(company, at) for company in _INTERMEDIARIES]
+    block_system_user(
+        system_user=own[_BLOCKED_ONE].issued.system_user,
+        reason="Sends invoices of another company; waiting for the taxpayer's answer",
+        by=_SECURITY,
+        at=at - _BLOCKED,
+    )
+    own[_BLOCKED_ONE].refused = RegistryReason.SYSTEM_USER_BLOCKED, at - _BLOCKED
+    own[_OVER_THE_LIMIT].exceeds_limit = True
+    make_logins([*own, *_on_behalf(own[::2], agents, at)], kid, chance, at)
+    _second_secret(own[_TWO_SECRETS].issued, at)
     return True
 
 
-def _issued(company: _Company, at: datetime) -> IssuedSecret:
+def _client(company: _Company, at: datetime) -> SampleClient:
     """Its taxpayer and its ERP were registered together, up to a year ago."""
     registered = at - 200 * _DAY
     if company.secret_ends < 100:  # a secret lives for a year
         registered = at - 365 * _DAY + timedelta(days=company.secret_ends)
     number = int(company.tin[-3:-1])  # in office hours, at different times
     registered = timezone.localtime(registered).replace(hour=9 + number % 8, minute=7 * number % 60)
+    user_ends = None if company.user_ends is None else at + timedelta(days=company.user_ends)
+    secret_ends = at + timedelta(days=company.secret_ends)
     taxpayer = register_taxpayer(
         taxpayer=TaxpayerId(company.tin, company.rob),
         name=company.name,
@@ -108,26 +121,31 @@ def _issued(company: _Company, at: datetime) -> IssuedSecret:
         reason="a new ERP system",
         taxpayer=taxpayer,
         name=company.erp,
-        expires_at=None if company.user_ends is None else at + timedelta(days=company.user_ends),
-        secret_expires_at=at + timedelta(days=company.secret_ends),
+        expires_at=user_ends,
+        secret_expires_at=secret_ends,
         by=_SECURITY,
         at=registered,
     )
     # The toolkit's field takes the time of the clock, not that of the service.
     SystemUser.objects.filter(pk=issued.system_user.pk).update(created=registered)
-    return issued
+    client = SampleClient(issued, company.works_at_night)
+    if secret_ends < at:
+        client.refused = RegistryReason.SECRET_EXPIRED, secret_ends
+    elif user_ends and user_ends < at:
+        client.refused = RegistryReason.SYSTEM_USER_EXPIRED, user_ends
+    return client
 
 
-def _grant(own: list[SampleClient], agents: list[IssuedSecret], at: datetime) -> None:
-    """Every second company grants a permission; some expire soon, one was revoked."""
+def _on_behalf(
+    granting: list[SampleClient], agents: list[SampleClient], at: datetime
+) -> list[SampleClient]:
+    """Who acts for these companies; some permissions expire soon, and one was revoked."""
     roles = [
-        register_intermediary(
-            taxpayer=agent.system_user.taxpayer, by=_REGISTRAR, at=at - 190 * _DAY
-        )
+        register_intermediary(taxpayer=agent.taxpayer, by=_REGISTRAR, at=at - 190 * _DAY)
         for agent in agents
     ]
-    ends = (4, None, 18, 60, None, 75, None, None)
-    for number, (company, days) in enumerate(zip(own[::2], ends, strict=True)):
+    clients = []
+    for number, (company, days) in enumerate(zip(granting, _GRANTS_END, strict=True)):
         permission = grant_permission(
             taxpayer=company.taxpayer,
             intermediary=roles[number % len(roles)],
@@ -137,52 +155,18 @@ def _grant(own: list[SampleClient], agents: list[IssuedSecret], at: datetime) ->
             by=_REGISTRAR,
             at=at - 150 * _DAY,
         )
-        if number == 4:
+        issued = agents[number % len(agents)].issued
+        clients.append(SampleClient(issued, number % 2 == 0, company.taxpayer))
+        if number == _REVOKED_GRANT:
             revoke_permission(
                 permission=permission,
                 evidence=on_paper("F-1180"),
                 reason="The taxpayer ended the contract; letter of this week",
                 by=_REGISTRAR,
-                at=at - 2.4 * _HOUR,
+                at=at - _REVOKED,
             )
-
-
-def _on_behalf(own: list[SampleClient], agents: list[IssuedSecret]) -> Iterator[SampleClient]:
-    for number, company in enumerate(own[::2]):
-        agent = agents[number % len(agents)]
-        yield SampleClient(agent, works_at_night=number % 2 == 0, for_taxpayer=company.taxpayer)
-
-
-def _with_problems(clients: list[SampleClient], at: datetime) -> Iterator[SampleClient]:
-    """The clients, some of them with what is wrong and since when."""
-    for number, client in enumerate(clients):
-        user = client.issued.system_user
-        secret_ended = client.issued.secret.expires_at
-        if secret_ended < at:
-            yield replace(
-                client, refused=RefusalPeriod(RegistryReason.SECRET_EXPIRED, secret_ended)
-            )
-        elif user.expires_at and user.expires_at < at:
-            ended = user.expires_at
-            yield replace(client, refused=RefusalPeriod(RegistryReason.SYSTEM_USER_EXPIRED, ended))
-        elif number == 4:
-            yield replace(client, refused=_blocked(user, at))
-        elif number == len(clients) - 4:  # the one whose permission was revoked
-            since = at - 2.4 * _HOUR
-            yield replace(client, refused=RefusalPeriod(RegistryReason.PERMISSION_REVOKED, since))
-        else:
-            yield replace(client, exceeds_limit=number == 12)
-
-
-def _blocked(user: SystemUser, at: datetime) -> RefusalPeriod:
-    since = at - 20 * _HOUR
-    block_system_user(
-        system_user=user,
-        reason="Sends invoices of another company; waiting for the taxpayer's answer",
-        by=_SECURITY,
-        at=since,
-    )
-    return RefusalPeriod(RegistryReason.SYSTEM_USER_BLOCKED, since)
+            clients[-1].refused = RegistryReason.PERMISSION_REVOKED, at - _REVOKED
+    return clients
 
 
 def _second_secret(issued: IssuedSecret, at: datetime) -> None:

@@ -41,22 +41,17 @@ _STRANGERS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RefusalPeriod:
-    """Why every login since a moment is refused; the answer names this moment."""
-
-    reason: RegistryReason
-    since: datetime
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SampleClient:
-    """A client, the taxpayer that it represents if not its own, and what is wrong with it."""
+    """A client, the taxpayer that it represents if not its own, and what is wrong with it.
+
+    `refused`: why every login is refused, and since when; the answer names this moment.
+    """
 
     issued: IssuedSecret
     works_at_night: bool
     for_taxpayer: Taxpayer | None = None
-    refused: RefusalPeriod | None = None
+    refused: tuple[RegistryReason, datetime] | None = None
     exceeds_limit: bool = False
 
     @property
@@ -98,7 +93,7 @@ def _moments(client: SampleClient, chance: Random, at: datetime) -> Iterator[dat
     while moment < at:
         if client.works_at_night or _is_working_time(moment):
             yield moment
-        refused = client.refused is not None and moment >= client.refused.since
+        refused = client.refused is not None and moment >= client.refused[1]
         # An ERP that is refused retries at irregular intervals.
         moment += (0.8 + 0.7 * chance.random() if refused else 0.93 + 0.1 * chance.random()) * _HOUR
     if client.exceeds_limit:  # a login for every call, until the limit of the minute
@@ -115,12 +110,12 @@ def _event(
     client: SampleClient, moment: datetime, kid: str, chance: Random, **facts: str
 ) -> LoginEvent:
     user, own = client.issued.system_user, client.taxpayer.identifier
-    refused = client.refused if client.refused and moment >= client.refused.since else None
+    refused = client.refused if client.refused and moment >= client.refused[1] else None
     return LoginEvent(
         id=_id(moment, chance),
         at=moment,
-        reason=refused.reason if refused else "",
-        since=refused.since if refused else None,
+        reason=refused[0] if refused else "",
+        since=refused[1] if refused else None,
         client_id=user.client_id,
         system_user=user,
         secret_id=client.issued.secret.pk,

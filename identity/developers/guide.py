@@ -1,8 +1,8 @@
-"""`GET /guide`: docs/erp-developers.md as a page, for those who have no source code."""
+"""Documents as pages: docs/erp-developers.md, and the OpenAPI description, without scripts."""
 
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.conf import settings
@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from markdown_it import MarkdownIt
 
+from identity.developers.openapi.document import document
 from identity.developers.pages import Page, show
 from identity.developers.snippets.catalogue import AUTH_URL_OF_THE_FILES
 
@@ -40,10 +41,72 @@ def _anchor(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
-def _context() -> Mapping[str, Any]:
+def _guide() -> Mapping[str, Any]:
     text = (settings.BASE_DIR / _FILE).read_text(encoding="utf-8")
     text = text.replace(AUTH_URL_OF_THE_FILES, settings.AUTH_URL)
     return {"title": gettext("Guide"), "guide": as_html(text)}
 
 
-_GUIDE = Page("guide", "developers/guide.html", _context)
+_GUIDE = Page("guide", "developers/guide.html", _guide)
+
+
+Part = Mapping[str, Any]
+
+
+def reference(request: HttpRequest, language: str) -> HttpResponse:
+    """Every address; what it takes and answers. It is written in English."""
+    return show(request, _REFERENCE, language)
+
+
+def _context() -> Part:
+    text = "\n".join(_lines(document(settings.AUTH_URL)))
+    return {"title": gettext("Reference"), "guide": as_html(text)}
+
+
+_REFERENCE = Page("reference", "developers/guide.html", _context)
+
+
+def _lines(described: Part) -> Iterator[str]:
+    def whole(part: Part) -> Part:
+        while "$ref" in part:
+            found: Any = described
+            for name in part["$ref"].removeprefix("#/").split("/"):
+                found = found[name]
+            part = found
+        return part
+
+    yield f"# {described['info']['title']}\n\n{described['info']['description']}\n"
+    for path, methods in described["paths"].items():
+        shared = methods.get("parameters", [])
+        for method in (name for name in methods if name in ("get", "post", "delete")):
+            operation = methods[method]
+            yield f"## {method.upper()} {path}\n\n{operation['summary']}\n"
+            yield f"{operation.get('description', '')}\n"
+            given = [whole(one) for one in (*shared, *operation.get("parameters", []))]
+            rows = [(one["name"], one["in"], one.get("description", "")) for one in given]
+            body = operation.get("requestBody", {}).get("content", {})
+            for kind, content in body.items():
+                schema = whole(content["schema"])
+                fields = schema.get("properties", {}).items()
+                needed = schema.get("required", ())
+                rows += [
+                    (name, f"{kind}{', needed' if name in needed else ''}", _said(whole(field)))
+                    for name, field in fields
+                ]
+            yield from _table(("name", "where", "what"), rows)
+            answers = operation["responses"].items()
+            rows = [(status, "", whole(one).get("description", "")) for status, one in answers]
+            yield from _table(("status", "", "what"), rows)
+
+
+def _said(field: Part) -> str:
+    choices = field.get("enum") or [field["const"]] if "const" in field or "enum" in field else []
+    return " ".join([field.get("description", ""), ", ".join(f"`{one}`" for one in choices)])
+
+
+def _table(head: tuple[str, str, str], rows: list[tuple[str, str, str]]) -> Iterator[str]:
+    if rows:
+        yield f"\n| {' | '.join(head)} |\n| --- | --- | --- |"
+        for name, where, what in rows:
+            yield f"| `{name}` | {where} | {' '.join(what.split()).replace('|', ', ')} |"
+        yield ""

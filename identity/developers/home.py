@@ -1,4 +1,4 @@
-"""`GET /`: what an ERP developer needs to know who has nothing but the address of this service."""
+"""`GET /`: what an ERP developer needs to know who has nothing but the address; and the sandbox."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,14 +7,18 @@ from urllib.parse import unquote
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.urls import is_valid_path, reverse
+from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 from identity.developers.examples import TAXPAYER, issued_example, refused_example
 from identity.developers.pages import Page, show
 from identity.developers.snippets.catalogue import SNIPPETS, source_of
+from identity.sandbox.catalogue import BY_REQUEST, CLIENTS
+from identity.sandbox.listing import LIMIT, RESET
 from taxpayers.models.system_user import DEFAULT_LOGINS_PER_MINUTE
+from taxpayers.secret_once import login_example
 from tokens.lifetime import TOKEN_LIFETIME
-from tokens.refusals.table import ProtocolReason
+from tokens.refusals.table import REFUSALS, ProtocolReason
 
 _RENEW_EARLIER_MINUTES = 5
 # By their paths below AUTH_URL; those without a method open in a browser.
@@ -77,3 +81,30 @@ def _context() -> Mapping[str, Any]:
 
 
 _HOME = Page("", "developers/home.html", _context)
+
+
+def sandbox_page(request: HttpRequest, language: str) -> HttpResponse:
+    """The list for people."""
+    return show(request, _SANDBOX, language)
+
+
+def _sandbox() -> Mapping[str, Any]:
+    example = login_example(CLIENTS[0].credentials, f"{settings.AUTH_URL}/connect/token")
+    return {
+        "title": gettext("Sandbox"),
+        "example": example.replace(" -d ", " \\\n  -d "),
+        "limit": LIMIT,
+        "reset": RESET,
+        "clients": [
+            {
+                "client": client,
+                "credentials": client.credentials,
+                "refusal": REFUSALS.get(client.gets),
+            }
+            for client in CLIENTS
+        ],
+        "requests": [{"reason": reason, "send": send} for reason, send in BY_REQUEST.items()],
+    }
+
+
+_SANDBOX = Page("sandbox", "developers/sandbox.html", _sandbox)

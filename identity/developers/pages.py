@@ -1,22 +1,24 @@
-"""One page in each language: at a separate address, and at a plain one by `Accept-Language`.
+"""One page in each language, at its own address and at a plain one by `Accept-Language`; files.
 
 A page is the same for everybody, so each process makes it once. It needs no script and no cookie.
 """
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.template import Context, Engine
 from django.utils import translation
 from django.utils.cache import get_conditional_response
 from django.utils.translation.trans_real import parse_accept_lang_header
 
-from identity.developers.downloads import STYLE, etag_of
+from identity.developers.snippets.catalogue import SNIPPETS, source_of
 from tokens.http import read_only
 
 ENGLISH, MALAY = "en", "ms"
@@ -94,3 +96,46 @@ def _engine() -> Engine:
     return Engine(
         dirs=[str(settings.BASE_DIR / "templates")], libraries={"i18n": "django.templatetags.i18n"}
     )
+
+
+STYLE = "style.css"
+
+_FOLDER = Path(__file__).parent
+_FILE_HEADERS = {"Cache-Control": "public, max-age=3600"}
+_NO_SNIFFING = {"X-Content-Type-Options": "nosniff"}
+
+
+def download(request: HttpRequest, name: str) -> HttpResponse:
+    """`GET /developers/<name>`. Raises Http404 for any other name."""
+    content_type, body = _file(name, settings.AUTH_URL)
+
+    @read_only
+    def view(request: HttpRequest) -> HttpResponse:
+        return static_answer(request, content_type, body, _NO_SNIFFING)
+
+    return view(request)
+
+
+def static_answer(
+    request: HttpRequest, content_type: str, body: bytes, headers: Mapping[str, str]
+) -> HttpResponse:
+    """What is the same for everybody: caches may store it for an hour; 304 if it is there."""
+    etag = etag_of(body)
+    all_headers = {**_FILE_HEADERS, **headers, "ETag": etag}
+    response = HttpResponse(body, content_type=content_type, headers=all_headers)
+    return get_conditional_response(request, etag=etag, response=response) or response
+
+
+def etag_of(body: bytes) -> str:
+    """A strong validator: another one for any other content (RFC 9110 section 8.8.3)."""
+    return f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+
+
+@cache
+def _file(name: str, auth_url: str) -> tuple[str, bytes]:
+    if name == STYLE:
+        return "text/css; charset=utf-8", (_FOLDER / STYLE).read_bytes()
+    for snippet in SNIPPETS:
+        if snippet.file == name:
+            return "text/plain; charset=utf-8", source_of(snippet, auth_url).encode()
+    raise Http404

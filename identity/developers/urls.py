@@ -25,9 +25,9 @@ def _page(address: str, view: str, **about: str) -> list[URLPattern]:
 urlpatterns: list[URLPattern] = [
     *_page("", "home.home"),
     *_page("guide", "guide.guide"),
-    *_page("reference", "reference.reference"),
+    *_page("reference", "guide.reference"),
     *_page("errors/", "errors.all_errors"),
-    *(_page("sandbox", "sandbox.sandbox_page") if settings.ENVIRONMENT == "test" else ()),
+    *(_page("sandbox", "home.sandbox_page") if settings.ENVIRONMENT == "test" else ()),
     *(
         page
         for reason in REFUSALS
@@ -35,5 +35,5 @@ urlpatterns: list[URLPattern] = [
     ),
     path("openapi.json", imported_on_first_use(f"{_ROOM}.openapi.document.as_json")),
     path("openapi.yaml", imported_on_first_use(f"{_ROOM}.openapi.document.as_yaml")),
-    path("developers/<str:name>", imported_on_first_use(f"{_ROOM}.downloads.download")),
+    path("developers/<str:name>", imported_on_first_use(f"{_ROOM}.pages.download")),
 ]

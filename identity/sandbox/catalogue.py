@@ -1,48 +1,56 @@
 """What each client of the sandbox does, and how the other reasons are met."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from identity.sandbox import records
 from taxpayers.credentials import Credentials
+from taxpayers.facts.token_binding import TokenBinding
+from taxpayers.identifiers import TaxpayerId
 from taxpayers.rules import RegistryReason
 from taxpayers.sandbox.clients import CREDENTIALS, SandboxName
 from tokens.refusals.table import ProtocolReason
 
 TOKEN = "token"
 
-# The taxpayers of the clients; each is registered only for the sandbox.
-REPRESENTED = "C9990000010"
-WITHOUT_PERMISSION = "C9990000011"
-NOT_YET_VALID = "C9990000012"
-EXPIRED = "C9990000013"
-REVOKED = "C9990000014"
-
 
 @dataclass(frozen=True, slots=True)
 class SandboxClient:
     """One client: what it gets (TOKEN, or the reason of its refusal), in words, and what to send.
 
-    `on_behalf_of` is the value of the header onbehalfof; empty: without the header.
+    `on_behalf_of` is the value of the header onbehalfof; empty: without the header. `make`
+    registers it.
     """
 
-    name: SandboxName
+    name: str
     gets: str
     does: str | Promise
     on_behalf_of: str = ""
+    make: Callable[[str, datetime], object] = records.new_client
 
     @property
     def credentials(self) -> Credentials:
         return CREDENTIALS[self.name]
 
 
-def _refused(reason: str, does: Promise, on_behalf_of: str = "") -> SandboxClient:
+def _refused(
+    reason: str,
+    does: Promise,
+    on_behalf_of: str = "",
+    make: Callable[[str, datetime], object] = records.new_client,
+) -> SandboxClient:
     """One that is always refused for this reason, and named by it."""
-    return SandboxClient(SandboxName(reason), reason, does, on_behalf_of)
+    return SandboxClient(str(reason), reason, does, on_behalf_of, make)
 
 
+_limited_to_taxpayer = partial(
+    records.make_agent, allowed_taxpayers=[TaxpayerId(records.REPRESENTED)]
+)
 CLIENTS = (
     SandboxClient(SandboxName.WORKS, TOKEN, _("Gets a token, without a limit.")),
     SandboxClient(
@@ -52,7 +60,8 @@ CLIENTS = (
             "Acts for another taxpayer: gets a token with the permissions documents:submit and"
             " documents:view."
         ),
-        REPRESENTED,
+        records.REPRESENTED,
+        make=records.make_agent,
     ),
     SandboxClient(
         SandboxName.TOKEN_FOR_A_MINUTE,
@@ -69,6 +78,7 @@ CLIENTS = (
             "Gets a token; X-Client-Secret-Expires-At is the end of tomorrow, every day: to test"
             " that you warn in time."
         ),
+        make=records.make_ending,
     ),
     SandboxClient(
         SandboxName.ONE_LOGIN_A_MINUTE,
@@ -77,6 +87,7 @@ CLIENTS = (
             "Gets one token a minute; the next login is rate_limited, until the minute is over"
             " or you reset its counter. Its counter is shared by all who use it."
         ),
+        make=partial(records.new_client, logins_per_minute=1),
     ),
     SandboxClient(
         SandboxName.SYSTEM_WARNING,
@@ -98,11 +109,20 @@ CLIENTS = (
         ProtocolReason.SERVER_ERROR,
         _("Always 500, as after an error of ours. Nothing is recorded."),
     ),
-    _refused(RegistryReason.SECRET_EXPIRED, _("Its secret has expired.")),
-    _refused(RegistryReason.SECRET_REVOKED, _("Its secret was revoked.")),
+    _refused(
+        RegistryReason.SECRET_EXPIRED,
+        _("Its secret has expired."),
+        make=partial(records.make_in_the_past, ends=records.ENDED),
+    ),
+    _refused(
+        RegistryReason.SECRET_REVOKED,
+        _("Its secret was revoked."),
+        make=records.make_revoked_secret,
+    ),
     _refused(
         RegistryReason.SOURCE_NETWORK_NOT_ALLOWED,
         _("Its secret may be used only from a network that no computer is in (192.0.2.0/24)."),
+        make=partial(records.new_client, allowed_networks=[records.UNUSED_NETWORK]),
     ),
     _refused(
         RegistryReason.DPOP_PROOF_MISSING,
@@ -110,47 +130,76 @@ CLIENTS = (
             "Gets only tokens that are bound to a key: refused without a header DPoP. With a"
             " right proof it gets a token."
         ),
+        make=partial(records.new_client, token_binding=TokenBinding.DPOP),
     ),
     _refused(
         RegistryReason.CERTIFICATE_MISSING,
         _("Gets only tokens that are bound to its TLS certificate: refused without one."),
+        make=partial(records.new_client, token_binding=TokenBinding.TLS),
     ),
-    _refused(RegistryReason.SYSTEM_USER_BLOCKED, _("It is blocked.")),
-    _refused(RegistryReason.SYSTEM_USER_EXPIRED, _("It has expired.")),
-    _refused(RegistryReason.TAXPAYER_INACTIVE, _("Its taxpayer is not active.")),
+    _refused(RegistryReason.SYSTEM_USER_BLOCKED, _("It is blocked."), make=records.make_blocked),
+    _refused(
+        RegistryReason.SYSTEM_USER_EXPIRED,
+        _("It has expired."),
+        make=partial(records.make_in_the_past, expires_at=records.ENDED),
+    ),
+    _refused(
+        RegistryReason.TAXPAYER_INACTIVE,
+        _("Its taxpayer is not active."),
+        make=records.make_inactive,
+    ),
     _refused(
         RegistryReason.NOT_AN_INTERMEDIARY,
         _("Its taxpayer is no intermediary, and the header is sent."),
-        REPRESENTED,
+        records.REPRESENTED,
+        make=records.make_not_an_intermediary,
     ),
     _refused(
         RegistryReason.INTERMEDIARY_INACTIVE,
         _("Its registration as an intermediary has ended."),
-        REPRESENTED,
+        records.REPRESENTED,
+        make=records.make_inactive_intermediary,
     ),
     _refused(
         RegistryReason.OWN_TAXPAYER_NOT_ALLOWED,
         _("It is limited to acting for others, and the header is missing."),
+        make=_limited_to_taxpayer,
     ),
     _refused(
         RegistryReason.TAXPAYER_NOT_ALLOWED,
         _("It is limited to another taxpayer than the header names."),
-        WITHOUT_PERMISSION,
+        records.WITHOUT_PERMISSION,
+        make=_limited_to_taxpayer,
     ),
     _refused(
         RegistryReason.NO_PERMISSION,
         _("The taxpayer that the header names has granted nothing."),
-        WITHOUT_PERMISSION,
+        records.WITHOUT_PERMISSION,
+        make=records.make_without_permission,
     ),
     _refused(
-        RegistryReason.PERMISSION_NOT_YET_VALID, _("The permission begins later."), NOT_YET_VALID
+        RegistryReason.PERMISSION_NOT_YET_VALID,
+        _("The permission begins later."),
+        records.NOT_YET_VALID,
+        make=records.make_not_yet_valid,
     ),
-    _refused(RegistryReason.PERMISSION_EXPIRED, _("The permission has expired."), EXPIRED),
-    _refused(RegistryReason.PERMISSION_REVOKED, _("The permission was revoked."), REVOKED),
+    _refused(
+        RegistryReason.PERMISSION_EXPIRED,
+        _("The permission has expired."),
+        records.EXPIRED,
+        make=records.make_expired_permission,
+    ),
+    _refused(
+        RegistryReason.PERMISSION_REVOKED,
+        _("The permission was revoked."),
+        records.REVOKED,
+        make=records.make_revoked_permission,
+    ),
     _refused(
         RegistryReason.PERMISSIONS_NOT_ALLOWED,
         _("It is limited to documents:reject, and the taxpayer has granted other permissions."),
-        REPRESENTED,
+        records.REPRESENTED,
+        make=partial(records.make_agent, allowed_permissions=["documents:reject"]),
     ),
 )
 

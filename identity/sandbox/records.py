@@ -1,23 +1,37 @@
-"""The records that the clients of the sandbox share: each is made once, by the services."""
+"""How the clients of the sandbox are made: real states of the registry, by its services.
 
-from datetime import UTC, datetime
+The records that they share are made once. A state of the past is made as of a moment in the past.
+"""
+
+from datetime import UTC, datetime, time, timedelta
 from typing import Any
+
+from django.utils import timezone
 
 from taxpayers.evidence import on_paper
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import GrantedPermission, Intermediary, Taxpayer
-from taxpayers.sandbox.clients import SandboxName
 from taxpayers.services import (
     Author,
     AuthorKind,
     IssuedSecret,
+    block_system_user,
     grant_permission,
     register_intermediary,
     register_taxpayer,
+    revoke_credential,
+    revoke_permission,
+    set_taxpayer_active,
 )
 from taxpayers.services.sandbox.clients import register_sandbox_client
 from tokens.operations.sandbox import NEVER
 
+# The taxpayers of the clients; each is registered only for the sandbox.
+REPRESENTED = "C9990000010"
+WITHOUT_PERMISSION = "C9990000011"
+NOT_YET_VALID = "C9990000012"
+EXPIRED = "C9990000013"
+REVOKED = "C9990000014"
 SANDBOX = Author("sandbox", kind=AuthorKind.OPERATOR)
 BEGAN, ENDED = datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 12, 31, tzinfo=UTC)
 PROOF = on_paper("sandbox")
@@ -29,7 +43,7 @@ AGENT, ENDED_AGENT = "C9990000003", "C9990000004"
 
 
 def new_client(
-    name: SandboxName, at: datetime, tin: str = OWN, ends: datetime = NEVER, **facts: Any
+    name: str, at: datetime, tin: str = OWN, ends: datetime = NEVER, **facts: Any
 ) -> IssuedSecret:
     """The client, of this taxpayer; its secret ends at `ends`."""
     return register_sandbox_client(
@@ -69,3 +83,81 @@ def permission_of(
         by=SANDBOX,
         at=at,
     )
+
+
+def end_of_tomorrow(at: datetime) -> datetime:
+    """Seen from this moment."""
+    tomorrow = timezone.localtime(at).date() + timedelta(days=1)
+    return timezone.make_aware(datetime.combine(tomorrow, time(23, 59, 59)))
+
+
+def make_agent(name: str, at: datetime, **facts: Any) -> None:
+    """A client of the agent, to which the represented taxpayer has granted a permission."""
+    permission_of(REPRESENTED, at)
+    new_client(name, at, AGENT, **facts)
+
+
+def make_ending(name: str, at: datetime) -> None:
+    """Its secret ends tomorrow."""
+    new_client(name, at, ends=end_of_tomorrow(at))
+
+
+def make_in_the_past(name: str, _at: datetime, **facts: Any) -> None:
+    """Made long ago."""
+    new_client(name, BEGAN, **facts)
+
+
+def make_revoked_secret(name: str, at: datetime) -> None:
+    """Its secret is revoked."""
+    revoke_credential(credential=new_client(name, at).secret, reason=REASON, by=SANDBOX, at=at)
+
+
+def make_blocked(name: str, at: datetime) -> None:
+    """It is blocked."""
+    user = new_client(name, at).system_user
+    block_system_user(system_user=user, reason=REASON, by=SANDBOX, at=at)
+
+
+def make_inactive(name: str, at: datetime) -> None:
+    """Its taxpayer is not active."""
+    user = new_client(name, at, INACTIVE).system_user
+    set_taxpayer_active(taxpayer=user.taxpayer, is_active=False, reason=REASON, by=SANDBOX, at=at)
+
+
+def make_not_an_intermediary(name: str, at: datetime) -> None:
+    """Its taxpayer has no such role."""
+    taxpayer_of(REPRESENTED)
+    new_client(name, at)
+
+
+def make_inactive_intermediary(name: str, at: datetime) -> None:
+    """The role of its taxpayer has ended."""
+    role_of(ENDED_AGENT, until=ENDED)
+    taxpayer_of(REPRESENTED)
+    new_client(name, at, ENDED_AGENT)
+
+
+def make_without_permission(name: str, at: datetime) -> None:
+    """The taxpayer that it names has granted nothing."""
+    taxpayer_of(WITHOUT_PERMISSION)
+    make_agent(name, at)
+
+
+def make_not_yet_valid(name: str, at: datetime) -> None:
+    """The permission begins later."""
+    permission_of(NOT_YET_VALID, at, begins=NEVER)
+    new_client(name, at, AGENT)
+
+
+def make_expired_permission(name: str, at: datetime) -> None:
+    """The permission has ended."""
+    permission_of(EXPIRED, BEGAN, ends=ENDED)
+    new_client(name, at, AGENT)
+
+
+def make_revoked_permission(name: str, at: datetime) -> None:
+    """The permission is revoked."""
+    revoke_permission(
+        permission=permission_of(REVOKED, at), evidence=PROOF, reason=REASON, by=SANDBOX, at=at
+    )
+    new_client(name, at, AGENT)

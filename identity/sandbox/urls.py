@@ -2,14 +2,14 @@
 
 from django.conf import settings
 from django.urls import URLPattern, path
+from django.views.decorators.csrf import csrf_exempt
 
 from identity.sandbox.download import DOWNLOAD_PATH, client_check
-from identity.sandbox.reset import RESET_PATH, reset
 from tokens.http import imported_on_first_use
 
 _sandbox: list[URLPattern] = [
     path("sandbox.json", imported_on_first_use("identity.sandbox.listing.sandbox_json")),
-    path(RESET_PATH.removeprefix("/"), reset),
+    path("sandbox/reset", csrf_exempt(imported_on_first_use("identity.sandbox.listing.reset"))),
 ]
 urlpatterns: list[URLPattern] = [
     path(DOWNLOAD_PATH.removeprefix("/"), client_check),

@@ -4,26 +4,54 @@ Chosen in `identity/asgi.py` where OTEL_EXPORTER_OTLP_ENDPOINT is set; elsewhere
 package is imported. What a span may hold: docs/security.md.
 """
 
-from functools import partial
 from typing import Any
 
 from django.conf import settings
+from django.db import connection
 from opentelemetry.trace import SpanKind, Tracer, get_current_span
 
-from identity.traces.export import Export
-from identity.traces.spans import mark_as_error, parent_of, span_of
-from identity.traces.store import TracedStore
+from identity.traces.export import Export, mark_as_error, parent_of, span_of
+from taxpayers.facts.values import FactsQuery
 from tokens.answers.response import Ended
+from tokens.calls import (
+    ApiSecretUse,
+    AssertionUse,
+    Call,
+    CountedLogin,
+    FailedAuthentication,
+    FailedLogin,
+    ProofUse,
+    RejectedRequest,
+    TakeStatusIndex,
+    TokenQuery,
+    TokenRevocation,
+)
 from tokens.operations.asgi import Message, Receive, Send, TokenEndpoint
 from tokens.operations.node import Node
 from tokens.operations.paths import OPERATIONS, Operation
-from tokens.operations.steps import End, StepsTo, advance, fail
+from tokens.operations.steps import End, LockedRead, StepsTo, advance, fail
 from tokens.request.arrival import Arrival
 from tokens.request.proxies import TrustedProxies
 from tokens.request.token_request import RawTokenRequest
 
 # Others, which a client may invent, are "_OTHER" (semantic conventions of HTTP).
 _METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS")
+NAMES: dict[type[Call | LockedRead], str] = {
+    FactsQuery: "read registry",
+    LockedRead: "lock client and read registry",
+    TokenQuery: "read token",
+    CountedLogin: "record login",
+    FailedLogin: "record login",
+    RejectedRequest: "record login",
+    FailedAuthentication: "record authentication",
+    TokenRevocation: "revoke token",
+    ApiSecretUse: "record use of secret",
+    AssertionUse: "record use of assertion",
+    ProofUse: "record use of proof",
+    TakeStatusIndex: "take status index",
+}
+
+_DATABASE = {"db.system.name": connection.vendor}
 
 
 class TracedEndpoint(TokenEndpoint):
@@ -33,7 +61,7 @@ class TracedEndpoint(TokenEndpoint):
         self._export = export or Export()
         self._proxies = TrustedProxies(settings.TRUSTED_PROXIES)
         traced = {path: _traced(one, self._export) for path, one in OPERATIONS.items()}
-        super().__init__(node, traced, partial(TracedStore, self._export))
+        super().__init__(node, traced)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """As its parent, in a span."""
@@ -78,19 +106,17 @@ def _traced(operation: Operation, export: Export) -> Operation:
 
 
 def _with_spans(steps: StepsTo[End], tracer: Tracer) -> StepsTo[End]:
-    """The same steps, with a span for what this process does before, between and after its calls.
+    """The same steps, with a span for each call of the database; between them this process works.
 
-    That is to read the request, to decide, to sign and to make the answer.
+    A span also has the time for which the call waited: for a connection, or for those before it.
     """
-    with span_of(tracer, "compute"):
-        step = advance(steps)
+    step = advance(steps)
     while not isinstance(step, Ended):
         try:
-            result = yield step
+            with span_of(tracer, NAMES[type(step)], kind=SpanKind.CLIENT, attributes=_DATABASE):
+                result = yield step
         except Exception as error:  # noqa: BLE001 - the steps decide what it means
-            with span_of(tracer, "compute"):
-                step = fail(steps, error)
+            step = fail(steps, error)
         else:
-            with span_of(tracer, "compute"):
-                step = advance(steps, result)
+            step = advance(steps, result)
     return step

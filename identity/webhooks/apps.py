@@ -5,3 +5,10 @@ from django.apps import AppConfig
 
 class WebhooksConfig(AppConfig):
     name = "identity.webhooks"
+
+    def ready(self) -> None:
+        # They import models, which are not there when this module is read.
+        from identity.webhooks.management.webhook_commands import COMMANDS  # noqa: PLC0415
+        from taxpayers.management.table import add_commands  # noqa: PLC0415
+
+        add_commands(self.name, COMMANDS)

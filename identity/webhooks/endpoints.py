@@ -18,8 +18,7 @@ from identity.webhooks.event_types import EVENT_TYPES, TEST
 from identity.webhooks.models import WebhookDelivery, WebhookEndpoint, WebhookEvent
 from identity.webhooks.owners import confirm_owner, was_stopped
 from identity.webhooks.publishing import publish_all_changes, sample_of
-from identity.webhooks.secret_storage import encrypt, encrypt_anew
-from identity.webhooks.signatures import new_secret
+from identity.webhooks.secret_storage import encrypt, encrypt_anew, new_secret
 from taxpayers.actions import Action
 from taxpayers.duties import Duty
 from taxpayers.operations import (

@@ -17,7 +17,7 @@ from identity.webhooks.models import LONGEST_RECORD, WebhookDelivery, WebhookEnd
 from identity.webhooks.subjects import Subject, subjects_of
 from taxpayers.models import Change
 from taxpayers.moments import exact_text
-from taxpayers.services.feed.numbering import is_numbered, number_changes
+from taxpayers.services.feed.chain import is_numbered, number_changes
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,13 @@
-"""The secrets of endpoints at rest: encrypted with KEY_ENCRYPTION_KEYS, as signing keys are."""
+"""The secrets of endpoints: encrypted at rest, as signing keys are, and what is signed by them.
 
+Standard Webhooks, version 1.0.0.
+"""
+
+import base64
+import hashlib
+import hmac
+import secrets
+from collections.abc import Iterable
 from datetime import datetime
 
 from identity.webhooks.models import WebhookEndpoint
@@ -28,3 +36,34 @@ def secrets_in_force(endpoint: WebhookEndpoint, at: datetime) -> list[str]:
     if until is not None and at <= until:
         stored.append(endpoint.former_secret)
     return [fernet_for(_PURPOSE).decrypt(text.encode()).decode() for text in stored]
+
+
+PREFIX = "whsec_"
+_SECRET_BYTES = 32  # at least 24 and at most 64
+
+
+def new_secret() -> str:
+    """A random secret as receivers enter it."""
+    return PREFIX + base64.b64encode(secrets.token_bytes(_SECRET_BYTES)).decode()
+
+
+def signed_headers(
+    message_id: str, seconds: int, body: bytes, secrets_in_force: Iterable[str]
+) -> dict[str, str]:
+    """The three headers of one attempt at `seconds` since 1970, with a signature by each secret.
+
+    A receiver accepts the message if one of the signatures is right, so that a secret can be
+    replaced without a pause.
+    """
+    content = f"{message_id}.{seconds}.".encode() + body
+    return {
+        "webhook-id": message_id,
+        "webhook-timestamp": str(seconds),
+        "webhook-signature": " ".join(_signature(secret, content) for secret in secrets_in_force),
+    }
+
+
+def _signature(secret: str, content: bytes) -> str:
+    key = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
+    digest = hmac.new(key, content, hashlib.sha256).digest()
+    return f"v1,{base64.b64encode(digest).decode()}"

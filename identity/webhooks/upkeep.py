@@ -1,17 +1,25 @@
-"""What webhooks need every night: old deliveries are deleted, secrets get the newest key."""
+"""What webhooks need every night: ends are announced, old deliveries go, secrets get a new key.
 
+An end is announced 30, 7 and 1 days before: once each, and once again for another end.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from cryptography.fernet import InvalidToken
 from django.conf import settings
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
-from identity.webhooks.models import WebhookDelivery, WebhookEndpoint, WebhookEvent
+from identity.webhooks.event_types import ENDS_SOON
+from identity.webhooks.models import EndReminder, WebhookDelivery, WebhookEndpoint, WebhookEvent
+from identity.webhooks.publishing import NewEvent, active_endpoints, store_events
 from identity.webhooks.secret_storage import encrypt_anew
-
-_BATCH = 1_000
+from identity.webhooks.subjects import subject_of
+from taxpayers.models import Credential, GrantedPermission, Intermediary, SystemUser
+from taxpayers.moments import exact_text
 
 
 def give_up_old(at: datetime) -> int:
@@ -68,3 +76,83 @@ def _delete_in_batches(rows: "QuerySet[Any]") -> int:
     while keys := list(rows.values_list("pk", flat=True)[:_BATCH]):
         count += rows.model._default_manager.filter(pk__in=keys).delete()[0]
     return count
+
+
+DAYS = (1, 7, 30)
+_BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """`end` is the field of the last moment, by which an index finds the rows."""
+
+    end: str
+    rows: Callable[[], "QuerySet[Any]"]
+
+
+_KINDS: Mapping[str, _Kind] = {
+    "credential": _Kind(
+        "expires_at",
+        lambda: Credential.objects.filter(slot__isnull=False).select_related("system_user"),
+    ),
+    "system_user": _Kind("expires_at", SystemUser.objects.all),
+    "permission": _Kind("valid_until", lambda: GrantedPermission.objects.filter(revoked_at=None)),
+    "intermediary": _Kind(
+        "active_until",
+        lambda: Intermediary.objects.filter(is_active=True).select_related("taxpayer"),
+    ),
+}
+
+
+def announce_ends(at: datetime) -> int:
+    """Store the events of what ends soon and was not announced; how many. Safe to repeat."""
+    if not active_endpoints():
+        return 0  # no receiver; one that registers later gets the next stage
+    EndReminder.objects.filter(ends_at__lt=at).delete()
+    return sum(
+        _announce(name, batch, at) for name, kind in _KINDS.items() for batch in _ending(kind, at)
+    )
+
+
+def _ending(kind: _Kind, at: datetime) -> Iterator[list[Any]]:
+    """All rows that end within the longest time, in the order of their ends."""
+    last = at + timedelta(days=max(DAYS))
+    rows = kind.rows().filter(**{f"{kind.end}__gt": at, f"{kind.end}__lte": last})
+    rows = rows.order_by(kind.end, "pk")
+    batch = list(rows[:_BATCH])
+    while batch:
+        yield batch
+        end, key = getattr(batch[-1], kind.end), batch[-1].pk
+        behind = Q(**{f"{kind.end}__gt": end}) | Q(**{kind.end: end, "pk__gt": key})
+        batch = list(rows.filter(behind, **{f"{kind.end}__gte": end})[:_BATCH])
+
+
+@transaction.atomic
+def _announce(name: str, rows: Sequence[Any], at: datetime) -> int:
+    """Of one batch; what was announced is stored with the events, or neither is."""
+    announced = {
+        (known.record_id, known.ends_at, known.days)
+        for known in EndReminder.objects.filter(kind=name, record_id__in=[row.pk for row in rows])
+    }
+    ends = [(row, getattr(row, _KINDS[name].end)) for row in rows]
+    new = [
+        (row, EndReminder(kind=name, record_id=row.pk, ends_at=end, days=_stage(end, at)))
+        for row, end in ends
+        if (row.pk, end, _stage(end, at)) not in announced
+    ]
+    EndReminder.objects.bulk_create(reminder for _row, reminder in new)
+    store_events((_event(row, reminder, at) for row, reminder in new), active_endpoints(), at)
+    return len(new)
+
+
+def _stage(end: datetime, at: datetime) -> int:
+    """The shortest of the times before an end that has begun."""
+    return next(days for days in DAYS if end <= at + timedelta(days=days))
+
+
+def _event(row: Any, reminder: EndReminder, at: datetime) -> NewEvent:
+    more = {"ends_at": exact_text(reminder.ends_at), "days": reminder.days}
+    if isinstance(row, Credential):
+        more["credential"] = row.pk
+        row = row.system_user
+    return NewEvent(ENDS_SOON[reminder.kind], at, subject_of(row), more)

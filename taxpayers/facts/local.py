@@ -19,8 +19,9 @@ from taxpayers.facts.values import Facts, FactsQuery
 
 logger = logging.getLogger("taxpayers.facts")
 
-# Another number where the meaning of the stored facts changes but not their shape.
-_FORMAT = 4
+# Facts of another shape are not read; another number where only their meaning changes.
+_SHAPE = hashlib.sha256(msgspec.json.encode(msgspec.json.schema(Facts))).hexdigest()[:8]
+_FORMAT = f"4-{_SHAPE}"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _MAX_READERS = 1024
 

@@ -11,8 +11,8 @@ from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from taxpayers.facts import status_triggers
-from taxpayers.facts.epochs import triggers as epoch_triggers
-from taxpayers.facts.epochs.row import add_rows
+from taxpayers.facts.epochs import postgresql, sqlite
+from taxpayers.facts.epochs.row import add_rows, trigger_name
 
 # Of this name are only ours, of this or an earlier version; on PostgreSQL also their functions.
 _OURS = ("renew_epochs", "then_", "lock_taxpayers", "lock_intermediaries", "end_status_indexes")
@@ -21,7 +21,7 @@ _EDITION_OF = "renew_epochs(bigint[])"  # the function whose comment is the edit
 
 def fault(connection: BaseDatabaseWrapper) -> str:
     """What is wrong with the triggers of a database that has their tables; empty: nothing."""
-    wanted = _names(connection.vendor)
+    wanted = names(connection.vendor)
     if not set(wanted.values()) <= set(connection.introspection.table_names()):
         return ""
     present = _present(connection)
@@ -69,9 +69,11 @@ def remove(connection: BaseDatabaseWrapper) -> None:
             cursor.execute(f"DROP FUNCTION IF EXISTS {function} CASCADE")
 
 
-def _names(vendor: str) -> dict[str, str]:
+def names(vendor: str) -> dict[str, str]:
     """The name of each trigger, and its table."""
-    return epoch_triggers.trigger_names(vendor) | status_triggers.trigger_names(vendor)
+    triggers = sqlite.TRIGGERS if vendor == "sqlite" else postgresql.TRIGGERS
+    of_epochs = {trigger_name(table, event): table for table, event in triggers}
+    return of_epochs | status_triggers.trigger_names(vendor)
 
 
 def _present(connection: BaseDatabaseWrapper) -> dict[str, str]:
@@ -89,13 +91,15 @@ def _present(connection: BaseDatabaseWrapper) -> dict[str, str]:
 
 
 def _statements(connection: BaseDatabaseWrapper) -> Iterator[str]:
-    vendor, schema = connection.vendor, ""
-    if vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT quote_ident(current_schema())")
-            (schema,) = cursor.fetchone()
-    yield from epoch_triggers.create_statements(vendor, schema)
-    yield from status_triggers.create_statements(vendor, schema)
+    if connection.vendor == "sqlite":
+        yield from sqlite.create_statements()
+        yield from status_triggers.create_statements("sqlite")
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT quote_ident(current_schema())")
+        (schema,) = cursor.fetchone()
+    yield from postgresql.create_statements(schema)
+    yield from status_triggers.create_statements("postgresql", schema)
 
 
 def _edition(connection: BaseDatabaseWrapper) -> str:

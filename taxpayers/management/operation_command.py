@@ -1,6 +1,6 @@
 """The bases of the commands that do one operation: the arguments, the answer, the texts."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, ClassVar
 from uuid import UUID
@@ -32,17 +32,46 @@ from taxpayers.services.ends import end_of
 
 Options = dict[str, Any]
 # Of a field, what argparse takes; `flag` where it is not the name, and empty where there is none.
-Field = Mapping[str, Any]
-_DATE: Field = {"metavar": "DATE", "required": True, "flag": "--until"}
-_LATER = f"its new last day; {NEVER}: no end date"
-LATER: Field = {**_DATE, "type": parse_end_or_never, "help": _LATER}
+# Or what adds several options, of which only one may be given.
+Field = Mapping[str, Any] | Callable[[CommandParser], None]
+
+
+def last_day(flag: str, text: str, **more: Any) -> dict[str, Any]:
+    """An option with a last moment."""
+    return {"flag": flag, "metavar": "DATE", "type": parse_end, "help": text, **more}
+
+
+def words(flag: str, metavar: str, text: str, **more: Any) -> dict[str, Any]:
+    """An option with several values, which may be given again."""
+    several = {"nargs": "+", "action": "extend"}
+    return {"flag": flag, "metavar": metavar, "help": text, **several, **more}
+
+
+_EARLIER = last_day("--until", "its last day", required=True)
+EARLIER: Field = _EARLIER
+LATER: Field = {
+    **_EARLIER,
+    "type": parse_end_or_never,
+    "help": f"its new last day; {NEVER}: no end date",
+}
 PAPER_FORM: Field = {
     "flag": "--paper-form",
     "metavar": "NUMBER",
     "type": on_paper,
     "help": "the form by which the taxpayer has decided this",
 }
-EARLIER: Field = {**_DATE, "type": parse_end, "help": "its last day"}
+
+
+def add_fields(parser: CommandParser, fields: Mapping[str, Field]) -> None:
+    """The options of these fields."""
+    for name, field in fields.items():
+        if callable(field):
+            field(parser)
+            continue
+        given = {"flag": f"--{name.replace('_', '-')}", "dest": name, **field}
+        if not (flag := given.pop("flag")):
+            del given["dest"]  # it has no other name
+        parser.add_argument(flag or name, **given)
 
 
 class OperationCommand(ServiceCommand):
@@ -52,8 +81,7 @@ class OperationCommand(ServiceCommand):
     """
 
     operation: ClassVar[Any]
-    # Its other options, as the service names them; `add_options` adds those that have a Field.
-    fields: ClassVar[Collection[str]] = ()
+    fields: ClassVar[Mapping[str, Field]] = {}  # its other options, as the service names them
     takes_reason: ClassVar[bool] = True
     note = "Safe to repeat."
     # What `text` fills in: {row} and {effect}; empty: what the history says, and the row.
@@ -75,13 +103,7 @@ class OperationCommand(ServiceCommand):
 
     def add_options(self, parser: CommandParser) -> None:
         """Add those that stand between the record and the reason."""
-        fields = self.fields if isinstance(self.fields, Mapping) else {}
-        for name, field in fields.items():
-            given = dict(field)
-            flag = given.pop("flag", f"--{name.replace('_', '-')}")
-            if flag:
-                given["dest"] = name
-            parser.add_argument(flag or name, **given)
+        add_fields(parser, self.fields)
 
     def given(self, options: Options) -> dict[str, Any]:
         """What the service gets beside the record and the reason."""
@@ -158,6 +180,9 @@ class CredentialCommand(OperationCommand):
 
     def find(self, options: Options) -> Credential:
         return find_secret(find_system_user(options["client_id"]), options["hint"])
+
+    def data(self, row: Credential) -> dict[str, Any]:
+        return {"client_id": row.system_user.client_id, "secret_hint": row.hint}
 
 
 class PermissionCommand(OperationCommand):

@@ -1,5 +1,6 @@
 """What taxpayers permit intermediaries to do, and the codes of it (contract 4)."""
 
+from datetime import datetime
 from typing import ClassVar
 
 from django.db import models
@@ -7,6 +8,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from taxpayers.facts.validity import is_over
 from taxpayers.models.taxpayer import Intermediary, Taxpayer
 from taxpayers.models.view_only import VIEW_ONLY
 
@@ -80,3 +82,11 @@ class GrantedPermission(models.Model):
 
     def __str__(self) -> str:
         return f"{self.taxpayer} → {self.intermediary}"
+
+    def state(self, at: datetime) -> str:
+        """In the words of the APIs."""
+        if self.revoked_at is not None:
+            return "revoked"
+        if is_over(self.valid_until, at):
+            return "expired"
+        return "not_yet_valid" if at < self.valid_from else "in_force"

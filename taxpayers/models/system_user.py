@@ -135,6 +135,11 @@ class SystemUser(AbstractApplication):
         return self.token_endpoint_auth_method == TLS_CLIENT_AUTH
 
     @property
+    def login_method(self) -> str:
+        """In the words of the APIs."""
+        return self.token_endpoint_auth_method or "client_secret"
+
+    @property
     def credential_kind(self) -> CredentialKind:
         """What it logs in with."""
         if self.uses_certificate:

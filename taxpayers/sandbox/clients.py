@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
 
-from taxpayers.credentials import Credentials, public_credentials
+from taxpayers.credentials import Credentials, hash_secret, is_same_secret, public_credentials
 from taxpayers.rules import RegistryReason
 
 
 class SandboxName(StrEnum):
-    """The names of the clients; those that are refused are named by the reason."""
+    """Those that no rule of the registry refuses; each of the others has the name of its reason."""
 
     WORKS = "works"
     ONE_LOGIN_A_MINUTE = "one_login_a_minute"
@@ -21,35 +21,30 @@ class SandboxName(StrEnum):
     SECRET_ENDS_TOMORROW = "secret_ends_tomorrow"
     SYSTEM_WARNING = "system_warning"
     INTERMEDIARY = "intermediary"
-    SECRET_EXPIRED = RegistryReason.SECRET_EXPIRED
-    SECRET_REVOKED = RegistryReason.SECRET_REVOKED
-    SOURCE_NETWORK_NOT_ALLOWED = RegistryReason.SOURCE_NETWORK_NOT_ALLOWED
-    DPOP_PROOF_MISSING = RegistryReason.DPOP_PROOF_MISSING
-    CERTIFICATE_MISSING = RegistryReason.CERTIFICATE_MISSING
     RATE_LIMITED = "rate_limited"
-    SYSTEM_USER_BLOCKED = RegistryReason.SYSTEM_USER_BLOCKED
-    SYSTEM_USER_EXPIRED = RegistryReason.SYSTEM_USER_EXPIRED
-    TAXPAYER_INACTIVE = RegistryReason.TAXPAYER_INACTIVE
-    NOT_AN_INTERMEDIARY = RegistryReason.NOT_AN_INTERMEDIARY
-    INTERMEDIARY_INACTIVE = RegistryReason.INTERMEDIARY_INACTIVE
-    OWN_TAXPAYER_NOT_ALLOWED = RegistryReason.OWN_TAXPAYER_NOT_ALLOWED
-    TAXPAYER_NOT_ALLOWED = RegistryReason.TAXPAYER_NOT_ALLOWED
-    NO_PERMISSION = RegistryReason.NO_PERMISSION
-    PERMISSION_NOT_YET_VALID = RegistryReason.PERMISSION_NOT_YET_VALID
-    PERMISSION_EXPIRED = RegistryReason.PERMISSION_EXPIRED
-    PERMISSION_REVOKED = RegistryReason.PERMISSION_REVOKED
-    PERMISSIONS_NOT_ALLOWED = RegistryReason.PERMISSIONS_NOT_ALLOWED
     TEMPORARILY_UNAVAILABLE = "temporarily_unavailable"
     SERVER_ERROR = "server_error"
 
 
-CREDENTIALS: Mapping[SandboxName, Credentials] = MappingProxyType(
-    {name: public_credentials(f"sandbox {name}") for name in SandboxName}
+# Any client can be refused for its scope.
+NAMES: tuple[str, ...] = (
+    *SandboxName,
+    *(reason for reason in RegistryReason if reason != RegistryReason.INVALID_SCOPE),
+)
+CREDENTIALS: Mapping[str, Credentials] = MappingProxyType(
+    {name: public_credentials(f"sandbox {name}") for name in NAMES}
 )
 _NAMES = {credentials.client_id: name for name, credentials in CREDENTIALS.items()}
 SANDBOX_CLIENT_IDS = frozenset(_NAMES)
 
 
-def sandbox_name(client_id: str) -> SandboxName | None:
-    """Which client of the sandbox has this id; None: it is not of the sandbox."""
-    return _NAMES.get(client_id)
+def sandbox_name(client_id: str) -> str:
+    """Which client of the sandbox has this id; empty: it is not of the sandbox."""
+    return _NAMES.get(client_id, "")
+
+
+def proved_name(client_id: str, lookup: str) -> str:
+    """The same, only for its right secret, of which `lookup` is the hash."""
+    name = sandbox_name(client_id)
+    is_proved = name and is_same_secret(lookup, hash_secret(CREDENTIALS[name].client_secret))
+    return name if is_proved else ""

@@ -8,7 +8,6 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Max
-from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from taxpayers import actions
@@ -19,13 +18,14 @@ from taxpayers.operations import Operation
 from taxpayers.services.history import (
     Author,
     ChangeContext,
+    change_part,
     context_of,
     lock_for_update,
     named,
     record_change,
 )
 from taxpayers.services.limits.source_networks import networks_for_new
-from taxpayers.services.live_credentials import why_no_room, why_none_valid
+from taxpayers.services.live_credentials import lock_live, why_no_room, why_none_valid
 from taxpayers.services.management_clients import lock_to_change, lock_to_stop
 from taxpayers.validation import ServiceError, validate_end
 
@@ -68,7 +68,9 @@ def issue_secret(
     validate_end(retire_old_at, _("the old secret"), at, "retire_old_at")
     slot = free_slot(owner, at)
     if retire_old_at is not None:
-        _retire_live(owner, retire_old_at, replace(context, action=actions.RETIRE_SECRET))
+        retiring = replace(context, action=actions.RETIRE_SECRET)
+        for row in owner.credentials.filter(slot__isnull=False, expires_at__gt=retire_old_at):
+            change_part(owner, row, retiring, expires_at=retire_old_at)
     return create_secret(owner, slot, expires_at, context, allowed_networks=allowed_networks)
 
 
@@ -132,11 +134,10 @@ def retire_credential(
     context = context_of(RETIRE_SECRET, reason, by, at)
     validate_end(last_moment, credential.label, at, "last_moment")
     owner = lock_to_stop(credential.system_user, by)
-    row = lock_for_update(credential)
-    if not row.is_live(at):
-        raise ServiceError(_("{secret} has already ended.").format(secret=capfirst(row.label)))
+    row = lock_live(credential, at)
     if last_moment < row.expires_at:
-        _retire(owner, row, last_moment, context)
+        change_part(owner, row, context, expires_at=last_moment)
+        store_last_end(owner)
     return row
 
 
@@ -154,11 +155,9 @@ def revoke_credential(
     if row.revoked_at is None:
         if spare_last and not _has_another_live(owner, row, at):
             raise LastLiveCredential(f"The {row.kind} {row} is the last live one.")
-        row.revoked_at, row.slot = at, None
-        row.save(update_fields=["revoked_at", "slot"])
+        row.slot = None
+        change_part(owner, row, context, also=["slot"], revoked_at=at)
         store_last_end(owner)
-        before = {**named(row), "secret_revoked_at": None}
-        record_change(owner, context, before=before, after={**before, "secret_revoked_at": at})
     return row
 
 
@@ -242,18 +241,3 @@ REVOKE_SECRETS = Operation(
     is_danger=True,
     own_name="revoke_secrets",
 )
-
-
-def _retire_live(owner: SystemUser, last_moment: datetime, context: ChangeContext) -> None:
-    for row in owner.credentials.filter(slot__isnull=False, expires_at__gt=last_moment):
-        _retire(owner, row, last_moment, context)
-
-
-def _retire(
-    owner: SystemUser, row: Credential, last_moment: datetime, context: ChangeContext
-) -> None:
-    before = {**named(row), "secret_expires_at": row.expires_at}
-    row.expires_at = last_moment
-    row.save(update_fields=["expires_at"])
-    store_last_end(owner)
-    record_change(owner, context, before=before, after={**before, "secret_expires_at": last_moment})

@@ -1,5 +1,6 @@
 """The history of every change of state: who, when, from where, what and why (contract 4)."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -121,31 +122,53 @@ def record_export(model: type[Model], context: ChangeContext, *, filters: str, f
 
 def record_many(model: type[Model], context: ChangeContext, *, after: dict[str, Any]) -> None:
     """Write what was done with many rows of one kind, without naming each."""
-    Change(
-        at=context.at,
-        by=context.by.name[:150],
-        address=context.by.address,
-        action=context.action.name,
-        object_type=model._meta.model_name or "",
-        object_id="",
-        label=str(model._meta.verbose_name_plural)[:255],
-        reason=context.reason,
-        task_id=context.by.task_id,
-        after={name: _plain(value) for name, value in after.items()},
-    ).save()
+    name = model._meta.model_name or ""
+    _row(name, "", str(model._meta.verbose_name_plural), context, {}, after).save()
+
+
+def change_part(
+    owner: Model, part: Any, context: ChangeContext, also: Collection[str] = (), **fields: Any
+) -> None:
+    """Save these new values of a credential, and record them with its owner: people look there.
+
+    Columns of `also` were set before: they are saved too, and not recorded.
+    """
+    names = {f"secret_{name}" if name in _OF_SECRET else name: name for name in fields}
+    before = {name: getattr(part, column) for name, column in names.items()}
+    for column, value in fields.items():
+        setattr(part, column, value)
+    part.save(update_fields=[*fields, *also])
+    after = {name: fields[column] for name, column in names.items()}
+    record_change(owner, context, before=named(part) | before, after=named(part) | after)
+
+
+# In the history of their owner these are not mistaken for its own.
+_OF_SECRET = ("expires_at", "revoked_at")
 
 
 def _change(
     row: Model, context: ChangeContext, *, before: dict[str, Any], after: dict[str, Any]
+) -> Change:
+    name = row._meta.model_name or ""
+    return _row(name, str(row.pk), label_of(row), context, before, after)
+
+
+def _row(
+    kind: str,
+    key: str,
+    label: str,
+    context: ChangeContext,
+    before: dict[str, Any],
+    after: dict[str, Any],
 ) -> Change:
     return Change(
         at=context.at,
         by=context.by.name[:150],
         address=context.by.address,
         action=context.action.name,
-        object_type=row._meta.model_name or "",
-        object_id=str(row.pk),
-        label=label_of(row)[:255],
+        object_type=kind,
+        object_id=key,
+        label=label[:255],
         reason=context.reason,
         task_id=context.by.task_id,
         before={name: _plain(value) for name, value in before.items()},

@@ -3,11 +3,22 @@
 from collections.abc import Iterator
 from datetime import datetime
 
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from taxpayers.credential_kind import CredentialKind
 from taxpayers.models import MAX_LIVE_CREDENTIALS, Credential, SystemUser
 from taxpayers.moments import format_moment
+from taxpayers.services.history import lock_for_update
+from taxpayers.validation import ServiceError
+
+
+def lock_live(credential: Credential, at: datetime) -> Credential:
+    """It as it is now, locked. Raises ServiceError if it is no longer live."""
+    row = lock_for_update(credential)
+    if not row.is_live(at):
+        raise ServiceError(_("{secret} has already ended.").format(secret=capfirst(row.label)))
+    return row
 
 
 def why_no_room(owner: SystemUser, at: datetime) -> str:

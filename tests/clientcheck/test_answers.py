@@ -153,7 +153,7 @@ def test_a_wrong_and_an_ended_secret_are_refused_as_by_the_real_one(agent: Erp) 
         (clientcheck.Fault.DOWN, SandboxName.TEMPORARILY_UNAVAILABLE),
     ],
 )
-def test_what_passes_by_itself_is_as_the_real_one(fault: str, name: SandboxName) -> None:
+def test_what_passes_by_itself_is_as_the_real_one(fault: str, name: str) -> None:
     make_sandbox(timezone.now())
     credentials = CREDENTIALS[name]
     real = to_service(Sent(), Erp(credentials.client_id, credentials.client_secret))

@@ -246,7 +246,7 @@ def test_facts_with_another_meaning_are_in_another_file(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     facts_in(folder).store(QUERY, FACTS)
-    monkeypatch.setattr(local, "_FORMAT", local._FORMAT + 1)
+    monkeypatch.setattr(local, "_FORMAT", f"{local._FORMAT}+")
     assert elsewhere(open_and_find, folder) is None
     (path,) = folder.iterdir()
     assert path.name.startswith(f"{local._FORMAT}-")

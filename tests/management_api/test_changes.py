@@ -8,7 +8,7 @@ from identity.api.events import changes
 from taxpayers import actions
 from taxpayers.models import Change, Taxpayer
 from taxpayers.services import Author, rename_taxpayer
-from taxpayers.services.feed import numbering
+from taxpayers.services.feed import chain
 from taxpayers.services.history import ChangeContext, record_export
 from tests.management_api.portal import Portal, assert_ok, assert_problem, errors_of
 from tests.support.factories import TaxpayerFactory
@@ -91,7 +91,7 @@ def test_a_place_of_a_history_that_a_restore_has_replaced_is_noticed(portal: Por
 def test_a_page_that_publishes_much_goes_on_next_time(
     portal: Portal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(numbering, "BATCH", 1)
+    monkeypatch.setattr(chain, "BATCH", 1)
     monkeypatch.setattr(changes, "_MOST_PUBLISHED", 2)
     taxpayer = TaxpayerFactory.create()
     for number in range(5):

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from identity.api.imports.row_bodies import MOST_ROWS
+from identity.api.imports.view import MOST_ROWS
 from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
 from tests.management_api.portal import Portal, assert_ok, assert_problem, errors_of
 from tests.support.factories import SUBMIT, TaxpayerFactory

@@ -15,7 +15,6 @@ from taxpayers.checks import check_triggers
 from taxpayers.facts import status_triggers
 from taxpayers.facts import triggers as installed
 from taxpayers.facts.epochs.row import DECIDING_COLUMNS
-from taxpayers.facts.epochs.triggers import trigger_names
 from taxpayers.models import (
     Intermediary,
     RateLimitCounter,
@@ -206,7 +205,7 @@ def test_sql_by_hand_renews_the_epochs_of_the_clients_concerned(
 
 
 @pytest.mark.postgresql
-@pytest.mark.parametrize("table", sorted(set(trigger_names("postgresql").values())))
+@pytest.mark.parametrize("table", sorted(set(installed.names("postgresql").values())))
 def test_a_truncated_table_renews_the_epochs_of_all_clients(table: str, registry: Registry) -> None:
     before = registry.epochs()
     with connection.cursor() as cursor:
@@ -249,8 +248,7 @@ def test_every_trigger_is_there_after_all_migrations_and_is_not_replaced() -> No
         installed.install(connection)
     words = {query["sql"].split()[0] for query in queries}
     assert words == {"SELECT"}, "no lock on tables that logins and changes use"
-    assert dict(triggers()) == trigger_names(connection.vendor)
-    assert dict(triggers("then_")) == status_triggers.trigger_names(connection.vendor)
+    assert dict(triggers()) | dict(triggers("then_")) == installed.names(connection.vendor)
     assert installed.fault(connection) == ""
 
 

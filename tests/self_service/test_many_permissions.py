@@ -11,8 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import GrantedPermission
 from tests.support.factories import IntermediaryFactory, SystemUserFactory
-from tokens.resource_server.pagination import page_of
-from tokens.self_service.usable_permissions import usable_permissions
+from tokens.resource_server.pagination import ListPage, page_of
+from tokens.self_service.permissions import usable_permissions
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db, pytest.mark.slow]
 TAXPAYERS, LIMIT = 30_000, 100
@@ -41,11 +41,17 @@ def client(db: None) -> int:
     return SystemUserFactory.create(taxpayer=role.taxpayer).pk
 
 
+def page(client: int, taxpayer: TaxpayerId | None, cursor: str, limit: int) -> ListPage:
+    """As the address answers it."""
+    rows = usable_permissions(client, taxpayer, datetime.now(UTC))
+    return page_of(rows, ("taxpayer_id", "pk"), cursor=cursor, limit=limit, name="permissions")
+
+
 def plans_of(client: int, **question: Any) -> list[dict[str, Any]]:
     """How each query of a page was executed, with the rows that every step has read."""
     arguments: dict[str, Any] = {"taxpayer": None, "cursor": "", "limit": LIMIT} | question
     with CaptureQueriesContext(connection) as sent:
-        usable_permissions(client, at=datetime.now(UTC), **arguments)
+        page(client, **arguments)
     plans = []
     with connection.cursor() as cursor:
         for query in sent.captured_queries:
@@ -61,17 +67,15 @@ def steps_of(plan: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_a_page_reads_little_more_than_its_rows_wherever_it_is(client: int) -> None:
-    page = usable_permissions(
-        client, taxpayer=None, cursor="", limit=500, at=datetime.now(UTC)
-    ).rows
-    rows = GrantedPermission.objects.filter(intermediary=page[0].intermediary)
+    shown = page(client, taxpayer=None, cursor="", limit=500).rows
+    rows = GrantedPermission.objects.filter(intermediary=shown[0].intermediary)
     middle = page_of(
         rows, ("taxpayer_id", "pk"), cursor="", limit=TAXPAYERS // 2, name="permissions"
     ).next_cursor
     questions: list[dict[str, Any]] = [
         {},
         {"cursor": middle},
-        {"taxpayer": TaxpayerId(page[-1].taxpayer.tin)},
+        {"taxpayer": TaxpayerId(shown[-1].taxpayer.tin)},
     ]
     for question in questions:
         first, *others = plans_of(client, **question)

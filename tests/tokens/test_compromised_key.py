@@ -3,6 +3,7 @@
 import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from django.db import connection
 from django.test import Client
 
 from taxpayers.models import Change
+from taxpayers.repeated import attempt
 from taxpayers.services import Author, ServiceError
 from tests.support.answers import body_of
 from tests.support.erp import Erp
@@ -211,14 +213,15 @@ def test_a_server_learns_of_a_stopped_key_also_after_its_connection_broke(
     """Its thread must replace the connection itself: no request ends there."""
     cache = signing.KeyRingCache()
     now = datetime.now(UTC)
+    read = partial(attempt, cache.read, signing.logger, "signing keys not read")
 
     def read_on_a_connection_that_breaks() -> tuple[Key, Key, Key]:
-        cache.read()
+        read()
         first = cache.get(now).signer(now)
         connection.connection.close()  # as when the server has ended
         new = in_threads(1, lambda: stop(first.kid, now))[0]
         for _ in range(2):
-            cache.read()
+            read()
         return first, new, cache.get(now).signer(now)
 
     ((first, new, signs),) = in_threads(1, read_on_a_connection_that_breaks)

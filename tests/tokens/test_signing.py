@@ -17,6 +17,7 @@ from django.db import DatabaseError, OperationalError, connection, connections
 from joserfc.jwk import JWKRegistry
 from pytest_django.fixtures import Settings
 
+from taxpayers import repeated
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Change
 from taxpayers.services import Author, ServiceError
@@ -382,7 +383,7 @@ def test_a_server_reads_its_keys_every_second_and_no_login_waits_for_that(
             threading.Event().wait()  # it goes on as long as the server, so it must stop here
 
     monkeypatch.setattr(signing, "read_key_ring", read)
-    monkeypatch.setattr(signing, "time", SimpleNamespace(sleep=sleep))
+    monkeypatch.setattr(repeated, "time", SimpleNamespace(sleep=sleep))
     monkeypatch.setattr(signing, "_cache", cache := signing.KeyRingCache())
     assert signing.keep_key_ring_fresh().wait(20), "it has tried once"
     assert is_over.wait(20)

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from identity.webhooks import ends_soon
-from identity.webhooks.ends_soon import announce_ends
+from identity.webhooks import upkeep
 from identity.webhooks.models import EndReminder
+from identity.webhooks.upkeep import announce_ends
 from tests.support.factories import (
     CredentialFactory,
     GrantedPermissionFactory,
@@ -95,7 +95,7 @@ def test_every_kind_that_ends_is_announced_and_nothing_that_has_ended_or_was_rev
 def test_many_that_end_at_the_same_moment_are_all_announced(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(ends_soon, "_BATCH", 2)
+    monkeypatch.setattr(upkeep, "_BATCH", 2)
     new_endpoint()
     for number in range(7):
         secret_that_ends(AT + DAY * (2 if number < 5 else 3))

@@ -12,7 +12,7 @@ from identity.webhooks.publishing import publish_all_changes, publish_changes
 from taxpayers import services
 from taxpayers.models import Change
 from taxpayers.services import Author
-from taxpayers.services.feed import numbering
+from taxpayers.services.feed import chain
 from tests.support.at_once import begin, end
 from tests.support.factories import (
     GrantedPermissionFactory,
@@ -116,7 +116,7 @@ def test_a_change_that_is_rolled_back_leaves_nothing() -> None:
 def test_without_an_endpoint_changes_only_get_their_places(
     django_assert_max_num_queries: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(numbering, "BATCH", 2)
+    monkeypatch.setattr(chain, "BATCH", 2)
     taxpayer = TaxpayerFactory.create()
     for number in range(5):
         services.rename_taxpayer(taxpayer=taxpayer, name=f"Name {number}", **BECAUSE)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
-from identity.webhooks.signatures import new_secret, signed_headers
+from identity.webhooks.secret_storage import new_secret, signed_headers
 
 # The example that every library of the specification is tested with.
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

@@ -3,16 +3,16 @@
 import logging
 import os
 import threading
-import time
 from binascii import b2a_base64
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
 import msgspec
-from django.db import DatabaseError, OperationalError, connection
+from django.db import DatabaseError, OperationalError
 from jwt.algorithms import get_default_algorithms
 
+from taxpayers.repeated import repeat
 from taxpayers.shut_down import answered_within
 from tokens.keys.ring import Key, KeyRing, NoUsableKey
 from tokens.keys.store import read_key_ring
@@ -35,7 +35,6 @@ class KeyRingCache:
         self._read_at: datetime | None = None
         self._lock = threading.Lock()
         self._is_kept_fresh = False
-        self._has_failed = False
 
     def get(self, at: datetime) -> KeyRing:
         """Raises django.db.DatabaseError if the ring was never read and cannot be read now."""
@@ -60,29 +59,13 @@ class KeyRingCache:
         The event is set when it has tried for the first time.
         """
         self._is_kept_fresh = True
-        has_tried = threading.Event()
-        threading.Thread(target=self._read_again, args=(has_tried,), daemon=True).start()
-        return has_tried
-
-    def _read_again(self, has_tried: threading.Event) -> None:
-        while True:
-            self.read()
-            has_tried.set()
-            time.sleep(READ_EVERY.total_seconds())
+        return repeat(self.read, READ_EVERY.total_seconds(), logger, "signing keys not read")
 
     def read(self) -> None:
-        """Reads the ring on the connection of this thread; if it cannot, the last one stays."""
+        """Reads the ring on the connection of this thread. Raises django.db.DatabaseError."""
         at = datetime.now(UTC)
-        try:
-            with answered_within(_ANSWER_SECONDS):
-                self._ring, self._read_at = read_key_ring(at, known=self._ring), at
-        except Exception:
-            if not self._has_failed:  # once for each outage
-                logger.warning("signing keys not read", exc_info=True)
-            self._has_failed = True
-            connection.close()  # no request ends here, so Django does not replace a broken one
-        else:
-            self._has_failed = False
+        with answered_within(_ANSWER_SECONDS):
+            self._ring, self._read_at = read_key_ring(at, known=self._ring), at
 
     def _refreshed(self, at: datetime) -> KeyRing:
         ring = self._ring

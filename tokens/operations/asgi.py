@@ -17,7 +17,7 @@ from tokens.request.arrival import receive as read_arrival
 from tokens.request.form import MAX_BODY_BYTES
 from tokens.request.on_behalf_of import spells_on_behalf_of
 from tokens.request.proxies import SECRET_IN_META
-from tokens.store.async_store import AsyncStore, Observe
+from tokens.store.async_store import AsyncStore
 from tokens.store.denied_callers import keep_stored
 from tokens.store.lanes import CALL_SECONDS
 
@@ -51,11 +51,10 @@ class TokenEndpoint:
         self,
         node: Node | None = None,
         operations: Mapping[str, Operation] = OPERATIONS,
-        make_store: Callable[[Observe], AsyncStore] = AsyncStore,
     ) -> None:
         self._node = node or this_node()
         self._operations = operations
-        self._store = make_store(self._node.clock.observe)
+        self._store = AsyncStore(self._node.clock.observe)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         started = time.perf_counter()

@@ -9,9 +9,8 @@ sandbox is counted by each process: its secrets are public, and each login is re
 from datetime import datetime, timedelta
 from functools import cache
 
-from taxpayers.credentials import hash_secret, is_same_secret
 from taxpayers.rules import Refused
-from taxpayers.sandbox.clients import CREDENTIALS, SandboxName, sandbox_name
+from taxpayers.sandbox.clients import SandboxName, proved_name
 from tokens.lifetime import TOKEN_LIFETIME
 from tokens.operations.login import Steps, log_in
 from tokens.operations.node import Node
@@ -62,10 +61,7 @@ WARNING = {"text": "This is a test of X-System-Warning.", "from": "2999-12-31"}
 def log_in_with_sandbox(node: Node, arrival: Arrival, raw: RawTokenRequest) -> Steps:
     """As `log_in`, with the terms of the sandbox for its clients."""
     ended = yield from log_in(node, arrival, raw, sandbox_terms)
-    if (
-        isinstance(ended.sent, TokenRequest)
-        and _client_of(ended.sent) is SandboxName.SYSTEM_WARNING
-    ):
+    if isinstance(ended.sent, TokenRequest) and _name(ended.sent) == SandboxName.SYSTEM_WARNING:
         add_warnings(ended.answer.headers, [WARNING])
     return ended
 
@@ -75,8 +71,8 @@ def sandbox_terms(arrival: Arrival, asked: TokenRequest) -> Terms:
 
     Raises Refused, before anything is read or written.
     """
-    name = _client_of(asked)
-    if name is None:
+    name = _name(asked)
+    if not name:
         return TERMS
     throttle = sandbox_addresses().count(arrival.source_address, arrival.at)
     if throttle is not None:
@@ -92,9 +88,5 @@ def sandbox_terms(arrival: Arrival, asked: TokenRequest) -> Terms:
     return Terms(SHORT_LIFETIME if is_short else TOKEN_LIFETIME, pauses=False)
 
 
-def _client_of(asked: TokenRequest) -> SandboxName | None:
-    name = sandbox_name(asked.client_id)
-    if name is None:
-        return None
-    expected = hash_secret(CREDENTIALS[name].client_secret)
-    return name if is_same_secret(asked.credentials.lookup, expected) else None
+def _name(asked: TokenRequest) -> str:
+    return proved_name(asked.client_id, asked.credentials.lookup)

@@ -3,7 +3,7 @@
 Keyword-only, atomic, recorded in the history. They raise ServiceError; then nothing has changed.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -25,6 +25,7 @@ from taxpayers.operations import ByReason, Operation, unneeded_if_active, unneed
 from taxpayers.services.history import (
     Author,
     ChangeContext,
+    change_part,
     context_of,
     lock_for_update,
     named,
@@ -98,9 +99,11 @@ def issue_api_secret(
     validate_end(retire_old_at, _("the old secret"), at)
     if refusal := why_no_room(owner, at):
         raise ServiceError(refusal)
-    for secret in live_secrets(owner, at) if retire_old_at is not None else ():
-        if retire_old_at is not None and retire_old_at < secret.expires_at:
-            _change_secret(secret, _retire(context), expires_at=retire_old_at)
+    if retire_old_at is not None:
+        retiring = replace(context, action=registry.RETIRE_SECRET)
+        for secret in live_secrets(owner, at):
+            if retire_old_at < secret.expires_at:
+                change_part(owner, secret, retiring, expires_at=retire_old_at)
     return _create_secret(owner, expires_at, context)
 
 
@@ -110,10 +113,10 @@ def revoke_api_secret(
 ) -> ProtectedApiSecret:
     """Revoke it now and for good; nothing happens if it was revoked before."""
     context = context_of(REVOKE_API_SECRET, reason, by, at)
-    lock_for_update(secret.protected_api)
+    owner = lock_for_update(secret.protected_api)
     row = lock_for_update(secret)
     if row.revoked_at is None:
-        _change_secret(row, context, revoked_at=at)
+        change_part(owner, row, context, revoked_at=at)
     return row
 
 
@@ -200,10 +203,6 @@ def live_secrets(owner: ProtectedApi, at: datetime) -> list[ProtectedApiSecret]:
     return [secret for secret in owner.credentials.order_by("pk") if secret.is_live(at)]
 
 
-def _retire(context: ChangeContext) -> ChangeContext:
-    return ChangeContext(registry.RETIRE_SECRET, context.by, context.at, context.reason)
-
-
 def _create_secret(
     owner: ProtectedApi,
     expires_at: datetime | None,
@@ -222,14 +221,3 @@ def _create_secret(
     after = {**(also or {}), **named(secret), "secret_expires_at": secret.expires_at}
     record_change(owner, context, after=after)
     return IssuedApiSecret(owner, secret, Credentials(owner.client_id, clear))
-
-
-def _change_secret(row: ProtectedApiSecret, context: ChangeContext, **fields: datetime) -> None:
-    """Store the new moment, and record it with the API, where people look for it."""
-    (name, moment), *_rest = fields.items()
-    before = {**named(row), f"secret_{name}": getattr(row, name)}
-    setattr(row, name, moment)
-    row.save(update_fields=[name])
-    record_change(
-        row.protected_api, context, before=before, after={**before, f"secret_{name}": moment}
-    )

@@ -1,18 +1,27 @@
-"""Who calls an API of this service: the bearer of a token that is active by the registry."""
+"""Who calls a protected API: who sends an access token (RFC 6750 section 2.1, RFC 9449 7)."""
 
+import re
 from dataclasses import dataclass
-from datetime import datetime
-from typing import ClassVar
+from datetime import UTC, datetime
+from typing import Any, ClassVar
 
 from django.conf import settings
+from rest_framework import status
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.exceptions import APIException, AuthenticationFailed
+from rest_framework.request import Request
 
+from taxpayers.client_keys import ALGORITHM_NAMES
 from taxpayers.facts.values import Facts
 from taxpayers.rules import RegistryReason
 from taxpayers.shut_down import answered_within
 from tokens.access_tokens.status import ACTIVE, status_of
-from tokens.access_tokens.verification import AccessToken, InvalidToken
-from tokens.answers.description import format_moment_with_offset
-from tokens.resource_server.authentication import AccessTokenAuthentication
+from tokens.access_tokens.verification import AccessToken, InvalidToken, verify
+from tokens.answers.description import describe_proof_fault, format_moment_with_offset
+from tokens.dpop.proof import InvalidProof
+from tokens.keys.signer import current_key_ring
+from tokens.request.arrival import called_url, reported_certificate
+from tokens.resource_server.possession import BEARER, DPOP, MustBeBound, check_possession, use_once
 from tokens.status_lists.offline_blocks import token_with_offline_block
 from tokens.store import django_store as store
 from tokens.store.token_query import TokenReading, token_query
@@ -59,6 +68,104 @@ def require_active(encoded: str, token: AccessToken) -> ActiveToken:
     if status == RegistryReason.SECRET_REVOKED and revoked_at is not None:
         raise InvalidToken(_SECRET_REVOKED.format(since=format_moment_with_offset(revoked_at)))
     raise InvalidToken(_ENDED)
+
+
+_TOKEN = re.compile(rf"({BEARER}|{DPOP}) +([A-Za-z0-9._-]+) *", re.ASCII | re.IGNORECASE)
+_SCHEMES = (BEARER, DPOP)
+_MISSING = "No access token was sent. Send the header Authorization: Bearer, followed by a token."
+_MALFORMED = "The header Authorization must be {scheme} and one token. Send it once."
+
+
+class DpopChallenge(APIException):
+    """401 in the words of RFC 9449 section 7.1; `error` is its code."""
+
+    status_code = status.HTTP_401_UNAUTHORIZED
+
+    def __init__(self, error: str, description: str) -> None:
+        super().__init__(description)
+        self.error = error
+        algorithms = " ".join(ALGORITHM_NAMES)
+        self.auth_header = f'DPoP error="{error}", algs="{algorithms}"'
+
+
+class AccessTokenAuthentication(BaseAuthentication):
+    """A verified `AccessToken` as `request.auth`; its caller as `request.user`.
+
+    Anything else is a 401 that says why. A token in the body or in the query string is ignored
+    (RFC 9700 section 4.3.2: it would end up in logs).
+    """
+
+    def authenticate(self, request: Request) -> tuple[Any, AccessToken]:
+        """Raises AuthenticationFailed or DpopChallenge, or django.db.DatabaseError."""
+        header = request.META.get("HTTP_AUTHORIZATION", "")
+        scheme = _scheme(header)
+        try:
+            encoded = _token(header, scheme)
+            at = datetime.now(UTC)
+            access_token = _verified(encoded, at)
+            called = self.called_url(request)
+            proof = check_possession(request, scheme, encoded, access_token, at, called)
+            caller = self.caller_of(encoded, access_token)
+            if proof is not None:
+                use_once(proof, access_token)
+        except InvalidProof as invalid:
+            text = describe_proof_fault(invalid.fault)
+            raise DpopChallenge("invalid_dpop_proof", text) from None
+        except MustBeBound as fault:
+            raise DpopChallenge("invalid_token", str(fault)) from None
+        except InvalidToken as fault:
+            if scheme == DPOP:
+                raise DpopChallenge("invalid_token", str(fault)) from None
+            raise AuthenticationFailed(str(fault)) from None
+        return caller, access_token
+
+    def called_url(self, request: Request) -> str:
+        """The base address at which this API is called; a DPoP proof is for it."""
+        return called_url(reported_certificate(request.META))
+
+    def caller_of(self, encoded: str, token: AccessToken) -> Any:
+        """What becomes `request.user`: the token itself, as there is no other user.
+
+        May raise InvalidToken.
+        """
+        return token
+
+    def authenticate_header(self, request: Request) -> str:
+        """The challenge of a 401 about a Bearer token (RFC 6750 section 3)."""
+        return 'Bearer error="invalid_token"'
+
+
+def verified_token(header: str, at: datetime) -> AccessToken:
+    """The token of this header Authorization, by its signature and time. Raises InvalidToken.
+
+    Whether it is still active, and whether it was stolen, is not asked.
+    """
+    return _verified(_token(header, _scheme(header)), at)
+
+
+def _verified(encoded: str, at: datetime) -> AccessToken:
+    """The content of a token by its signature and time. Raises InvalidToken."""
+    return verify(
+        encoded,
+        current_key_ring(at),
+        issuer=settings.AUTH_URL,
+        audiences={scope["audience"] for scope in settings.SCOPES.values()},
+        at=at,
+    )
+
+
+def _scheme(header: str) -> str:
+    """How the token is sent, in lower case; empty if there is none."""
+    return next((scheme for scheme in _SCHEMES if header.lower().startswith(scheme)), "")
+
+
+def _token(header: str, scheme: str) -> str:
+    if not scheme:
+        raise InvalidToken(_MISSING)
+    match = _TOKEN.fullmatch(header)
+    if match is None:
+        raise InvalidToken(_MALFORMED.format(scheme={DPOP: "DPoP"}.get(scheme, "Bearer")))
+    return match[2]
 
 
 class ActiveTokenAuthentication(AccessTokenAuthentication):

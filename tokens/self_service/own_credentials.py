@@ -138,7 +138,7 @@ class CredentialsView(SelfServiceView):
 
     def _revoked(self, *, spare_last: bool) -> Credential:
         token, login = self.caller.token, self.caller.login
-        if sandbox_name(token.client_id) is not None:
+        if sandbox_name(token.client_id):
             raise LastSecretConflict(_SANDBOX)
         try:
             return revoke_credential(

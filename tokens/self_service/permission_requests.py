@@ -26,7 +26,7 @@ from taxpayers.services.permission_requests import (
 from taxpayers.validation import ServiceError, taxpayer_notation
 from tokens.http import rfc3339, rfc3339_or_none
 from tokens.resource_server.errors import InsufficientScope
-from tokens.self_service.own_taxpayer import OwnTaxpayerView, moment_in
+from tokens.self_service.view import OwnTaxpayerView, moment_in
 
 SCOPE = "PermissionRequestAPI"
 PAGE_SIZE = 100
@@ -104,7 +104,7 @@ class RequestsView(_View):
 
     def get(self, request: Request) -> Response:
         """One page."""
-        page = self.page(request, self.own, "-pk", PAGE_SIZE)
+        page = self.page(request, self.own, ("-pk",), PAGE_SIZE)
         return Response(
             {
                 "requests": [self.as_json(row) for row in page.rows],

@@ -2,22 +2,22 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Q, QuerySet
 from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from taxpayers.facts.validity import is_in_force, may_act_for_others
-from taxpayers.facts.values import PermissionFacts
+from taxpayers.facts.validity import may_act_for_others
 from taxpayers.identifiers import MalformedIdentifier, TaxpayerId
-from taxpayers.models import GrantedPermission
+from taxpayers.models import GrantedPermission, Intermediary, Taxpayer
 from taxpayers.validation import taxpayer_notation
 from tokens.http import rfc3339, rfc3339_or_none
 from tokens.resource_server.errors import InsufficientScope
-from tokens.resource_server.pagination import MOST, USUAL_LIMIT, BadCursor, ListPage
-from tokens.self_service.usable_permissions import usable_permissions
+from tokens.resource_server.pagination import MOST, USUAL_LIMIT, ListPage
 from tokens.self_service.view import SelfServiceView, parameters_of
 
 _NUMBER = re.compile("[1-9][0-9]{0,3}")
@@ -51,7 +51,11 @@ class PermissionsView(SelfServiceView):
         role = client.intermediary
         page = ListPage([], None)
         if role is not None and may_act_for_others(role, at) and not is_of_another:
-            page = _page(client.id, taxpayer, given.get("cursor", ""), limit, at)
+            # Those of a taxpayer that is not active give no login a token, so they are left out, as
+            # if there were none: no caller learns which taxpayers exist.
+            rows = usable_permissions(client.id, taxpayer, at)
+            page = self.page(request, rows, ("taxpayer_id", "pk"), limit)
+            page = replace(page, rows=[row for row in page.rows if row.taxpayer.is_active])
         return Response(
             {
                 "intermediary": role
@@ -76,11 +80,10 @@ class PermissionsView(SelfServiceView):
         return tuple(code for code in codes if not allowed or code in allowed)
 
     def _as_json(self, row: GrantedPermission, codes: tuple[str, ...]) -> dict[str, Any]:
-        facts = PermissionFacts(codes, row.valid_from, row.valid_until, row.revoked_at)
         return {
             "taxpayer": str(row.taxpayer.identifier),
             "permissions": codes,
-            "state": "in_force" if is_in_force(facts, self.caller.at) else "not_yet_valid",
+            "state": row.state(self.caller.at),
             "valid_from": rfc3339(row.valid_from),
             "valid_until": rfc3339_or_none(row.valid_until),
         }
@@ -97,16 +100,22 @@ def _taxpayer(given: Mapping[str, str]) -> TaxpayerId | None:
         ) from None
 
 
-def _page(
-    client: int, taxpayer: TaxpayerId | None, cursor: str, limit: int, at: datetime
-) -> ListPage:
-    try:
-        return usable_permissions(client, taxpayer=taxpayer, cursor=cursor, limit=limit, at=at)
-    except BadCursor:
-        raise ParseError(
-            "The parameter cursor must be the next_cursor of the page before. Leave it out to begin"
-            " with the first page."
-        ) from None
+def usable_permissions(
+    system_user_id: int, taxpayer: TaxpayerId | None, at: datetime
+) -> "QuerySet[GrantedPermission]":
+    """Permissions for the intermediary of this client, in force or to come, of one taxpayer or all.
+
+    Subqueries and a second query, not joins: so PostgreSQL reads the index permission_pair in its
+    order from the cursor on, and ends with the page. With a join it read all taxpayers up to it.
+    """
+    intermediary = Intermediary.objects.filter(taxpayer__system_users=system_user_id).values("pk")
+    rows = GrantedPermission.objects.filter(
+        Q(valid_until=None) | Q(valid_until__gte=at), intermediary=intermediary[:1], revoked_at=None
+    )
+    if taxpayer is not None:
+        named = Taxpayer.objects.filter(tin=taxpayer.tin, rob=taxpayer.rob).values("pk")
+        rows = rows.filter(taxpayer=named[:1])
+    return rows.prefetch_related("taxpayer", "codes")
 
 
 def _limit(given: Mapping[str, str]) -> int:

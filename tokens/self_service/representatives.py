@@ -9,14 +9,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from taxpayers.evidence import Evidence, EvidenceKind, shown
-from taxpayers.facts.validity import is_over
 from taxpayers.models import GrantedPermission
 from taxpayers.services import revoke_permission
 from taxpayers.services.granted_permissions import codes_of
 from tokens.http import rfc3339, rfc3339_or_none
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent
-from tokens.self_service.own_taxpayer import OwnTaxpayerView
+from tokens.self_service.view import OwnTaxpayerView
 
 SCOPE = "RepresentativeAPI"  # to end a permission; to see them every own token is enough
 PAGE_SIZE = 100
@@ -30,20 +29,14 @@ _REASON = "Ended by the taxpayer's own system user, with the token of login {log
 class _View(OwnTaxpayerView):
     def as_json(self, row: GrantedPermission, used: dict[str, Any]) -> dict[str, Any]:
         """A permission that this taxpayer has granted, and how it was proved."""
-        agent, at = row.intermediary.taxpayer, self.caller.at
+        agent = row.intermediary.taxpayer
         last_use = used.get(str(agent.identifier))
         return {
             "id": row.pk,
             "intermediary": str(agent.identifier),
             "intermediary_name": agent.name,
             "permissions": codes_of(row),
-            "state": "revoked"
-            if row.revoked_at
-            else "expired"
-            if is_over(row.valid_until, at)
-            else "not_yet_valid"
-            if at < row.valid_from
-            else "in_force",
+            "state": row.state(self.caller.at),
             "valid_from": rfc3339(row.valid_from),
             "valid_until": rfc3339_or_none(row.valid_until),
             "revoked_at": rfc3339_or_none(row.revoked_at),
@@ -76,7 +69,7 @@ class RepresentativesView(_View):
         """One page."""
         not_over = Q(valid_until=None) | Q(valid_until__gte=self.caller.at)
         rows = self.granted().filter(not_over, revoked_at=None)
-        page, used = self.page(request, rows, "pk", PAGE_SIZE), self.last_uses()
+        page, used = self.page(request, rows, ("pk",), PAGE_SIZE), self.last_uses()
         return Response(
             {
                 "taxpayer": str(self.caller.login.client.taxpayer),
@@ -104,7 +97,7 @@ class RepresentativeView(_View):
                 EvidenceKind.OWN_CLIENT,
                 approved_by=token.client_id,
                 capacity=CAPACITY,
-                sign_in_method=user.token_endpoint_auth_method or "client_secret",
+                sign_in_method=user.login_method,
             ),
             reason=_REASON.format(login=token.jti),
             by=self.author,

@@ -1,17 +1,19 @@
-"""`GET /api/v1/statement`: who got a token for the client's own taxpayer, when, and with what."""
+"""What a client reads of logins: the tokens for its taxpayer, and why one was refused."""
 
 from datetime import timedelta
 from typing import Any
 
-from rest_framework.exceptions import ParseError
+from rest_framework.exceptions import NotFound, ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from tokens.answers.response import help_url
+from tokens.explanation import explain
 from tokens.http import rfc3339
 from tokens.login_events.partitions import first_id
+from tokens.login_events.reference import find_login
 from tokens.models import LoginEvent
-from tokens.self_service.own_taxpayer import OwnTaxpayerView, moment_in
-from tokens.self_service.view import parameters_of
+from tokens.self_service.view import OwnTaxpayerView, SelfServiceView, moment_in, parameters_of
 
 PAGE_SIZE = 500
 USUAL, LONGEST = timedelta(days=30), timedelta(days=366)
@@ -38,7 +40,7 @@ class StatementView(OwnTaxpayerView):
             at__gte=start,
             at__lte=end,
         )
-        page = self.page(request, rows, "-pk", PAGE_SIZE)
+        page = self.page(request, rows, ("-pk",), PAGE_SIZE)
         return Response(
             {
                 "taxpayer": subject,
@@ -61,3 +63,49 @@ def _as_json(event: LoginEvent) -> dict[str, Any]:
 
 
 statement = StatementView.as_view()
+
+
+# The same for a login of another client and for one that does not exist: it shows neither.
+_NOT_FOUND = (
+    "No login of this client has this reference. Send the correlationId of one of its logins."
+    " Answers with 429 and 503 are not recorded, and old logins are deleted."
+)
+
+
+class ExplanationView(SelfServiceView):
+    """Every check of a login, passed or failed, and what to do."""
+
+    http_method_names = ("post",)
+
+    def post(self, request: Request, reference: str) -> Response:
+        """As `explain_login`, in the texts that are public; a body is not read."""
+        client = self.caller.login.client
+        try:
+            event = find_login(reference)
+        except ValueError:
+            event = None
+        if event is None or event.client_id != client.client_id:
+            raise NotFound(_NOT_FOUND)
+        return Response(_explained(event, is_authenticated=event.system_user_id == client.id))
+
+
+def _explained(event: LoginEvent, *, is_authenticated: bool) -> dict[str, Any]:
+    """Its taxpayer is shown if its secret matched: any caller may have sent only the id."""
+    explanation = explain(event)
+    return {
+        "reference": str(event.pk),
+        "at": rfc3339(event.at),
+        "outcome": event.reason or "issued",
+        "explanation": explanation.outcome,
+        "subject": (is_authenticated and event.subject) or None,
+        "actor": event.actor or None,
+        "scope": event.scope or None,
+        "checks": [
+            {"question": result.question, "state": result.state, "advice": result.advice or None}
+            for result in explanation.results
+        ],
+        "help": help_url(event.reason) if event.reason else None,
+    }
+
+
+explanation = ExplanationView.as_view()

@@ -9,7 +9,6 @@ added to them.
 import logging
 import os
 import threading
-import time
 from collections import deque
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -20,6 +19,7 @@ from django.conf import settings
 from django.db import DatabaseError, OperationalError, connection
 
 from taxpayers.models import EndedStatusIndex
+from taxpayers.repeated import repeat
 from taxpayers.shut_down import answered_within
 from taxpayers.sql import fetch_through_django
 from tokens.access_tokens.claims import LIST_LENGTH
@@ -72,7 +72,6 @@ class StatusLists:
     def __init__(self) -> None:
         self._reading = threading.Lock()
         self.is_kept_fresh = False
-        self._has_failed = False
         self._read_at = self._read_all_at = float("-inf")  # by `uptime`
         self._last_number = 0
         self._bits: dict[int, bytearray] = {}  # of the lists in which any bit is set
@@ -104,7 +103,7 @@ class StatusLists:
     def keep_fresh(self) -> None:
         """From now on only a thread reads."""
         self.is_kept_fresh = True
-        threading.Thread(target=self._read_again, daemon=True).start()
+        repeat(self.look, READ_EVERY_SECONDS, logger, "status lists not read")
 
     def look(self) -> None:
         """Reads again, in the database and in files of operators.
@@ -206,19 +205,6 @@ class StatusLists:
         place, bit = idx // 8, 1 << idx % 8
         bits[place] = bits[place] | bit if is_set else bits[place] & ~bit
         return number
-
-    def _read_again(self) -> None:
-        while True:
-            try:
-                self.look()
-            except Exception:
-                if not self._has_failed:  # once for each outage
-                    logger.warning("status lists not read", exc_info=True)
-                self._has_failed = True
-                connection.close()  # no request ends here, so Django does not replace a broken one
-            else:
-                self._has_failed = False
-            time.sleep(READ_EVERY_SECONDS)
 
 
 def _sign(lists: _Published, number: int) -> str:

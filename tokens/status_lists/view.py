@@ -15,7 +15,6 @@ from tokens.status_lists.publication import UnknownList, status_lists
 # Less than the 10 seconds of the contract, together with the time after which a list is fetched
 # again and the time until a change is published.
 _PUBLIC = {"Cache-Control": "public, max-age=1", "Access-Control-Allow-Origin": "*"}
-_RETRY_SECONDS = 1
 _MOST_DIGITS = 6
 
 
@@ -54,8 +53,5 @@ def _unknown() -> HttpResponse:
 
 
 def _unavailable() -> HttpResponse:
-    response = error_response(
-        503, "temporarily_unavailable", "The status lists cannot be read; try again."
-    )
-    response["Retry-After"] = str(_RETRY_SECONDS)
-    return response
+    text = "The status lists cannot be read; try again."
+    return error_response(503, "temporarily_unavailable", text, Retry_After="1")

@@ -31,14 +31,13 @@ from tokens.calls import (
 )
 from tokens.store import sqlite
 from tokens.store.django_store import LOCK_CLIENT
-from tokens.store.lanes import Executor, Lane
+from tokens.store.lanes import Lane
 from tokens.store.locked_clients import LaneOfClients
 from tokens.store.postgresql import results_of_stored, statement_for
 from tokens.store.sqlite_turns import Turns
 from tokens.uptime import uptime
 
 Observe = Callable[[float, datetime, float], None]
-Wrap = Callable[[Executor], Executor]
 
 _MAX_LOCKED = 4  # clients for whose lock this process waits at the same time
 _BUSY_SECONDS = 1.0  # how long a login waits for another process that writes to SQLite
@@ -47,14 +46,12 @@ _BUSY_SECONDS = 1.0  # how long a login waits for another process that writes to
 class AsyncStore:
     """One for each process; closed when it ends."""
 
-    def __init__(self, observe: Observe, wrap: Wrap = lambda executor: executor) -> None:
+    def __init__(self, observe: Observe) -> None:
         """`observe` is told of the database's clock: see `DatabaseClock.observe`."""
         self._observe = observe
         self._of_locked = _ExecutorsOfLocked(observe)
         self._lanes = (
-            self._postgresql_lanes(wrap)
-            if connection.vendor == "postgresql"
-            else _sqlite_lanes(wrap)
+            self._postgresql_lanes() if connection.vendor == "postgresql" else _sqlite_lanes()
         )
 
     def perform(self, call: Call, ends_at: float) -> Awaitable[Any]:
@@ -99,21 +96,20 @@ class AsyncStore:
             await lane.close()
         await self._of_locked.close()
 
-    def _postgresql_lanes(self, wrap: Wrap) -> dict[type, Lane]:
+    def _postgresql_lanes(self) -> dict[type, Lane]:
         # One for each kind: who fails, or is rejected, does not wait together with who logs in.
         of_login, of_token = (
             (FactsQuery, FailedLogin, RejectedRequest),
             (TokenQuery, TokenRevocation),
         )
-        of_locked = wrap(self._of_locked)
         lanes: dict[type, Lane] = {
-            kind: Lane(wrap(_PostgresqlExecutor(self._observe)), kind.__name__)
+            kind: Lane(_PostgresqlExecutor(self._observe), kind.__name__)
             for kind in (*of_login, *of_token, AssertionUse, ProofUse)
         } | {
-            kind: LaneOfClients(wrap(_PostgresqlExecutor(self._observe)), of_locked, kind.__name__)
+            kind: LaneOfClients(_PostgresqlExecutor(self._observe), self._of_locked, kind.__name__)
             for kind in (CountedLogin, TakeStatusIndex)
         }
-        seldom = Lane(wrap(_ClosingExecutor(self._observe)))
+        seldom = Lane(_ClosingExecutor(self._observe))
         return {**lanes, FailedAuthentication: lanes[FailedLogin], ApiSecretUse: seldom}
 
 
@@ -201,10 +197,10 @@ class _ClosingExecutor(_PostgresqlExecutor):
             await self.close()
 
 
-def _sqlite_lanes(wrap: Wrap) -> dict[type, Lane]:
+def _sqlite_lanes() -> dict[type, Lane]:
     # SQLite has one writer, so all that write go together; readers do not wait.
-    reader = Lane(wrap(_SqliteExecutor(takes_turns=False)), "reader")
-    writer = Lane(wrap(_SqliteExecutor(takes_turns=True)), "writer")
+    reader = Lane(_SqliteExecutor(takes_turns=False), "reader")
+    writer = Lane(_SqliteExecutor(takes_turns=True), "writer")
     return {
         **dict.fromkeys((FactsQuery, TokenQuery), reader),
         **dict.fromkeys((CountedLogin, FailedLogin, RejectedRequest), writer),

@@ -1,12 +1,11 @@
 """Stores which callers a limit denied: after their logins, a second later (contract 1, Limits)."""
 
 import logging
-import threading
-import time
 from datetime import datetime, timedelta
 
 from django.db import DatabaseError, connection
 
+from taxpayers.repeated import repeat
 from taxpayers.shut_down import answered_within
 from tokens.models import ThrottledCaller
 from tokens.rate_limits.denied_callers import DeniedCallers
@@ -19,7 +18,13 @@ _ANSWER_SECONDS = 1.5
 
 def keep_stored(callers: DeniedCallers) -> None:
     """From now on a thread stores them."""
-    threading.Thread(target=_store_again, args=(callers,), daemon=True).start()
+
+    def store_again() -> None:
+        if callers.are_waiting:
+            store(callers)
+            connection.close()  # hours may pass before the next one
+
+    repeat(store_again, _EVERY_SECONDS, logger, "throttled callers not stored")
 
 
 def store(callers: DeniedCallers) -> None:
@@ -37,11 +42,3 @@ def store(callers: DeniedCallers) -> None:
 def prune_throttled(at: datetime) -> None:
     """Deletes those that are older than 30 days."""
     ThrottledCaller.objects.filter(hour__lt=at - STORED_FOR).delete()
-
-
-def _store_again(callers: DeniedCallers) -> None:
-    while True:
-        time.sleep(_EVERY_SECONDS)
-        if callers.are_waiting:
-            store(callers)
-            connection.close()  # hours may pass before the next one

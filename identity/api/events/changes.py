@@ -17,8 +17,7 @@ from identity.webhooks.publishing import publish_changes
 from identity.webhooks.subjects import Subject, subjects_of
 from taxpayers.duties import Duty
 from taxpayers.models import Change
-from taxpayers.services.feed.chain import log_sealed
-from taxpayers.services.feed.numbering import is_numbered
+from taxpayers.services.feed.chain import is_numbered, log_sealed
 from tokens.resource_server.pagination import MOST, USUAL_LIMIT
 
 _CURSOR = re.compile(r"([1-9][0-9]{0,17})-([0-9a-f]{1,16})", re.ASCII)

@@ -1,5 +1,6 @@
 """Fields that take exactly their JSON type, and serializers that refuse every other field."""
 
+import json
 import re
 from collections.abc import Callable, Collection, Mapping
 from datetime import date, datetime
@@ -181,3 +182,23 @@ def values_of(body: type[Body], data: Any) -> dict[str, Any]:
     serializer = body(data=data)
     serializer.is_valid(raise_exception=True)
     return dict(serializer.validated_data)
+
+
+@extend_schema_field(
+    {
+        "description": "A JWK or a JWK Set as JSON, or one key in PEM as a string.",
+        "anyOf": [{"type": "object"}, {"type": "string", "minLength": 1}],
+    }
+)
+class PublicKeys(serializers.Field):  # type: ignore[type-arg]
+    """Becomes the text that the services read."""
+
+    def to_internal_value(self, data: Any) -> str:
+        if isinstance(data, str) and data.strip():
+            return data
+        if not isinstance(data, dict):
+            raise serializers.ValidationError("Give a JWK, a JWK Set, or PEM as a string.")
+        return json.dumps(data)
+
+    def to_representation(self, value: Any) -> Any:
+        return value

@@ -1,4 +1,4 @@
-"""`Idempotency-Key`: a request that is repeated is not done twice.
+"""No change is done twice, and none overwrites an unseen one: `Idempotency-Key`, `If-Match`.
 
 As in draft-ietf-httpapi-idempotency-key-header. The answer is stored in the transaction of the
 change, for a day, for each client. A request that was refused has changed nothing and is not
@@ -139,3 +139,31 @@ def _lock(request: IdempotentRequest) -> None:
 
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+_TAG = re.compile(r'(W/)?"[\x21\x23-\x7e\x80-\xff]*"')
+_LIST = re.compile(rf"\s*{_TAG.pattern}(?:\s*,\s*{_TAG.pattern})*\s*")
+
+
+def etag_of(representation: Mapping[str, Any]) -> str:
+    """A strong entity-tag: the same only for the same record in the same state."""
+    text = json.dumps(representation, sort_keys=True, separators=(",", ":"))
+    return f'"{hashlib.sha256(text.encode()).hexdigest()[:32]}"'
+
+
+def require_match(if_match: str, etag: str) -> None:
+    """Raises Problem unless the header `If-Match` names this state; `*` names each.
+
+    A weak tag never matches (RFC 9110 section 8.8.3.2).
+    """
+    if not if_match.strip():
+        raise Problem("precondition_required", PROBLEMS["precondition_required"].advice)
+    if if_match.strip() == "*":
+        return
+    if not _LIST.fullmatch(if_match):
+        raise Problem(
+            "malformed_request",
+            "If-Match must be the ETag of the record as it was sent, in double quotes, or *.",
+        )
+    if etag not in (match[0] for match in _TAG.finditer(if_match)):
+        raise Problem("changed_meanwhile", PROBLEMS["changed_meanwhile"].advice)

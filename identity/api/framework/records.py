@@ -10,9 +10,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from identity.api.framework.conditional import etag_of, require_match
 from identity.api.framework.fields import pointer_of, values_of
-from identity.api.framework.idempotency import Done, answer_once
+from identity.api.framework.idempotency import Done, answer_once, etag_of, require_match
 from identity.api.framework.kinds import ApiTask, Asker, Once, RecordKind, described
 from identity.api.framework.problem_answers import refused
 from identity.api.framework.problems import Problem

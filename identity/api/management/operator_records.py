@@ -1,6 +1,12 @@
-"""What only operators list and show: staff accounts, protected APIs, signing keys, every change."""
+"""The kinds of records that commands list and show: with the fields of the management API.
 
+Only operators list and show staff accounts, protected APIs, signing keys and every change.
+"""
+
+import json
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -10,9 +16,21 @@ from rest_framework import serializers
 
 from identity.api.framework.fields import Moment, Text
 from identity.api.framework.kinds import RecordKind
+from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
+from identity.api.registry import (
+    credential_records,
+    intermediaries,
+    logins,
+    permission_codes,
+    permission_requests,
+    permissions,
+    system_users,
+    taxpayers,
+)
 from identity.api.registry.history import ChangeRecord, HistoryFilters
 from taxpayers.duties import Duty
+from taxpayers.management.find_records import find_system_user
 from taxpayers.models import Change
 from tokens.models import ProtectedApi, SigningKey
 
@@ -66,13 +84,13 @@ def _all_of(model: type[Model]) -> Callable[[dict[str, Any], Any], "QuerySet[Any
     return lambda _given, _owner: model._default_manager.all()
 
 
-LISTINGS = (
+_OPERATORS = (
     Listing("accounts", "", _Account, ("username",), _all_of(User)),
     Listing("protected_apis", "", _ProtectedApi, ("client_id",), _all_of(ProtectedApi)),
     Listing("signing_keys", "", _SigningKey, ("-generation",), _all_of(SigningKey)),
     Listing("changes", "", _Change, ("-at", "-id"), _changes, _ChangeFilters),
 )
-NAMED_BY = ("username", "client_id", "kid")  # a change has no name
+_NAMED_BY = ("username", "client_id", "kid")  # a change has no name
 
 
 def _kind(listing: Listing, field: str) -> RecordKind:
@@ -86,4 +104,40 @@ def _kind(listing: Listing, field: str) -> RecordKind:
     )
 
 
-KINDS = tuple(map(_kind, LISTINGS, NAMED_BY))
+_MODULES = (
+    *(taxpayers, intermediaries, permissions, permission_codes, permission_requests),
+    *(system_users, logins),
+)
+KINDS: dict[str, RecordKind] = {
+    kind.singular.replace(" ", "_"): kind
+    for kind in (*(module.KIND for module in _MODULES), *map(_kind, _OPERATORS, _NAMED_BY))
+}
+
+
+class _OfSystemUser(Filters):
+    client_id = Text()
+
+
+def _credentials(given: dict[str, Any], _owner: Any) -> "QuerySet[Any]":
+    return credential_records.LISTING.rows({}, find_system_user(given["client_id"]))
+
+
+LISTINGS: dict[str, Listing] = {
+    **{m.LISTING.name: m.LISTING for m in _MODULES},
+    **{listing.name: listing for listing in _OPERATORS},
+    "credentials": replace(credential_records.LISTING, filters=_OfSystemUser, rows=_credentials),
+}
+
+
+def record_of(kind: type[serializers.Serializer[Any]], row: Any, at: datetime) -> dict[str, Any]:
+    """As the management API shows it to operators."""
+    return dict(kind(row, context={"at": at, "may_change": True}).data)
+
+
+def cell(value: Any) -> str:
+    """A value for people, in one line and without a tab."""
+    if isinstance(value, list) and not any(isinstance(one, dict) for one in value):
+        return " ".join(map(str, value))
+    if isinstance(value, dict | list | bool):
+        return json.dumps(value)
+    return "" if value is None else " ".join(str(value).split())

@@ -50,14 +50,6 @@ class LoginRecord(serializers.Serializer[LoginEvent]):
         return event.system_user_id is not None
 
 
-class CheckRecord(serializers.Serializer[Any]):
-    """One check of a login."""
-
-    question = serializers.CharField()
-    state = serializers.CharField()
-    advice = serializers.CharField()
-
-
 class ExplanationRecord(serializers.Serializer[LoginEvent]):
     """A login with every check, passed or failed, and what to do."""
 

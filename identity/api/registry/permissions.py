@@ -1,7 +1,6 @@
 """`/permissions`: what taxpayers permit intermediaries to do; and the codes that there are."""
 
 import re
-from datetime import datetime
 from typing import Any
 
 from django.db.models import QuerySet
@@ -15,7 +14,6 @@ from identity.api.registry.ends import end_tasks
 from identity.api.registry.evidence import EvidenceBody, EvidenceRecord
 from identity.api.registry.taxpayers import ReasonBody
 from taxpayers.duties import Duty
-from taxpayers.facts.validity import is_over
 from taxpayers.models import GrantedPermission, Intermediary
 from taxpayers.models import Taxpayer as TaxpayerRow
 from taxpayers.services import grant_permission, named
@@ -23,16 +21,6 @@ from taxpayers.services.ends import END_PERMISSION_EARLIER, EXTEND_PERMISSION
 from taxpayers.services.granted_permissions import GRANT_PERMISSION, REVOKE_PERMISSION
 
 _NUMBER = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
-_STATES = ("in_force", "not_yet_valid", "expired", "revoked")
-
-
-def state_of(row: GrantedPermission, at: datetime) -> str:
-    """One of the states, in words."""
-    if row.revoked_at is not None:
-        return "revoked"
-    if is_over(row.valid_until, at):
-        return "expired"
-    return "not_yet_valid" if at < row.valid_from else "in_force"
 
 
 class PermissionRecord(serializers.Serializer[GrantedPermission]):
@@ -57,7 +45,7 @@ class PermissionRecord(serializers.Serializer[GrantedPermission]):
 
     def get_state(self, row: GrantedPermission) -> str:
         """One of in_force, not_yet_valid, expired, revoked."""
-        return state_of(row, self.context["at"])
+        return row.state(self.context["at"])
 
 
 class PermissionRowBody(Body):

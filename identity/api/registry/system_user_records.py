@@ -39,7 +39,9 @@ class SystemUserRecord(serializers.Serializer[SystemUser]):
     logins_per_minute = serializers.IntegerField(help_text="0: unlimited, still counted.")
     expires_at = Moment(allow_null=True, help_text="Its last moment; null: no end.")
     blocked = serializers.SerializerMethodField()
-    login_method = serializers.SerializerMethodField()
+    login_method = serializers.CharField(
+        help_text="One of client_secret, private_key_jwt, tls_client_auth."
+    )
     token_binding = serializers.SerializerMethodField()
     allowed_permissions = Words(help_text="It may use these at most; none: all that are granted.")
     allowed_taxpayers = Words(help_text="It may act for these at most; none: for all.")
@@ -50,10 +52,6 @@ class SystemUserRecord(serializers.Serializer[SystemUser]):
     def get_blocked(self, row: SystemUser) -> Any:
         """null: it is not blocked."""
         return None if row.blocked_at is None else BlockRecord(row).data
-
-    def get_login_method(self, row: SystemUser) -> str:
-        """One of client_secret, private_key_jwt, tls_client_auth."""
-        return row.token_endpoint_auth_method or "client_secret"
 
     def get_token_binding(self, row: SystemUser) -> str:
         """What its tokens must be bound to: one of none, dpop, tls."""

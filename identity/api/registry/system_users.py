@@ -9,6 +9,7 @@ from identity.api.framework.fields import (
     Body,
     Choice,
     End,
+    PublicKeys,
     Reason,
     Taxpayer,
     Taxpayers,
@@ -19,7 +20,6 @@ from identity.api.framework.fields import (
 from identity.api.framework.kinds import ApiTask, Asker, Once, RecordKind, Values
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
-from identity.api.registry.public_keys import PublicKeys
 from identity.api.registry.system_user_records import (
     IssuedSystemUserRecord,
     SystemUserRecord,

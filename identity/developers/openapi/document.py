@@ -15,8 +15,8 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.urls import is_valid_path
 
-from identity.developers.downloads import static_answer
 from identity.developers.openapi.made import MADE
+from identity.developers.pages import static_answer
 from tokens.http import read_only
 
 _FILE = Path(__file__).parent / "openapi.yaml"

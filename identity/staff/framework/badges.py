@@ -83,7 +83,7 @@ def badge_of_system_user(row: SystemUser, at: datetime) -> Badge:
     For many rows load them `with_credentials`.
     """
     badge = _badge_of_logins(row, at)
-    if sandbox_name(row.client_id) is None:
+    if not sandbox_name(row.client_id):
         return badge
     text = _("A client of the sandbox: everybody has its secret. Do not change it.")
     sentence = format_html("{} {}", badge.sentence, text)

@@ -137,7 +137,7 @@ class BulkPage:
 def _preview(task: Task, record: Any, data: dict[str, Any], at: datetime) -> Preview:
     """What the task would do; a client of the sandbox stays as its list says, for everybody."""
     text = why_only_operators(record) if task.gives_access else ""
-    if sandbox_name(getattr(record, "client_id", "")) is not None:
+    if sandbox_name(getattr(record, "client_id", "")):
         text = _("A client of the sandbox: everybody has its secret. Do not change it.")
     if not text:
         return task.preview(record, data, at)

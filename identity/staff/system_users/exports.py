@@ -61,7 +61,7 @@ SYSTEM_USERS = Export(
         ("registered_at", lambda row: row.created),
         ("state", state_of),
         field("last_used_at"),
-        ("login_method", lambda row: row.token_endpoint_auth_method or "client_secret"),
+        ("login_method", lambda row: row.login_method),
         ("token_binding", lambda row: row.required_binding.value or "none"),
         field("allowed_permissions"),
         field("allowed_taxpayers"),

@@ -24,11 +24,10 @@ from identity.webhooks.endpoints import set_webhook_active
 from identity.webhooks.models import WebhookDelivery, WebhookEndpoint
 from identity.webhooks.owners import is_well, owner_of, was_stopped
 from identity.webhooks.publishing import active_endpoints, publish_changes
-from identity.webhooks.secret_storage import secrets_in_force
+from identity.webhooks.secret_storage import secrets_in_force, signed_headers
 from identity.webhooks.sending import http_client
 from identity.webhooks.sending.attempts import Outcome
 from identity.webhooks.sending.marking import BY, mark
-from identity.webhooks.signatures import signed_headers
 from taxpayers.models import Change
 from taxpayers.services.feed.chain import log_sealed
 

@@ -4,22 +4,28 @@ from datetime import datetime
 
 from django.core.management.base import CommandParser
 
-from taxpayers.management.arguments import add_end, parse_taxpayer_id, read_keys
-from taxpayers.management.command import Output, ServiceCommand, add_reason
-from taxpayers.management.find_records import find_taxpayer
-from taxpayers.management.limit_options import (
+from taxpayers.management.arguments import (
     add_limit_options,
     add_network_options,
     limit_data,
+    parse_taxpayer_id,
+    read_keys,
     read_limit,
 )
-from taxpayers.management.operation_command import Options
+from taxpayers.management.command import Output, ServiceCommand, add_reason
+from taxpayers.management.find_records import find_taxpayer
+from taxpayers.management.operation_command import Options, add_fields, last_day, words
 from taxpayers.management.shown_credentials import duty_note, shown_credentials
 from taxpayers.secret_once import secret_data, secret_text
 from taxpayers.services import Author, register_system_user, register_system_user_with_keys
 from taxpayers.services.system_users import ISSUE_CREDENTIALS
 
-_FIELDS = ("name", "scopes", "expires_at", "logins_per_minute")
+_FIELDS = {
+    "name": {"required": True, "help": "name of the ERP system, for staff"},
+    "scopes": words("--scope", "S", "scopes that it may ask for"),
+    "expires_at": last_day("--expires", "last day of the system user"),
+    "logins_per_minute": {"metavar": "N", "type": int, "help": "0: unlimited, still counted"},
+}
 
 
 class Command(ServiceCommand):
@@ -27,17 +33,8 @@ class Command(ServiceCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("taxpayer", metavar="TIN[:ROB]", type=parse_taxpayer_id)
-        parser.add_argument("--name", required=True, help="name of the ERP system, for staff")
-        parser.add_argument(
-            "--scope",
-            dest="scopes",
-            metavar="S",
-            nargs="+",
-            action="extend",
-            help="scopes that it may ask for",
-        )
-        add_end(parser, "--expires", "expires_at", "last day of the system user")
-        add_end(parser, "--secret-expires", "secret_expires_at", "last day of the secret")
+        secret_end = last_day("--secret-expires", "last day of the secret")
+        add_fields(parser, {**_FIELDS, "secret_expires_at": secret_end})
         parser.add_argument(
             "--jwks",
             metavar="FILE",
@@ -45,10 +42,6 @@ class Command(ServiceCommand):
             help="log in with the private keys of these public ones (JWK Set, JWK or PEM; -: stdin)"
             " instead of a secret; --secret-expires is then the last day of the keys",
         )
-        parser.add_argument(
-            "--logins-per-minute", metavar="N", type=int, help="0: unlimited, still counted"
-        )
-
         add_limit_options(parser)
         add_network_options(parser)
         add_reason(parser)

@@ -1,8 +1,4 @@
-"""The chain of the history: each row's hash covers the row and the hash of the one before.
-
-To change, delete or insert a row in the database breaks it, unless every later hash is
-made anew as well; then the hashes differ from those of former checks and of the log.
-"""
+"""The history as a feed: the place of each change, and the chain of their hashes."""
 
 import json
 import logging
@@ -10,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
+
+from django.db import connection, transaction
 
 from taxpayers.models import Change, HistoryCheck
 
@@ -108,3 +106,37 @@ def _replaced(change: Change, known: HistoryCheck) -> str:
 
 def _named(change: Change) -> str:
     return f"Change {change.pk} in place {change.position} ({change.action}, {change.label})"
+
+
+BATCH = 1_000
+# Held until the transaction that gives places is committed: so they become visible in their order.
+_LOCK = "SELECT pg_advisory_xact_lock(7216548103396)"
+_PLACE = "UPDATE changes SET position = %s, chain_hash = %s WHERE id = %s"
+
+
+def is_numbered() -> bool:
+    """Whether every change that was committed by now has its place. Takes no lock."""
+    return not Change.objects.filter(position__isnull=True).exists()
+
+
+@transaction.atomic
+def number_changes() -> list[Change]:
+    """Give the next changes their places and hashes, at most BATCH; these, in their order.
+
+    Others that do the same wait for the end of the transaction.
+    """
+    if connection.vendor == "postgresql":  # on SQLite no other process writes now
+        with connection.cursor() as cursor:
+            cursor.execute(_LOCK)
+    numbered = Change.objects.filter(position__isnull=False).order_by("-position")
+    last = numbered.first()
+    places = last.position or 0 if last else 0
+    changes = list(Change.objects.filter(position__isnull=True).order_by("pk")[:BATCH])
+    for position, change in enumerate(changes, start=places + 1):
+        change.position = position
+    seal(changes, last.chain_hash if last else "")
+    if changes:
+        given = [(change.position, change.chain_hash, change.pk) for change in changes]
+        with connection.cursor() as cursor:
+            cursor.executemany(_PLACE, given)
+    return changes

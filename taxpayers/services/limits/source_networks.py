@@ -4,7 +4,6 @@ from collections.abc import Collection
 from datetime import datetime
 
 from django.db import transaction
-from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from taxpayers import actions
@@ -17,8 +16,8 @@ from taxpayers.facts.source_networks import (
 )
 from taxpayers.models import Credential, SystemUser
 from taxpayers.operations import Operation
-from taxpayers.services.history import Author, context_of, lock_for_update, named, record_change
-from taxpayers.services.live_credentials import why_none_valid
+from taxpayers.services.history import Author, change_part, context_of
+from taxpayers.services.live_credentials import lock_live, why_none_valid
 from taxpayers.services.management_clients import lock_to_change
 from taxpayers.validation import ServiceError
 
@@ -39,14 +38,9 @@ def change_credential(
     context = context_of(CHANGE_SECRET, reason, by, at)
     networks = validate_networks(allowed_networks)
     owner = lock_to_change(credential.system_user, by)
-    row = lock_for_update(credential)
-    if not row.is_live(at):
-        raise ServiceError(_("{secret} has already ended.").format(secret=capfirst(row.label)))
+    row = lock_live(credential, at)
     if row.allowed_networks != networks:
-        before = {**named(row), "allowed_networks": row.allowed_networks}
-        row.allowed_networks = networks
-        row.save(update_fields=["allowed_networks"])
-        record_change(owner, context, before=before, after={**before, "allowed_networks": networks})
+        change_part(owner, row, context, allowed_networks=networks)
     return row
 
 

@@ -13,9 +13,9 @@ from django.utils.translation import gettext as _
 
 from taxpayers import actions
 from taxpayers.models import RateLimitCounter, SystemUser, Taxpayer
-from taxpayers.sandbox.clients import CREDENTIALS, SandboxName
+from taxpayers.sandbox.clients import CREDENTIALS
 from taxpayers.services.credential_changes import IssuedSecret, create_secret, store_last_end
-from taxpayers.services.history import Author, ChangeContext, lock_for_update, record_change
+from taxpayers.services.history import Author, ChangeContext, change_part, lock_for_update
 from taxpayers.services.system_users import create_system_user
 from taxpayers.validation import ServiceError
 
@@ -23,7 +23,7 @@ from taxpayers.validation import ServiceError
 @transaction.atomic
 def register_sandbox_client(
     *,
-    name: SandboxName,
+    name: str,
     taxpayer: Taxpayer,
     secret_expires_at: datetime,
     allowed_networks: Collection[str] = (),
@@ -53,9 +53,7 @@ def register_sandbox_client(
 
 
 @transaction.atomic
-def move_sandbox_secret_end(
-    *, name: SandboxName, last_moment: datetime, by: Author, at: datetime
-) -> bool:
+def move_sandbox_secret_end(*, name: str, last_moment: datetime, by: Author, at: datetime) -> bool:
     """Let the secret of this client end at that moment, be it earlier or later; safe to repeat.
 
     False, and no change, if it does so already or if there is no such client. No other secret ever
@@ -69,16 +67,13 @@ def move_sandbox_secret_end(
     secret = lock_for_update(owner.credentials.get())
     if secret.expires_at == last_moment:
         return False
-    before = {"secret": str(secret), "secret_expires_at": secret.expires_at}
-    secret.expires_at = last_moment
-    secret.save(update_fields=["expires_at"])
-    store_last_end(owner)
     context = ChangeContext(actions.RETIRE_SECRET, by, at)
-    record_change(owner, context, before=before, after={**before, "secret_expires_at": last_moment})
+    change_part(owner, secret, context, expires_at=last_moment)
+    store_last_end(owner)
     return True
 
 
-def reset_sandbox_counter(*, name: SandboxName) -> None:
+def reset_sandbox_counter(*, name: str) -> None:
     """Forget the logins of this client's present minute. Not in the history: no login is either."""
     _only_in_test()
     counter = RateLimitCounter.objects.filter(

@@ -12,7 +12,7 @@ from identity.api.framework.problem_answers import field_errors
 from identity.api.framework.problems import Problem
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
-from identity.api.management.shown_records import LISTINGS, cell, record_of
+from identity.api.management.operator_records import LISTINGS, cell, record_of
 from taxpayers.management.command import WRONG_USAGE, Output, ServiceCommand
 from taxpayers.services import Author
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from identity.api.management.shown_records import KINDS, cell, record_of
+from identity.api.management.operator_records import KINDS, cell, record_of
 from taxpayers.management.command import Output, ServiceCommand
 from taxpayers.services import Author
 

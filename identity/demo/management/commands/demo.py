@@ -10,8 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
-from identity.demo.preparation import STAFF_USER, SavedCredentials, prepare
-from identity.demo.sample_registry import INTERMEDIARY, TAXPAYER
+from identity.demo.preparation import INTERMEDIARY, STAFF_USER, TAXPAYER, SavedCredentials, prepare
 from identity.demo.server import HOST, refuse_busy_port, serve
 from identity.demo_address import save_demo_address
 from taxpayers.management.command import Output, ServiceCommand

@@ -118,20 +118,14 @@ _BINDING = Cure("bind_tokens", _on_system_user)  # if it was bound before its ER
 _LIMIT = Cure(actions.LIMIT_SYSTEM_USER.name, _on_system_user)
 _GRANT = Cure(actions.GRANT_PERMISSION.name, _permission)
 
+# None for a reason that staff cannot cure.
 CURES: Mapping[str, tuple[Cure, ...]] = {
-    ProtocolReason.METHOD_NOT_ALLOWED: (),
     ProtocolReason.INSECURE_TRANSPORT: (_NEW_SECRET,),  # the old one may have been read on the way
-    ProtocolReason.MALFORMED_REQUEST: (),
-    ProtocolReason.MISSING_PARAMETER: (),
-    ProtocolReason.UNSUPPORTED_GRANT_TYPE: (),
-    ProtocolReason.MALFORMED_ON_BEHALF_OF: (),
     ProtocolReason.MALFORMED_CREDENTIALS: _NEW_CREDENTIAL,
     ProtocolReason.INVALID_CREDENTIALS: _NEW_CREDENTIAL,
     RegistryReason.SECRET_EXPIRED: _NEW_CREDENTIAL,
     RegistryReason.SECRET_REVOKED: _NEW_CREDENTIAL,
     RegistryReason.DPOP_PROOF_MISSING: (_BINDING,),
-    ProtocolReason.INVALID_DPOP_PROOF: (),
-    ProtocolReason.USE_DPOP_NONCE: (),
     RegistryReason.CERTIFICATE_MISSING: (_BINDING,),
     RegistryReason.SOURCE_NETWORK_NOT_ALLOWED: (Cure(actions.CHANGE_SECRET.name, _on_secret),),
     ProtocolReason.RATE_LIMITED: (Cure(actions.CHANGE_SYSTEM_USER.name, _on_system_user),),
@@ -156,8 +150,6 @@ CURES: Mapping[str, tuple[Cure, ...]] = {
     RegistryReason.INVALID_SCOPE: (
         Cure(actions.CHANGE_SYSTEM_USER.name, _on_system_user_without_scope),
     ),
-    ProtocolReason.TEMPORARILY_UNAVAILABLE: (),
-    ProtocolReason.SERVER_ERROR: (),
 }
 
 

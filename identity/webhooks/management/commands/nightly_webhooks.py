@@ -3,9 +3,8 @@
 from datetime import datetime
 from typing import Any
 
-from identity.webhooks.ends_soon import announce_ends
 from identity.webhooks.publishing import publish_all_changes
-from identity.webhooks.upkeep import delete_old, give_up_old, renew_encryption
+from identity.webhooks.upkeep import announce_ends, delete_old, give_up_old, renew_encryption
 from taxpayers.management.command import Output, ServiceCommand
 from taxpayers.services import Author
 from taxpayers.services.permission_requests import expire_permission_requests

@@ -12,12 +12,15 @@ from taxpayers.management.operation_command import Options
 
 class Command(AccountCommand):
     operation = CREATE_ACCOUNT
-    fields = ("username", "name", "role")
+    fields = {
+        "username": {"flag": ""},
+        "name": {"required": True, "help": "The full name of the person."},
+        "role": {"required": True, "choices": list(ROLES)},
+    }
     note = ""
 
-    def add_options(self, parser: CommandParser) -> None:
-        parser.add_argument("--name", required=True, help="The full name of the person.")
-        parser.add_argument("--role", required=True, choices=list(ROLES))
+    def add_record(self, parser: CommandParser) -> None:
+        """It is new."""
 
     def answer(self, done: IssuedPassword, options: Options) -> Output:
         return first_password(done)
