@@ -193,7 +193,7 @@ def test_the_limit_of_one_a_minute_is_met_and_reset_by_a_call(sandbox: None) -> 
 
 
 def test_no_other_client_resets_its_counter(sandbox: None) -> None:
-    other_secret = CREDENTIALS[SandboxName.SYSTEM_USER_BLOCKED].client_secret
+    other_secret = CREDENTIALS[RegistryReason.SYSTEM_USER_BLOCKED].client_secret
     assert reset(SandboxName.WORKS, client_secret=other_secret).status_code == 400
     erp = new_erp(logins_per_minute=1)
     assert erp.login().status_code == 200
