@@ -129,10 +129,13 @@ def stored() -> list[Any]:
     return rows
 
 
+def without_chance(text: str) -> str:
+    """The name of a case is the same in each process of a run."""
+    return re.sub(rf"c[is]_\w+|(?<= ){SECRET[-4:]}", "ID", text)[:60]
+
+
 @pytest.mark.usefixtures("registered")
-@pytest.mark.parametrize(
-    ("line", "says"), cases(), ids=lambda text: re.sub(r"c[is]_\w+", "ID", text)[:60]
-)
+@pytest.mark.parametrize(("line", "says"), cases(), ids=without_chance)
 def test_a_command_refuses_in_one_line_and_nothing_has_changed(line: str, says: str) -> None:
     before = stored()
     assert says in error_of(*shlex.split(line))
