@@ -46,13 +46,13 @@ def test_the_whole_answer_for_a_refused_login(erp: Erp) -> None:
         "scope": None,
         "help": "http://127.0.0.1:8000/errors/not_an_intermediary",
     }
-    assert checks["Is its taxpayer an intermediary?"] == {
-        "question": "Is its taxpayer an intermediary?",
+    assert checks["Its taxpayer is an intermediary"] == {
+        "question": "Its taxpayer is an intermediary",
         "state": "failed",
         "advice": told,
     }
-    assert checks["Are the client ID and the secret correct?"]["state"] == "passed"
-    assert checks["Is a permission valid?"]["state"] == "not reached"
+    assert checks["Client ID and secret correct"]["state"] == "passed"
+    assert checks["A permission is valid"]["state"] == "not reached"
 
 
 def test_it_has_the_words_of_explain_login(intermediary: Erp) -> None:

@@ -57,7 +57,7 @@ def test_a_simulation_on_behalf_of_another_taxpayer(viewer: Client, intermediary
     assert "A token would be issued." in page
     page = what_if(viewer, client_id=intermediary.client_id, on_behalf_of="C999999")
     assert "The login would be refused: No permission." in page
-    assert "Did the taxpayer grant a permission? failed" in page
+    assert "The taxpayer granted a permission: no" in page
     for asked, expected in (
         ({}, CheckState.NOT_ASKED),
         ({"on_behalf_of": represented}, CheckState.PASSED),

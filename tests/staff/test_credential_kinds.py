@@ -28,20 +28,20 @@ CASES: dict[str, tuple[Any, Any, Words, Words]] = {
     "secret": (
         new_erp,
         lambda erp: erp.login(client_secret=new_erp().client_secret),
-        ("Wrong client ID or secret", "Are the client ID and the secret correct?"),
-        ("Secret revoked", "Is the secret not revoked?"),
+        ("Wrong client ID or secret", "Client ID and secret correct"),
+        ("Secret revoked", "Secret not revoked"),
     ),
     "key": (
         new_key_erp,
         lambda erp: erp.login(erp.assertion(pair=new_pair())),
-        ("Wrong client ID or key", "Are the client ID, the key and its signature correct?"),
-        ("Key revoked", "Is the key not revoked?"),
+        ("Wrong client ID or key", "Client ID, key and its signature correct"),
+        ("Key revoked", "Key not revoked"),
     ),
     "certificate": (
         new_certificate_erp,
         lambda erp: erp.login(certificate("CN=other")),
-        ("Wrong client ID or certificate", "Are the client ID and the certificate correct?"),
-        ("Certificate revoked", "Is the registration of the certificate not revoked?"),
+        ("Wrong client ID or certificate", "Client ID and certificate correct"),
+        ("Certificate revoked", "Registration of the certificate not revoked"),
     ),
 }
 
@@ -82,7 +82,7 @@ def test_pages_commands_and_the_history_say_what_it_is(settings: Settings, kind:
 def assert_login_says(officer: Client, response: Any, what: str, question: str) -> None:
     event = LoginEvent.objects.get(pk=response["correlationId"])
     page = text_of(officer.get(page_url(event)))
-    assert f"{question} failed" in page
+    assert f"{question}: no" in page
     assert f"{what}." in page
     assert what in text_of(officer.get(list_url(LoginEvent), {"q": event.client_id}))
     assert f"[NO] {question}" in output_of("explain_login", str(event.pk))

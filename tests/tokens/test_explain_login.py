@@ -30,11 +30,11 @@ def test_a_granted_login_passed_every_check(erp: Erp) -> None:
     states = [check["state"] for check in answer["checks"]]
     assert set(states) == {"passed", "not asked"}
     assert [check["question"] for check in answer["checks"] if check["state"] == "not asked"] == [
-        "Is its taxpayer an intermediary?",
-        "Is the intermediary active?",
-        "Did the taxpayer grant a permission?",
-        "Is a permission valid?",
-        "May the system user use one of the permissions granted?",
+        "Its taxpayer is an intermediary",
+        "Intermediary active",
+        "The taxpayer granted a permission",
+        "A permission is valid",
+        "System user may use one of the permissions granted",
     ]
 
 

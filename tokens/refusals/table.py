@@ -40,54 +40,54 @@ class ProtocolReason(StrEnum):
 
 
 class Check(Enum):
-    """The checks of a login, in the contract's order; each value is its question to staff.
+    """The checks of a login, in the contract's order; each value is its statement for staff.
 
     Three where it is not the same for a secret, a key and a certificate.
     """
 
-    METHOD = _("Was it sent with POST?")
-    TRANSPORT = _("Was it sent over HTTPS?")
-    REQUEST = _("Is the request well-formed?")
-    PARAMETERS = _("Are all parameters present?")
-    GRANT_TYPE = _("Is the grant type client_credentials?")
-    ON_BEHALF_OF = _("Is the header onbehalfof well-formed?")
+    METHOD = _("Sent with POST")
+    TRANSPORT = _("Sent over HTTPS")
+    REQUEST = _("Request well-formed")
+    PARAMETERS = _("All parameters present")
+    GRANT_TYPE = _("Grant type is client_credentials")
+    ON_BEHALF_OF = _("Header onbehalfof well-formed")
     CREDENTIALS_FORM = (
-        _("Do the client ID and the secret have the right form?"),
-        _("Do the client ID and the assertion have the right form?"),
-        _("Do the client ID and the certificate have the right form?"),
+        _("Client ID and secret have the right form"),
+        _("Client ID and assertion have the right form"),
+        _("Client ID and certificate have the right form"),
     )
     CREDENTIALS = (
-        _("Are the client ID and the secret correct?"),
-        _("Are the client ID, the key and its signature correct?"),
-        _("Are the client ID and the certificate correct?"),
+        _("Client ID and secret correct"),
+        _("Client ID, key and its signature correct"),
+        _("Client ID and certificate correct"),
     )
     SECRET_EXPIRY = (
-        _("Is the secret not expired?"),
-        _("Is the key not expired?"),
-        _("Is the registration of the certificate not expired?"),
+        _("Secret not expired"),
+        _("Key not expired"),
+        _("Registration of the certificate not expired"),
     )
     SECRET_REVOCATION = (
-        _("Is the secret not revoked?"),
-        _("Is the key not revoked?"),
-        _("Is the registration of the certificate not revoked?"),
+        _("Secret not revoked"),
+        _("Key not revoked"),
+        _("Registration of the certificate not revoked"),
     )
     SOURCE_NETWORK = (
-        _("Did it come from a network from where the secret may be used?"),
-        _("Did it come from a network from where the key may be used?"),
-        _("Did it come from a network from where the certificate may be used?"),
+        _("From a network from where the secret may be used"),
+        _("From a network from where the key may be used"),
+        _("From a network from where the certificate may be used"),
     )
-    RATE_LIMIT = _("Is the client within its limit of logins?")
-    TOKEN_BINDING = _("Does it prove what its tokens must be bound to?")
-    BLOCK = _("Is the system user not blocked?")
-    SYSTEM_USER_EXPIRY = _("Is the system user not expired?")
-    TAXPAYER = _("Is its taxpayer active?")
-    INTERMEDIARY = _("Is its taxpayer an intermediary?")
-    INTERMEDIARY_ACTIVE = _("Is the intermediary active?")
-    LIMIT = _("May the system user log in for this taxpayer?")
-    PERMISSION = _("Did the taxpayer grant a permission?")
-    PERMISSION_IN_FORCE = _("Is a permission valid?")
-    PERMISSIONS_LIMIT = _("May the system user use one of the permissions granted?")
-    SCOPE = _("May the client have the scope?")
+    RATE_LIMIT = _("Client within its limit of logins")
+    TOKEN_BINDING = _("Proves what its tokens must be bound to")
+    BLOCK = _("System user not blocked")
+    SYSTEM_USER_EXPIRY = _("System user not expired")
+    TAXPAYER = _("Its taxpayer active")
+    INTERMEDIARY = _("Its taxpayer is an intermediary")
+    INTERMEDIARY_ACTIVE = _("Intermediary active")
+    LIMIT = _("System user may log in for this taxpayer")
+    PERMISSION = _("The taxpayer granted a permission")
+    PERMISSION_IN_FORCE = _("A permission is valid")
+    PERMISSIONS_LIMIT = _("System user may use one of the permissions granted")
+    SCOPE = _("Client may have the scope")
 
     def __init__(self, question: str, of_key: str = "", of_certificate: str = "") -> None:
         self._questions = by_kind(question, of_key or question, of_certificate or question)

@@ -69,6 +69,7 @@ ICONS = {
     CheckState.NOT_ASKED: "remove",
     CheckState.NOT_CHECKED: "help",
 }
+_ANSWERS = {CheckState.PASSED: _("yes"), CheckState.FAILED: _("no")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,11 @@ class ShownCheck:
     @property
     def icon(self) -> str:
         return ICONS[self.result.state]
+
+    @property
+    def answer(self) -> Any:
+        """Whether the statement of the check is true; or why that is not known."""
+        return _ANSWERS.get(self.result.state) or gettext(self.result.state)
 
     @property
     def kind(self) -> str:
