@@ -1,4 +1,4 @@
-"""The 404 and the 400 for staff: a page with a way back, and what the list or record lacks."""
+"""The 403, 404 and 400 for staff: a page with a way back, and what the list or record lacks."""
 
 from typing import Any
 
@@ -19,11 +19,23 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     if not request.path_info.startswith(STAFF_PATHS):
         return machines.not_found(request, exception)
     context = {"message": str(exception) if isinstance(exception, RecordNotFound) else ""}
-    match = request.resolver_match
-    if match is None or match.app_name != "admin" or not request.user.is_staff:
+    if not _is_page_of_staff(request):
         return render(request, "404.html", context, status=404)
     framed = page_frame(request, (_("Not found"), "")) | context
     return render(request, "staff/framework/not_found.html", framed, status=404)
+
+
+def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """With the sidebar for those signed in, who go on from there."""
+    if not _is_page_of_staff(request):
+        return defaults.permission_denied(request, exception)
+    framed = page_frame(request, (_("Not allowed"), ""))
+    return render(request, "staff/framework/not_allowed.html", framed, status=403)
+
+
+def _is_page_of_staff(request: HttpRequest) -> bool:
+    match = request.resolver_match
+    return match is not None and match.app_name == "admin" and request.user.is_staff
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -34,4 +34,5 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/", (_of_staff, *admin.site.urls[1:])),
 ]
 handler404 = "identity.staff.error_pages.not_found"
+handler403 = "identity.staff.error_pages.permission_denied"
 handler400 = "identity.staff.error_pages.bad_request"

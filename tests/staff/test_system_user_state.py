@@ -84,9 +84,7 @@ def test_the_state_is_what_a_login_gets_now_on_every_page(
     what_if = f"/admin/tokens/loginevent/what_would_happen/?client_id={user.client_id}"
     for url in (list_url(SystemUser), page_url(user), page_url(user.taxpayer), what_if):
         assert f" {words} " in text_of(client.get(url)), url
-    assert "Proves what its tokens must be bound to: not checked" in text_of(
-        client.get(what_if)
-    )
+    assert "Proves what its tokens must be bound to: not checked" in text_of(client.get(what_if))
     found = list(client.get(f"{list_url(SystemUser)}?state=no_secret").context["cl"].result_list)
     assert found == ([user] if words.startswith("No valid secret") else [])
 

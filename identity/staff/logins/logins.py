@@ -1,5 +1,6 @@
 """Logins: the list, the page of one with its checks, and the simulation (contract 1 and 5)."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -10,6 +11,8 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
+from django.utils.html import escape, format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -34,7 +37,7 @@ from identity.staff.logins.refused.involved import involved_in
 from identity.staff.logins.throttled import throttled_for
 from identity.staff.logins.time_filter import TimeFilter
 from identity.staff.logins.what_if import WhatIfForm, what_if
-from taxpayers.models import Credential, SystemUser
+from taxpayers.models import Credential, SystemUser, Taxpayer
 from tokens import actions
 from tokens.explanation import CheckState
 from tokens.models import LoginEvent
@@ -70,10 +73,30 @@ def with_hints(rows: "QuerySet[LoginEvent]") -> "QuerySet[LoginEvent]":
     return rows.annotate(secret_hint=Subquery(used.values("hint")))
 
 
-def _taxpayer(row: LoginEvent) -> str:
-    if row.actor:
-        return f"{row.subject} " + _("by %(who)s") % {"who": row.actor}
-    return row.subject or "—"
+def _named(text: str, name: str) -> SafeString:
+    return format_html('{} <small class="quiet">{}</small>', text, name) if name else escape(text)
+
+
+def _client(row: LoginEvent) -> SafeString:
+    return _named(row.client_id or "—", row.system_user.name if row.system_user else "")
+
+
+def _taxpayer(row: Any) -> SafeString:
+    """With the names that `LoginEventAdmin.get_changelist_instance` found."""
+    subject = _named(row.subject or "—", row.names.get(row.subject, ""))
+    if not row.actor:
+        return subject
+    actor = _named(row.actor, row.names.get(row.actor, ""))
+    return format_html("{} {}", subject, format_html(_("by %(who)s") % {"who": "{}"}, actor))
+
+
+def _names_in(rows: Iterable[LoginEvent]) -> dict[str, str]:
+    """The names of the taxpayers of these logins, by identifier: one query for all."""
+    named = Q(pk__in=())
+    for identifier in {text for row in rows for text in (row.subject, row.actor) if text}:
+        tin, _colon, rob = identifier.partition(":")
+        named |= Q(tin=tin, rob=rob)
+    return {str(row.identifier): row.name for row in Taxpayer.objects.filter(named)}
 
 
 class LoginEventAdmin(ExportingAdmin):
@@ -81,15 +104,23 @@ class LoginEventAdmin(ExportingAdmin):
     list_display = (
         column("when", gettext_lazy("when"), lambda row: moment(row.at)),
         column("result", gettext_lazy("result"), lambda row: badge_of_login(row).html),
-        "client_id",
+        column("client_id", gettext_lazy("client ID as sent"), _client),
         column("taxpayer", gettext_lazy("taxpayer"), _taxpayer),
         "source_address",
     )
     list_filter = (RoleFilter, TimeFilter, ResultFilter, FixedByFilter)
+    list_select_related = ("system_user",)
     ordering = ("-pk",)
     search_fields = ("client_id",)
     search_help_text = gettext_lazy("Reference, client ID, TIN, name of a taxpayer, or address")
     record_template = "staff/logins/login.html"
+
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
+        changelist = super().get_changelist_instance(request)
+        names = _names_in(changelist.result_list)
+        for row in changelist.result_list:
+            row.names = names
+        return changelist
 
     def get_search_results(
         self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str
