@@ -8,8 +8,7 @@ from django.utils.translation import gettext as _
 from django.views import defaults
 
 from identity import errors as machines
-from identity.staff.framework.lists import page_frame
-from identity.staff.framework.not_found import RecordNotFound, UnknownFilter
+from identity.staff.framework.lists import RecordNotFound, UnknownFilter, page_frame
 
 STAFF_PATHS = ("/admin/", "/signin/")
 

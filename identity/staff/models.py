@@ -11,7 +11,6 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from identity.staff import actions
-from identity.staff.framework.filtering.saved_view import SavedView
 from taxpayers.management.command import author
 from taxpayers.models import VIEW_ONLY
 from taxpayers.services.history import ChangeContext, record_change
@@ -19,7 +18,6 @@ from taxpayers.services.history import ChangeContext, record_change
 __all__ = [
     "SUPERUSER",
     "FirstPassword",
-    "SavedView",
     "StaffAccount",
     "StaffAccountManager",
     "StaffSignIn",

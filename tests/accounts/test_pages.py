@@ -68,10 +68,10 @@ def send(client: Client, row: StaffAccount, task: str, **values: Any) -> Any:
 @pytest.mark.parametrize(
     ("task", "values", "says"),
     [
-        ("change_role", {"role": "auditor"}, "The role of badrul is changed."),
-        ("rename_account", {"name": "Badrul bin Ali"}, "The new name is saved: Badrul bin Ali."),
-        ("reset_second_factor", {}, "badrul sets up a new second step"),
-        ("deactivate_account", {}, "badrul can no longer sign in."),
+        ("change_role", {"role": "auditor"}, "Changed the role of the staff account: "),
+        ("rename_account", {"name": "Badrul bin Ali"}, "Renamed the staff account: Badrul bin Ali"),
+        ("reset_second_factor", {}, "Reset the second step of the staff account: "),
+        ("deactivate_account", {}, "Deactivated the staff account: "),
     ],
 )
 def test_a_task_changes_the_account_and_its_page_shows_the_record(

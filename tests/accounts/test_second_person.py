@@ -342,11 +342,11 @@ def test_one_manager_asks_on_the_page_and_another_one_confirms() -> None:
     wrong = osman.post(url, form | {"shown": "0", "reason": "Met them"})
     assert "Something else waits" in errors_of(wrong)
     done = osman.post(url, form | {"reason": "Met them"}, follow=True)
-    assert "can sign in." in text_of(done)
+    assert "Confirmed what another person asked for: " in text_of(done)
     assert state() == (True, "registrar")
     for task, values, says in (
-        ("change_role", OFFICER, "waits for a second person"),
-        ("reset_second_factor", {}, "can sign in when a second person has confirmed"),
+        ("change_role", OFFICER, "something waits for a second person"),
+        ("reset_second_factor", {}, "something waits for a second person"),
     ):
         with_totp(User.objects.get(username="badrul")) if not values else None
         url = task_url(account(), task)
@@ -354,7 +354,7 @@ def test_one_manager_asks_on_the_page_and_another_one_confirms() -> None:
         sent = opened(mariam, url) | {"reason": WHY} | values
         assert says in text_of(mariam.post(url, sent, follow=True))
         decline = task_url(account(), "decline_account")
-        assert "Declined." in text_of(mariam.post(decline, {"reason": WHY}, follow=True))
+        assert "Declined what waited" in text_of(mariam.post(decline, {"reason": WHY}, follow=True))
         assert not WaitingChange.objects.exists()
 
 

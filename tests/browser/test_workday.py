@@ -54,7 +54,7 @@ def _register_an_intermediary(office: Office, registrar: Any) -> None:
     registrar.get_by_label("TIN", exact=True).fill(TIN)
     registrar.get_by_label("Name", exact=True).fill(CLIENT_NAME)
     press(registrar, "Register a taxpayer")
-    says(registrar, f"{CLIENT_NAME} ({TIN}) is registered.")
+    says(registrar, f"Registered the taxpayer: {CLIENT_NAME} ({TIN})")
     press(registrar, "Register as intermediary")
     assert registrar.get_by_label("Taxpayer", exact=True).input_value() == TIN
     press(registrar, "Register an intermediary")
@@ -64,7 +64,7 @@ def _register_an_intermediary(office: Office, registrar: Any) -> None:
     registrar.get_by_label("Represented taxpayer").fill(represented)
     registrar.get_by_label("documents:submit").check()
     press(registrar, "Grant a permission")
-    says(registrar, "is granted.")
+    says(registrar, "Granted a permission: ")
     find(registrar, "taxpayers/taxpayer", represented)
     says(registrar, CLIENT_NAME)  # who may act for it
 
@@ -94,7 +94,7 @@ def _block(office: Office, officer: Any, client_id: str, secret: str) -> str:
     says(officer, "This field is required.")
     officer.get_by_label("Reason").fill("Secret seen in a ticket")
     press(officer, "Block the system user")
-    says(officer, "is blocked.")
+    says(officer, "Blocked the system user: ")
     says(officer, "Secret seen in a ticket")
     refused = office.log_in(client_id, secret)
     assert refused.status_code in REFUSED
@@ -119,7 +119,7 @@ def _unblock(officer: Any) -> None:
     says(officer, "What was valid before the block works again.")
     officer.get_by_label("Reason").fill("The ticket was deleted")
     press(officer, "Unblock the system user")
-    says(officer, "is unblocked.")
+    says(officer, "Unblocked the system user: ")
 
 
 def _change_the_secret(office: Office, officer: Any, client_id: str, first_secret: str) -> None:
@@ -138,7 +138,7 @@ def _change_the_secret(office: Office, officer: Any, client_id: str, first_secre
     officer.get_by_label("Last characters").fill(first_secret[-4:])
     officer.get_by_label("Reason").fill("The new one is in use")
     press(officer, "Revoke")
-    says(officer, "is revoked.")
+    says(officer, "Revoked a secret: ")
     assert office.log_in(client_id, first_secret).status_code in REFUSED
     assert office.log_in(client_id, second_secret).status_code == 200
 

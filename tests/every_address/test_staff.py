@@ -72,7 +72,7 @@ LEAD_ELSEWHERE = {
     *("autocomplete", "view_on_site", "search", "app_list", "logout", "login"),
     *("password_change", "password_change_done"),
 }
-READ = ("changelist", "change", "history", "save_view", "delete_view")
+READ = ("changelist", "change", "history")
 CLOSED = ("add", "delete")  # Django's own forms
 
 
@@ -183,8 +183,6 @@ def _opens_only(permissions: frozenset[str], client: Client, records: dict[str, 
         may = needs <= permissions
         url = url_of(name, records)
         for method in ("get", "post"):
-            if method == "get" and name.endswith("_view"):
-                continue  # 405
             answer = getattr(client, method)(url)
             status = answer.status_code
             if answer.streaming:

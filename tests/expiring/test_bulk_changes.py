@@ -1,21 +1,18 @@
-"""Several unblocked or revoked at once: what happens to each is shown before it is done."""
+"""Several revoked at once: what happens to each is shown before it is done."""
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.test import Client
 from django.utils import timezone
 
 from taxpayers.models import Change, Credential, GrantedPermission, SystemUser
-from taxpayers.services import Author, block_system_user
 from tests.staff.test_bulk import act_on
 from tests.support.erp import new_erp
 from tests.support.factories import (
     CredentialFactory,
     GrantedPermissionFactory,
     SystemUserFactory,
-    stored_login,
 )
 from tests.support.staff import errors_of, text_of
 
@@ -24,36 +21,8 @@ pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
 
 
-def blocked(**facts: Any) -> SystemUser:
-    user: SystemUser = CredentialFactory.create(**facts).system_user
-    return block_system_user(
-        system_user=user, reason="Secret in a ticket", by=Author("badrul"), at=timezone.now()
-    )
-
-
 def live() -> set[Credential]:
     return set(Credential.objects.filter(revoked_at=None))
-
-
-def test_unblocking_several_shows_why_each_was_blocked_and_what_works_again(
-    officer: Client,
-) -> None:
-    none = act_on(officer, SystemUser, "unblock_system_user", [SystemUserFactory.create()])
-    assert "None of them can be changed." in text_of(none)
-    assert 'name="confirmed"' not in none.content.decode()
-    users = [blocked(), blocked(created_at=timezone.now() - 400 * DAY), SystemUserFactory.create()]
-    shown = text_of(act_on(officer, SystemUser, "unblock_system_user", users))
-    assert "Blocked by badrul since" in shown
-    assert "Reason: Secret in a ticket" in shown
-    assert f"Active Works again: secret {users[0].credentials.get()}." in shown
-    assert shown.count("Works again") == 1
-    assert "No valid secret" in shown
-    assert "Not changed It is not blocked." in shown
-    form = {"confirmed": "1", "reason": "replaced"}
-    done = act_on(officer, SystemUser, "unblock_system_user", users, **form)
-    assert "2 done. 1 was not changed." in text_of(done)
-    assert not SystemUser.objects.filter(blocked_at__isnull=False).exists()
-    assert Change.objects.filter(reason="replaced").values("task_id").distinct().count() == 1
 
 
 def test_every_secret_of_several_is_revoked_and_none_can_log_in(officer: Client) -> None:
@@ -139,18 +108,11 @@ def test_which_secrets_must_be_clear(
     assert live() == set(rotated[1:])
 
 
-def test_several_permissions_are_revoked_and_their_last_use_is_shown(registrar: Client) -> None:
-    used, unused, over = GrantedPermissionFactory.create_batch(3)
+def test_several_permissions_are_revoked(registrar: Client) -> None:
+    *valid, over = GrantedPermissionFactory.create_batch(3)
     GrantedPermission.objects.filter(pk=over.pk).update(revoked_at=timezone.now())
-    stored_login(
-        subject=str(used.taxpayer.identifier),
-        actor=str(used.intermediary.taxpayer.identifier),
-    )
-    rows = [used, unused, over]
+    rows = [*valid, over]
     shown = text_of(act_on(registrar, GrantedPermission, "revoke_permission", rows))
-    today = timezone.localtime()
-    assert f"Revoked Last used: {today.day} {today:%b %Y}" in shown
-    assert "Revoked Last used: Not in 30 days." in shown
     assert "Not changed It is already revoked." in shown
     form = {"confirmed": "1", "reason": "contract ended"}
     done = act_on(registrar, GrantedPermission, "revoke_permission", rows, **form)

@@ -10,12 +10,10 @@ from django.test import Client
 from django.urls import reverse
 
 from identity.staff.framework import search
-from identity.staff.logins import nothing_found
 from identity.staff.registry.taxpayers import TaxpayerAdmin
 from taxpayers.models import Change, Taxpayer
 from tests.support.factories import TaxpayerFactory
 from tests.support.staff import list_url, text_of
-from tokens.models import LoginEvent
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
 
@@ -48,25 +46,6 @@ def test_there_is_no_empty_export_of_it_and_there_are_no_suggestions(registrar: 
     assert not Change.objects.exists()
     suggested: Any = registrar.get(f"{TAXPAYERS}suggest/?q=sdn")
     assert suggested.json() == {"suggestions": []}
-
-
-def test_logins_by_the_name_of_a_taxpayer_too(
-    registrar: Client, auditor: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(search, "SEARCH_SECONDS", 0.05)
-    minute = Taxpayer.objects.filter(
-        pk__in=RawSQL("SELECT id FROM taxpayers WHERE pg_sleep(60) IS NOT NULL", ())
-    )
-    monkeypatch.setattr(nothing_found, "rows_named", lambda _term: minute)
-    TaxpayerFactory.create()
-    logins, asked = list_url(LoginEvent), {"q": "sdn bhd trading"}
-    for more in ({}, {"role": "for"}):  # by its role no name is looked for, but one is suggested
-        page = registrar.get(logins, asked | more)
-        assert page.status_code == 200
-        assert (TEXT in text_of(page)) is (not more)
-    answer: Any = auditor.get(f"{logins}export.csv", asked)
-    assert (answer.status_code, answer["Location"]) == (302, f"{logins}?q=sdn+bhd+trading")
-    assert not Change.objects.exists()
 
 
 def test_the_limit_is_for_the_search_and_for_nothing_after_it(registrar: Client) -> None:

@@ -25,19 +25,6 @@ from tests.support.staff import ADDRESS, errors_of, opened, page_url, task_url, 
 pytestmark = pytest.mark.django_db
 
 
-def test_limits_are_asked_for_where_the_taxpayer_is_an_intermediary(officer: Client) -> None:
-    url, limits = task_url(SystemUser, "issue_credentials"), {"permissions", "taxpayers"}
-    role = IntermediaryFactory.create()
-    for taxpayer, expected in ((role.taxpayer, limits), (TaxpayerFactory.create(), set())):
-        page = officer.get(url, {"taxpayer": str(taxpayer.identifier)})
-        assert limits & page.context["form"].fields.keys() == expected
-    assert not limits & officer.get(url).context["form"].fields.keys()
-    wrong = {"taxpayer": TaxpayerFactory.create().tin, "name": "x", "taxpayers": role.taxpayer.tin}
-    wrong |= {"reason": "new system", "method": "client_secret"}
-    response = officer.post(url, wrong | {"scopes": ["InvoicingAPI"], "logins_per_minute": "12"})
-    assert "is not an intermediary" in errors_of(response)
-
-
 def test_who_unblocks_sees_why_it_is_blocked_and_what_works_again(
     officer: Client, erp: Erp
 ) -> None:
@@ -62,9 +49,7 @@ def test_who_unblocks_sees_why_it_is_blocked_and_what_works_again(
     assert f"{task_url(user, 'revoke_secret')}?secret={new.pk}" not in html  # made after it
     assert "After this it is: Active" in page
     user.credentials.filter(pk=leaked.pk).update(slot=None, revoked_at=timezone.now())
-    response = officer.get(unblock)
-    assert "Nothing from before the block is valid" in text_of(response)
-    assert f'href="{task_url(user, "rotate_secret")}"' in response.content.decode()
+    assert "Nothing from before the block is valid" in text_of(officer.get(unblock))
     Taxpayer.objects.update(is_active=False)
     user.credentials.update(slot=None, revoked_at=timezone.now())
     page = text_of(officer.get(unblock))
@@ -127,7 +112,7 @@ def test_the_page_to_deactivate_a_taxpayer_shows_the_logins_for_it_and_by_it(
     ]
     intermediary.login(client_secret="wrong")
     new_erp(taxpayer=permission.taxpayer).login()  # another taxpayer's own
-    found = impact.impact_of_deactivating(taxpayer, timezone.now())
+    found = impact.impact_of(taxpayer, timezone.now())
     assert [str(event.pk) for event in found.refused] == references[::-1]
     assert not found.has_more
     url = task_url(taxpayer, "deactivate_taxpayer")
@@ -150,9 +135,7 @@ def test_a_form_that_was_opened_before_a_colleagues_change_does_not_undo_it(
     )
     refused = officer.post(url, sent)
     assert "this record was changed" in errors_of(refused)
-    assert refused.context["form"].errors["logins_per_minute"] == [
-        "A colleague changed this. It is now: 600."
-    ]
+    assert "Logins per minute: 600" in errors_of(refused)
     assert 'value="New"' in refused.content.decode()  # what was entered is not lost
     user.refresh_from_db()
     assert (user.name, user.logins_per_minute) == ("Old", 600)
@@ -173,14 +156,14 @@ OUTDATED: dict[str, tuple[Any, dict[str, Any], dict[str, Any], str]] = {
         IntermediaryFactory,
         {"is_active": "on", "until": "2099-12-31"},
         {"is_active": False},
-        "It is now: no",
+        "May act for other taxpayers: no",
     ),
-    "rename_taxpayer": (TaxpayerFactory, {"name": "Mine"}, {"name": "Theirs"}, "now: Theirs"),
+    "rename_taxpayer": (TaxpayerFactory, {"name": "Mine"}, {"name": "Theirs"}, "Name: Theirs"),
     "end_system_user_earlier": (
         SystemUserFactory,
         {"expires": "2098-01-01"},
         {"expires_at": datetime(2099, 1, 1, 4, tzinfo=UTC)},
-        "It is now: 1 Jan 2099, 12:00",
+        "New last day: 1 Jan 2099, 12:00",
     ),
 }
 
@@ -201,7 +184,7 @@ def test_an_outdated_form_undoes_nothing(task: str, boss: Client) -> None:
 
 def test_a_change_between_reading_and_locking_is_not_undone() -> None:
     as_loaded = SystemUserFactory.create(expires_at=None)
-    data = {"original": {"expires": None}, "expires": timezone.now(), "reason": "x"}
+    data = {"original": '{"expires": null}', "expires": timezone.now(), "reason": "x"}
     SystemUser.objects.update(expires_at=timezone.now() + timedelta(days=1))
     with pytest.raises(ServiceError, match="this record was changed"), transaction.atomic():
         ExtendSystemUser.form.values_for_service(as_loaded, data)

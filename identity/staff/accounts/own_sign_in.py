@@ -121,8 +121,8 @@ def choose_own_password(request: HttpRequest) -> HttpResponse:
             at=timezone.now(),
         )
         update_session_auth_hash(request, account)
-        address = own_password_chosen(request)
+        own_password_chosen(request)
         log_sign_in("first password replaced", request, account.username, logging.INFO)
         messages.success(request, _("Your new password is saved."))
-        return redirect(address or "admin:index")
+        return redirect("admin:index")
     return TemplateResponse(request, "account/own_password.html", {"form": form})

@@ -61,8 +61,6 @@ def _has_proven_factor(request: HttpRequest, user: AbstractBaseUser) -> bool:
 
 
 _MUST_CHOOSE = "must_choose_password"
-_ASKED_FOR = "asked_for_before_own_password"
-_LONGEST_ADDRESS = 2_000
 # Also reached before the first password is replaced: the page where it is chosen, and the way out.
 _OPEN = ("choose_own_password", "account_logout", "set_language")
 
@@ -78,11 +76,9 @@ def require_own_password(request: HttpRequest, user: AbstractBaseUser) -> None:
         request.session[_MUST_CHOOSE] = True
 
 
-def own_password_chosen(request: HttpRequest) -> str:
-    """Every page opens again. Returns the address of the one that was asked for; empty: none."""
+def own_password_chosen(request: HttpRequest) -> None:
+    """Every page opens again."""
     request.session.pop(_MUST_CHOOSE, None)
-    address: str = request.session.pop(_ASKED_FOR, "")
-    return address
 
 
 def has_to_choose(request: HttpRequest) -> bool:
@@ -98,18 +94,6 @@ def redirect_to_own_password(get_response: Handler) -> Handler:
             return get_response(request)
         if request.path_info in {reverse(name) for name in _OPEN}:
             return get_response(request)
-        if _is_page(request):
-            request.session[_ASKED_FOR] = request.get_full_path()
         return redirect("choose_own_password")
 
     return middleware
-
-
-def _is_page(request: HttpRequest) -> bool:
-    """Whether the address can be opened again: a page of our own, not what a script asks for."""
-    return (
-        request.method == "GET"
-        and request.headers.get("X-Requested-With") != "XMLHttpRequest"
-        and request.path_info.startswith(reverse("admin:index"))
-        and len(request.get_full_path()) <= _LONGEST_ADDRESS
-    )

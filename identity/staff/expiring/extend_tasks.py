@@ -6,26 +6,20 @@ Extending offers one year more: from the old end, or from today if that has pass
 from datetime import datetime
 from typing import Any, ClassVar, Unpack
 
+from django import forms
 from django.db import transaction
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminRadioSelectWidget
 
 from identity.staff.display import moment_text
-from identity.staff.expiring.extend_forms import (
-    DAY,
-    YEAR,
-    EndEarlierForm,
-    EndPermissionEarlierForm,
-    ExtendForm,
-    ExtendPermissionForm,
-    watching,
-)
+from identity.staff.framework.bulk_tasks import BulkForm
 from identity.staff.framework.edit_conflicts import EditConflictForm
-from identity.staff.framework.forms import TaskForm
+from identity.staff.framework.forms import EvidenceField, LastDayField, TaskForm
 from identity.staff.framework.lists import Text
-from identity.staff.framework.tasks import Call, Data, Preview, Task
+from identity.staff.framework.tasks import Call, Data, Preview, Task, task
 from taxpayers.facts.validity import is_over
 from taxpayers.models import GrantedPermission
 from taxpayers.services import end_earlier, extend
@@ -42,6 +36,65 @@ from taxpayers.services.ends import (
     why_not_extended,
 )
 
+YEAR, DAY = "year", "day"
+
+
+class ExtendForm(EditConflictForm):
+    expires = LastDayField(
+        label=gettext_lazy("New last day"),
+        required=False,
+        help_text=gettext_lazy("Leave empty for no end date."),
+    )
+
+
+class EndEarlierForm(EditConflictForm):
+    expires = LastDayField(label=gettext_lazy("New last day"))
+
+
+class BulkExtendForm(BulkForm):
+    """One year more for each, or the same last day for all."""
+
+    decides = ("length", "expires")
+
+    length = forms.ChoiceField(
+        label=gettext_lazy("How long"),
+        choices=[
+            (
+                YEAR,
+                gettext_lazy("+ 1 year for each: from its old end, or from today if it has passed"),
+            ),
+            (DAY, gettext_lazy("The same last day for all")),
+        ],
+        initial=YEAR,
+        widget=UnfoldAdminRadioSelectWidget,
+    )
+    expires = LastDayField(label=gettext_lazy("Last day for all"), required=False)
+
+    def clean(self) -> None:
+        length, day = self.cleaned_data.get("length"), self.cleaned_data.get("expires")
+        if length == DAY and day is None and "expires" not in self.errors:
+            self.add_error("expires", _("Choose the last day."))
+        if length == YEAR and day is not None:
+            text = _("You chose + 1 year. Empty this day, or choose the same last day for all.")
+            self.add_error("expires", text)
+
+
+class ExtendPermissionForm(ExtendForm):
+    evidence = EvidenceField()
+
+
+class EndPermissionEarlierForm(EndEarlierForm):
+    evidence = EvidenceField()
+
+
+class BulkExtendPermissionForm(BulkExtendForm):
+    evidence = EvidenceField()
+
+
+def watching(form: type[EditConflictForm], attribute: str) -> type[EditConflictForm]:
+    """The form for records whose end is this attribute."""
+    return type(form.__name__, (form,), {"watched": {"expires": attribute}})
+
 
 class _EndTask(Task):
     template = "staff/expiring/end.html"
@@ -56,19 +109,8 @@ class _EndTask(Task):
         """What the proposed day is, in words; empty if there is none."""
         return ""
 
-    def success_message(self, result: Ending) -> str:
-        end = end_of(result)
-        if end is None:
-            return _("{name} has no end date now.").format(name=result)
-        return _("The last day of {name} is now {moment}.").format(
-            name=result, moment=moment_text(end)
-        )
-
 
 class Extend(_EndTask):
-    button_label = gettext_lazy("Extend")
-    icon = "event_available"
-
     def initial(self, request: HttpRequest, record: Ending, at: datetime) -> dict[str, Any]:
         until = a_year_longer(record, at)
         day = timezone.localtime(until).date() if until else None
@@ -121,8 +163,6 @@ class Extend(_EndTask):
 
 
 class EndEarlier(_EndTask):
-    icon = "event_busy"
-
     @transaction.atomic
     def perform(self, record: Ending, data: Data, **call: Unpack[Call]) -> Ending:
         values = self.form.values_for_service(record, data)
@@ -133,32 +173,19 @@ class EndEarlier(_EndTask):
 # --- Each kind of record ----------------------------------------------------------------------
 
 
-class ExtendSystemUser(Extend):
-    operation = EXTEND_SYSTEM_USER
-    gives_access = True
-    form = watching(ExtendForm, "expires_at")
-
-
-class EndSystemUserEarlier(EndEarlier):
-    operation = END_SYSTEM_USER_EARLIER
-    form = watching(EndEarlierForm, "expires_at")
-
-
-class ExtendIntermediary(Extend):
-    operation = EXTEND_INTERMEDIARY
-    form = watching(ExtendForm, "active_until")
-
-
-class EndIntermediaryEarlier(EndEarlier):
-    operation = END_INTERMEDIARY_EARLIER
-    form = watching(EndEarlierForm, "active_until")
-
-
-class ExtendPermission(Extend):
-    operation = EXTEND_PERMISSION
-    form = watching(ExtendPermissionForm, "valid_until")
-
-
-class EndPermissionEarlier(EndEarlier):
-    operation = END_PERMISSION_EARLIER
-    form = watching(EndPermissionEarlierForm, "valid_until")
+ExtendSystemUser = task(
+    Extend, EXTEND_SYSTEM_USER, gives_access=True, form=watching(ExtendForm, "expires_at")
+)
+EndSystemUserEarlier = task(
+    EndEarlier, END_SYSTEM_USER_EARLIER, form=watching(EndEarlierForm, "expires_at")
+)
+ExtendIntermediary = task(Extend, EXTEND_INTERMEDIARY, form=watching(ExtendForm, "active_until"))
+EndIntermediaryEarlier = task(
+    EndEarlier, END_INTERMEDIARY_EARLIER, form=watching(EndEarlierForm, "active_until")
+)
+ExtendPermission = task(
+    Extend, EXTEND_PERMISSION, form=watching(ExtendPermissionForm, "valid_until")
+)
+EndPermissionEarlier = task(
+    EndEarlier, END_PERMISSION_EARLIER, form=watching(EndPermissionEarlierForm, "valid_until")
+)

@@ -10,15 +10,15 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from identity.staff.display import moment_text
 from identity.staff.expiring.kinds import KIND_NAMES, EndingKind
-from identity.staff.expiring.last_use import last_uses
 from identity.staff.framework.filters import EXPIRY_DAYS
 from identity.staff.framework.lists import Text
 from taxpayers.facts.validity import is_over
-from taxpayers.models import SystemUser, Taxpayer
-from tokens.models import ProtectedApi
+from taxpayers.models import Credential, SystemUser, Taxpayer
+from tokens.models import ProtectedApi, ProtectedApiSecret
 
-ENDED = "ended"
+ENDED = "expired"
 ENDED_DAYS = 30
 DEFAULT = "30"
 
@@ -87,13 +87,24 @@ class ExpiringRow:
     owner: Taxpayer | ProtectedApi
     end: datetime
     left: str
-    last_use: str
     successor: Any = None  # of a secret: another one of its owner that is valid for longer
 
     @property
     def value(self) -> str:
-        """Names the row in a form."""
+        """Names the row."""
         return f"{self.kind.name}:{self.record.pk}"
+
+    @property
+    def last_use(self) -> str:
+        """When it last got a token or an answer, in words."""
+        match self.record:
+            case Credential() | SystemUser():
+                never = _("Never")
+            case ProtectedApiSecret():  # before it was recorded it may have been used as well
+                never = _("No use recorded")
+            case _:
+                return "—"
+        return moment_text(used) if (used := self.record.last_used_at) else never
 
     @property
     def to_do(self) -> Text:
@@ -125,24 +136,18 @@ def rows_of(keys: Sequence[Key], at: datetime) -> list[ExpiringRow]:
     for _end, name, key in keys:
         by_kind.setdefault(name, []).append(key)
     records = {name: KIND_NAMES[name].load(pks) for name, pks in by_kind.items()}
-    present = [
-        (end, KIND_NAMES[name], records[name][key])
-        for end, name, key in keys
-        if key in records[name]
-    ]
-    used = last_uses([record for _end, _kind, record in present], at)
     return [
         ExpiringRow(
-            kind=kind,
-            record=record,
+            kind=(kind := KIND_NAMES[name]),
+            record=(record := records[name][key]),
             page=kind.page(record),
             owner=kind.owner(record),
             end=end,
             left=days_left(end, at),
-            last_use=used[record],
             successor=_successor(kind, record, at),
         )
-        for end, kind, record in present
+        for end, name, key in keys
+        if key in records[name]
     ]
 
 

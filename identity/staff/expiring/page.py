@@ -1,17 +1,15 @@
-"""*Ending soon*: the secrets, system users, permissions and intermediaries that end, as work.
+"""*Ending soon*: the secrets, system users, permissions and intermediaries that end, as work."""
 
-One list, sorted by end; select several and extend them in one task. The same as a list to print.
-"""
-
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
-from django.contrib import messages
+from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.db.models import Model
+from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
@@ -19,13 +17,20 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from identity.staff.expiring.kinds import KIND_NAMES, KINDS, EndingKind
-from identity.staff.expiring.listing import DEFAULT, MAX_ROWS, choices, keys_of, period_of, rows_of
-from identity.staff.expiring.renewal import RENEW, chosen_of, task_of
-from identity.staff.framework.lists import page_frame
-from identity.staff.sessions.unsaved_entries import UnsavedEntries, take_entries
+from identity.staff.expiring.listing import (
+    DEFAULT,
+    MAX_ROWS,
+    ExpiringRow,
+    choices,
+    keys_of,
+    period_of,
+    rows_of,
+)
+from identity.staff.framework.lists import Text, page_frame
+from identity.staff.framework.records import RecordAdmin
+from identity.staff.framework.tasks import Button, Task
 
 PER_PAGE = 25
-MAX_PRINTED = 100
 _TITLE = gettext_lazy("Ending soon")
 
 
@@ -59,18 +64,15 @@ class Filters:
 
 
 def ending_soon(request: HttpRequest) -> HttpResponse:
-    """The list; as a POST, the task for what was selected."""
+    """The list, each row with the task that renews it."""
     filters = Filters.of(request)
     if not filters.seen:
         raise PermissionDenied
     at = timezone.now()
-    if request.method == "POST":
-        return _renew(request, filters, at)
-    restored = take_entries(request)
-    if restored is not None and "selected" in restored.data:
-        return _renew(request, filters, at, restored)
     keys, has_more = keys_of(filters.kinds, period_of(filters.within, at))
-    context = _context(request, at) | {
+    page = Paginator(keys, PER_PAGE).get_page(request.GET.get("p"))
+    rows = rows_of(list(page.object_list), at)
+    context = page_frame(request, (_TITLE, "")) | {
         "filters": filters,
         "kind_links": _kind_links(filters),
         "period_links": [
@@ -79,20 +81,32 @@ def ending_soon(request: HttpRequest) -> HttpResponse:
         "count": len(keys),
         "has_more": has_more,
         "max_rows": MAX_ROWS,
-    }
-    if "print" in request.GET:
-        context |= {"rows": rows_of(keys[:MAX_PRINTED], at), "max_printed": MAX_PRINTED}
-        return TemplateResponse(request, "staff/expiring/print.html", context)
-    page = Paginator(keys, PER_PAGE).get_page(request.GET.get("p"))
-    rows = rows_of(list(page.object_list), at)
-    context |= {
         "page": page,
-        "rows": [(row, task_of(request, row)) for row in rows],
-        "print_url": filters.url(print="1"),
+        "rows": [(row, _button(request, row)) for row in rows],
+        "lists": list(_lists(request, filters)),
         "page_url": filters.url(p=""),
     }
-    context["may_renew"] = any(link.may_select for _row, link in context["rows"])
     return TemplateResponse(request, "staff/expiring/list.html", context)
+
+
+def _button(request: HttpRequest, row: ExpiringRow) -> Button | None:
+    """What extends or replaces it; None if that is not needed, or not for this person."""
+    task = _task(type(row.page), row.kind.task_name(row.page))
+    is_possible = not row.to_do and task.is_allowed(request)
+    return task.button_for(row.page) if is_possible else None
+
+
+def _lists(request: HttpRequest, filters: Filters) -> Iterator[tuple[Text, str]]:
+    """Where this person extends several of one kind: the list with the same choice of time."""
+    for kind in filters.kinds:
+        if kind.is_extended and (task := _task(kind.model, kind.extend_task)).is_allowed(request):
+            yield kind.plural, f"{task.admin.list_url()}?state={filters.within}"
+
+
+def _task(model: type[Model], name: str) -> Task:
+    registered = admin.site.get_model_admin(model)
+    assert isinstance(registered, RecordAdmin)  # noqa: S101 - so are all of ours
+    return next(task for task in registered.get_tasks() if task.name == name)
 
 
 def _kind_links(filters: Filters) -> list[tuple[Any, str, bool]]:
@@ -104,24 +118,3 @@ def _kind_links(filters: Filters) -> list[tuple[Any, str, bool]]:
             for kind in filters.seen
         ),
     ]
-
-
-def _context(request: HttpRequest, at: datetime, breadcrumb: Any = "") -> dict[str, Any]:
-    further = [(breadcrumb, "")] if breadcrumb else []
-    return page_frame(request, (_TITLE, reverse("admin:ending_soon")), *further) | {"at": at}
-
-
-def _renew(
-    request: HttpRequest, filters: Filters, at: datetime, restored: UnsavedEntries | None = None
-) -> HttpResponse:
-    values = (restored.data if restored else request.POST).getlist("selected")
-    chosen = chosen_of(request, values)
-    if not chosen:
-        messages.error(request, _("Select at least one row."))
-        return HttpResponseRedirect(filters.url())
-    context = _context(request, at, RENEW.title) | {
-        "hidden": [("selected", value) for value in values],
-        "back": filters.url(),
-    }
-    page = RENEW.respond(request, chosen, context, at, restored)
-    return page or HttpResponseRedirect(filters.url())

@@ -116,15 +116,7 @@ def _active(row: SystemUser, standing: Standing, at: datetime) -> Badge:
     last = standing.valid_credentials[0]
     if last.expires_at - at > SOON or (row.expires_at and row.expires_at <= last.expires_at):
         return badge
-    if row.uses_key:
-        text = _("Its last valid key, …{secret}, expires {moment}. Register a new one before.")
-    elif row.uses_certificate:
-        text = _(
-            "The registration of its last certificate, …{secret}, expires {moment}. Register it"
-            " again before."
-        )
-    else:
-        text = _("Its last valid secret, …{secret}, expires {moment}. Issue a new one before.")
+    text = _("The last valid one, …{secret}, ends {moment}. Issue or register another before.")
     warning = format_html(text, secret=last.hint, moment=moment(last.expires_at))
     return _ending_soon(ACTIVE, format_html("{} {}", badge.sentence, warning))
 

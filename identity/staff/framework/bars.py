@@ -10,13 +10,13 @@ _LEAST = 3  # the height of the smallest number that is not 0
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar; its parts, from below, each with y and height. `url`: what it leads to."""
+    """One bar; its parts, from below, each with y and height, and what it leads to."""
 
     label: str
     numbers: tuple[int, ...]
     x: int
     parts: list[tuple[int, int]]
-    url: str = ""
+    url: str
 
 
 @dataclass(frozen=True, slots=True)

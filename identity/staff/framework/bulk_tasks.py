@@ -22,10 +22,9 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from identity.staff.framework.forms import TaskForm
+from identity.staff.framework.forms import TaskForm, with_reason
 from identity.staff.framework.lists import RecordPages, Text
 from identity.staff.framework.tasks import Preview, Task, author
-from identity.staff.sessions.unsaved_entries import UnsavedEntries
 from taxpayers.sandbox.clients import sandbox_name
 from taxpayers.services import Author, ServiceError
 from taxpayers.services.management_clients import why_only_operators
@@ -52,56 +51,67 @@ class BulkForm(TaskForm):
     decides: ClassVar[tuple[str, ...]] = ()
 
 
-class BulkPage:
-    """The page for several records; a subclass or its caller knows which, and which task."""
+class BulkTask:
+    """A Task as one of Django's actions; `title` and `description` speak of several records.
 
-    template = "staff/framework/bulk_task.html"
+    `form`: the form to use instead of that of the task. `related`: what the preview reads besides
+    the records.
+    """
+
+    do_not_call_in_templates = True
 
     def __init__(
         self,
+        task: type[Task],
         title: Text,
         description: Text,
-        form: type[TaskForm],
-        *,
-        icon: str,
-        variant: str = "primary",
+        form: type[TaskForm] | None = None,
+        related: tuple[str, ...] = (),
     ) -> None:
-        self.title = title
+        self.task = task
+        self.title = self.short_description = title  # the latter is the attribute that Django reads
         self.description = description
-        self.form = form
-        self.icon = icon
-        self.variant = variant
+        self.form = with_reason(form, task.operation) if form else task.form
+        self.related = related
+        self.name = f"bulk_{task.name}"
+        self.variant = "primary" if task.variant == "default" else task.variant
 
-    def respond(
-        self,
-        request: HttpRequest,
-        chosen: Sequence[tuple[Task, Any]],
-        context: dict[str, Any],
-        at: datetime,
-        restored: UnsavedEntries | None = None,
-    ) -> TemplateResponse | None:
-        """Show the preview; after confirmation make the changes. None: they are made.
+    def __call__(
+        self, admin: RecordPages, request: HttpRequest, selected: "QuerySet[Any]"
+    ) -> HttpResponse | None:
+        """Show the page that asks; after confirmation make the change. None: back to the list."""
+        if not self.task(admin).is_allowed(request):
+            raise PermissionDenied
+        at = timezone.now()
+        records = list(selected[: MAX_RECORDS + 1])
+        if len(records) > MAX_RECORDS:
+            text = _("Select at most {max} records, or filter the list first.")
+            messages.error(request, text.format(max=MAX_RECORDS))
+            return None
+        prefetch_related_objects(records, *self.related)
+        return self._respond(admin, request, records, at)
 
-        `restored`: what was entered before the session ended; it is shown, and nothing is done.
-        """
-        entered = restored.data if restored else request.POST
-        is_confirmed = _CONFIRMED in entered
-        sent = self.form(entered)
+    def _respond(
+        self, admin: RecordPages, request: HttpRequest, records: list[Any], at: datetime
+    ) -> HttpResponse | None:
+        task = self.task(admin)
+        is_confirmed = _CONFIRMED in request.POST
+        sent = self.form(request.POST)
         is_valid = sent.is_valid()
         # A form that was not confirmed shows what was entered, and no errors yet but those of what
         # decides a preview that was asked for again.
-        decides = getattr(self.form, "decides", ()) if _PREVIEWED in entered else ()
+        decides = getattr(self.form, "decides", ()) if _PREVIEWED in request.POST else ()
         if not is_confirmed:
             for name in set(sent.errors).difference(decides):
                 del sent.errors[name]
         is_bound = is_confirmed or bool(sent.errors)
-        form = sent if is_bound else self.form(initial=_initial(entered, self.form))
+        form = sent if is_bound else self.form(initial=_initial(request.POST, self.form))
         plan = [
             PlannedChange(task, record, _preview(task, record, sent.cleaned_data, at))
-            for task, record in chosen
+            for record in records
         ]
         seen = fingerprint(plan)
-        if is_confirmed and is_valid and restored is None:
+        if is_confirmed and is_valid:
             if request.POST.get(_PREVIEWED) != seen:
                 form.add_error(None, _("The preview has changed. Check it, then confirm."))
             else:
@@ -113,17 +123,21 @@ class BulkPage:
                     messages.success(request, self._success_message(count, len(plan) - count))
                     return None
         refused = sum(bool(one.preview.refusal) for one in plan)
-        context = context | {
+        context = admin.page_context(request, None, at, breadcrumb=self.title) | {
+            "hidden": [
+                ("action", self.name),
+                *((ACTION_CHECKBOX_NAME, record.pk) for record in records),
+            ],
+            "back": f"{admin.list_url()}?{request.GET.urlencode()}",
             "bulk": self,
             "form": form,
-            "restored": restored,
             "plan": plan,
             "fingerprint": seen,
             "count": len(plan) - refused,
             "refused": refused,
             "can_preview_again": bool(getattr(self.form, "decides", ())),
         }
-        return TemplateResponse(request, self.template, context)
+        return TemplateResponse(request, "staff/framework/bulk_task.html", context)
 
     def _success_message(self, count: int, refused: int) -> str:
         text = ngettext("{title}: {count} done.", "{title}: {count} done.", count)
@@ -176,71 +190,3 @@ def perform_all(
                 _("Nothing was changed. {record}: {error}").format(record=one.record, error=error)
             ) from None
     return len(changing)
-
-
-class BulkTask(BulkPage):
-    """A Task as one of Django's actions; `title` and `description` speak of several records.
-
-    `form`: the form to use instead of that of the task. `related`: what the preview reads besides
-    the records.
-    """
-
-    do_not_call_in_templates = True
-
-    def __init__(
-        self,
-        task: type[Task],
-        title: Text,
-        description: Text,
-        form: type[TaskForm] | None = None,
-        related: tuple[str, ...] = (),
-    ) -> None:
-        variant = "primary" if task.variant == "default" else task.variant
-        super().__init__(title, description, form or task.form, icon=task.icon, variant=variant)
-        self.task = task
-        self.related = related
-        self.short_description = title  # the attribute that Django reads
-        self.name = f"bulk_{task.name}"
-
-    def __call__(
-        self, admin: RecordPages, request: HttpRequest, selected: "QuerySet[Any]"
-    ) -> HttpResponse | None:
-        """Show the page that asks; after confirmation make the change. None: back to the list."""
-        if not self.task(admin).is_allowed(request):
-            raise PermissionDenied
-        at = timezone.now()
-        records = list(selected[: MAX_RECORDS + 1])
-        if len(records) > MAX_RECORDS:
-            text = _("Select at most {max} records, or filter the list first.")
-            messages.error(request, text.format(max=MAX_RECORDS))
-            return None
-        return self._respond(admin, request, records, at)
-
-    def form_again(
-        self, admin: RecordPages, request: HttpRequest, keys: list[Any], restored: UnsavedEntries
-    ) -> TemplateResponse:
-        """The page that asks, with what was entered before the session ended."""
-        records = list(admin.get_queryset(request).filter(pk__in=keys)[:MAX_RECORDS])
-        again = self._respond(admin, request, records, timezone.now(), restored)
-        assert again is not None  # noqa: S101 - nothing was done
-        return again
-
-    def _respond(
-        self,
-        admin: RecordPages,
-        request: HttpRequest,
-        records: list[Any],
-        at: datetime,
-        restored: UnsavedEntries | None = None,
-    ) -> TemplateResponse | None:
-        task = self.task(admin)
-        prefetch_related_objects(records, *self.related)
-        context = admin.page_context(request, None, at, breadcrumb=self.title) | {
-            "hidden": [
-                ("action", self.name),
-                *((ACTION_CHECKBOX_NAME, record.pk) for record in records),
-            ],
-            "back": f"{admin.list_url()}?{request.GET.urlencode()}",
-        }
-        chosen = [(task, record) for record in records]
-        return self.respond(request, chosen, context, at, restored)

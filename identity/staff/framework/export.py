@@ -5,6 +5,7 @@ before the first byte who exports what, and after the last one how many rows, an
 """
 
 import csv
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,6 +26,7 @@ from django.http import (
 )
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
+from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -78,7 +80,7 @@ class ExportingAdmin(RecordAdmin):
         """The export in each format; `query` chooses the rows."""
         suffix = f"?{query}" if query else ""
         return [
-            Button(title, reverse(f"admin:{self._export_url_name(name)}") + suffix, "download")
+            Button(title, reverse(f"admin:{self._export_url_name(name)}") + suffix)
             for name, title in _FORMATS.items()
         ]
 
@@ -125,7 +127,7 @@ class ExportingAdmin(RecordAdmin):
         record_export(self.model, context, filters=request.GET.urlencode(), form=file_format)
         name = f"{self.opts.model_name}-{timezone.localtime(at):%Y-%m-%d-%H%M}.{file_format}"
         rows = _Counted(self.export.rows(in_batches(records, _CHUNK)))
-        response = _as_workbook(rows, name) if file_format == "xlsx" else _as_csv(rows, name)
+        response = as_workbook(rows, name) if file_format == "xlsx" else as_csv(rows, name)
         content = cast("Iterable[bytes]", response.streaming_content)
         response.streaming_content = self._recorded(content, rows, context)
         response["Cache-Control"] = "no-store"
@@ -165,7 +167,8 @@ class _Echo:
         return line
 
 
-def _as_csv(rows: Iterator[list[str]], name: str) -> StreamingHttpResponse:
+def as_csv(rows: Iterator[list[str]], name: str) -> StreamingHttpResponse:
+    """The rows as a file to download, written as they are read."""
     writer = csv.writer(_Echo())
 
     def chunks() -> Iterator[str]:
@@ -176,12 +179,13 @@ def _as_csv(rows: Iterator[list[str]], name: str) -> StreamingHttpResponse:
     return StreamingHttpResponse(
         chunks(),
         content_type="text/csv; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+        headers={"Content-Disposition": str(content_disposition_header(True, name))},
     )
 
 
-def _as_workbook(rows: Iterator[list[str]], name: str) -> StreamingHttpResponse:
-    file = write_workbook(rows, name.partition("-")[0])
+def as_workbook(rows: Iterator[list[str]], name: str) -> StreamingHttpResponse:
+    """The same as XLSX; its sheet has the first word of the name."""
+    file = write_workbook(rows, re.split(r"[-.]", name)[0])
     return FileResponse(file, as_attachment=True, filename=name, content_type=_XLSX)
 
 

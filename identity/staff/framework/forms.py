@@ -22,6 +22,7 @@ from taxpayers.evidence import on_paper
 from taxpayers.identifiers import MalformedIdentifier, Notation, TaxpayerId
 from taxpayers.models import MAX_LOGINS_PER_MINUTE, SystemUser
 from taxpayers.moments import end_of_day, start_of_day
+from taxpayers.operations import Operation, Reason
 from taxpayers.services.evidence import MAX_LENGTH
 from taxpayers.services.named import find_taxpayer, role_of
 from taxpayers.validation import MAX_NAME_LENGTH, MAX_REASON_LENGTH, ServiceError, rule_of
@@ -88,8 +89,12 @@ class ReasonField(forms.CharField):
         super().__init__(max_length=MAX_REASON_LENGTH, **kwargs)
 
 
-class ReasonForm(TaskForm):
-    reason = ReasonField()
+def with_reason(form: type[TaskForm], operation: Operation) -> type[TaskForm]:
+    """The form, which asks why if the operation does; one that asks in its own way is left."""
+    is_asked = operation.reason in (Reason.REQUIRED, Reason.ALWAYS)
+    if not is_asked or "reason" in form.base_fields:
+        return form
+    return type(form.__name__, (form,), {"reason": ReasonField(), "__doc__": form.__doc__})
 
 
 class EvidenceField(forms.CharField):

@@ -10,12 +10,13 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin import ShowFacets
+from django.contrib.admin.exceptions import DisallowedModelAdminLookup
 from django.contrib.admin.helpers import ActionForm
 from django.contrib.admin.utils import unquote
 from django.contrib.admin.views.main import SEARCH_VAR
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model, Q, QuerySet
-from django.http import HttpRequest, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import Promise
@@ -25,7 +26,6 @@ from unfold.admin import ModelAdmin
 
 from identity.staff.display import record_url
 from identity.staff.framework.badges import Badge
-from identity.staff.framework.not_found import RecordNotFound, UnknownFilter
 from identity.staff.framework.search import CappedPaginator, TooGeneral, search_by_index
 from taxpayers.redaction import HIDDEN
 
@@ -39,11 +39,6 @@ _IS_TOO_GENERAL = "identity.search_is_too_general"
 def is_too_general(request: HttpRequest) -> bool:
     """Whether the search of this request was stopped: the list is empty for that reason only."""
     return _IS_TOO_GENERAL in request.META
-
-
-def mark_too_general(request: HttpRequest) -> None:
-    """The search of this request was stopped; its list says so."""
-    request.META[_IS_TOO_GENERAL] = True
 
 
 def column(name: str, title: Any, value: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -82,6 +77,19 @@ def key_in(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < _KEY_DIGITS else None
 
 
+class RecordNotFound(Http404):
+    """Its text is shown to staff. The text of any other Http404 is for developers, and is not."""
+
+
+class UnknownFilter(DisallowedModelAdminLookup):
+    """`name` is shown to staff, cut; `list_url` is the list without filters."""
+
+    def __init__(self, name: str, list_url: str) -> None:
+        super().__init__("the list has no such filter")
+        self.name = name[:60]
+        self.list_url = list_url
+
+
 class ListActionForm(ActionForm):
     action = forms.ChoiceField(
         label="",
@@ -99,7 +107,7 @@ class RecordPages(ModelAdmin):
     show_full_result_count = False
     linked_columns = 1  # the first ones lead to the record
     sortable_by = ()  # the order of a list is the order of an index
-    list_before_template: Any = "staff/framework/filtering/list_head.html"  # the theme reads this
+    list_before_template: Any = "staff/framework/list_head.html"  # the theme reads this
     list_filter_sheet = True
     list_filter_submit = False
     show_facets = ShowFacets.NEVER  # each would count the whole table
@@ -167,7 +175,7 @@ class RecordPages(ModelAdmin):
         try:
             return search_by_index(queryset, self.search_conditions(term)), False
         except TooGeneral:
-            mark_too_general(request)
+            request.META[_IS_TOO_GENERAL] = True
             return queryset.none(), False
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:

@@ -9,18 +9,18 @@ from urllib.parse import urlencode
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.core.exceptions import BadRequest, ValidationError
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils import timezone
 
 from identity.staff.framework.bulk_tasks import BulkTask
-from identity.staff.framework.filtering.saved_views import SavedViewPages, chips_of
+from identity.staff.framework.chips import chips_of
+from identity.staff.framework.lists import RecordPages
 from identity.staff.framework.tasks import Button, Task
-from identity.staff.sessions.unsaved_entries import UnsavedEntries, take_entries
 
 
-class RecordAdmin(SavedViewPages):
+class RecordAdmin(RecordPages):
     """View-only, except for its tasks."""
 
     record_template: ClassVar[str] = "staff/framework/record.html"
@@ -32,21 +32,22 @@ class RecordAdmin(SavedViewPages):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> Any:
-        restored = take_entries(request)
-        if restored is not None and (form_page := self._bulk_form_again(request, restored)):
-            return form_page
         response = super().changelist_view(request, extra_context)
         # Django may answer with a redirect, and a bulk task with its own page.
         context = getattr(response, "context_data", None)
         if context is not None and "cl" in context:
+            context |= self.list_context(request, context["cl"])
             context["breadcrumbs"] = [(self.list_title(), "")]
             context["chips"] = chips_of(request, context["cl"])
-            context["views"] = self.shown_views(request, context["cl"])
             context["actions_list"] = [
-                {"title": b.title, "path": b.url, "icon": b.icon, "variant": b.variant}
+                {"title": b.title, "path": b.url, "variant": b.variant}
                 for b in self.list_buttons(request)
             ]
         return response  # or a redirect, or the page of a bulk task
+
+    def list_context(self, request: HttpRequest, changelist: Any) -> dict[str, Any]:
+        """What the list shows besides its rows."""
+        return {}
 
     def list_buttons(self, request: HttpRequest) -> list[Button]:
         """Buttons of the tasks that need no record."""
@@ -66,29 +67,13 @@ class RecordAdmin(SavedViewPages):
     def response_action(
         self, request: HttpRequest, queryset: "QuerySet[Any]", *args: Any, **kwargs: Any
     ) -> HttpResponse | None:
-        self._selected_keys(request.POST)
-        return super().response_action(request, queryset, *args, **kwargs)
-
-    def _selected_keys(self, data: QueryDict) -> list[Any]:
         key = self.model._meta.pk
-        selected = data.getlist(ACTION_CHECKBOX_NAME)
         try:
-            keys = [key.to_python(one) for one in selected]
-            for one in keys:
-                key.run_validators(one)
+            for one in request.POST.getlist(ACTION_CHECKBOX_NAME):
+                key.run_validators(key.to_python(one))
         except ValidationError:
             raise BadRequest("a selected record has no such key") from None
-        return keys
-
-    def _bulk_form_again(
-        self, request: HttpRequest, restored: UnsavedEntries
-    ) -> TemplateResponse | None:
-        """The form of the bulk task that was sent too late; None if it was none."""
-        for one in self.bulk_tasks:
-            if restored.data.get("action") == one.name and one.task(self).is_allowed(request):
-                keys = self._selected_keys(restored.data)
-                return one.form_again(self, request, keys, restored)
-        return None
+        return super().response_action(request, queryset, *args, **kwargs)
 
     # --- The page of a record -----------------------------------------------------------------
 
@@ -104,7 +89,7 @@ class RecordAdmin(SavedViewPages):
             if task.is_for_record
             and task.has_button
             and task.is_allowed(request)
-            and not task.refusal(record, at)
+            and not task.refusal_for(request, record, at)
         ]
 
     def change_view(

@@ -19,7 +19,6 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from identity.staff.display import moment_text
 from identity.staff.framework.forms import (
     CREDENTIAL_REASONS,
     STANDARD_LIFETIME,
@@ -32,11 +31,8 @@ from identity.staff.framework.tasks import Call, Data, Task
 from taxpayers.models import SystemUser
 from taxpayers.moments import format_moment
 from taxpayers.secret_once import login_example, secret_data
-from taxpayers.services import IssuedSecret, ServiceError
+from taxpayers.services import Author, IssuedSecret, ServiceError
 from taxpayers.services.history import lock_for_update
-from tokens.models import ProtectedApi
-
-SecretOwner = SystemUser | ProtectedApi
 
 
 def shown_once(request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
@@ -139,35 +135,44 @@ class NewSecretForm(IssueOnceForm):
     reason = ReasonField(*CREDENTIAL_REASONS)
 
 
+class ReplacingSecretForm(NewSecretForm):
+    """Also says how long the present one stays valid."""
+
+    retire_old = LastDayField(
+        label=gettext_lazy("Last day of the old secret"),
+        required=False,
+        help_text=gettext_lazy(
+            "Leave enough time to change to the new secret. Leave empty to keep the expiry date of"
+            " the old secret."
+        ),
+    )
+    field_order: Sequence[str] | None = ("expires", "retire_old", "reason")
+
+
 class IssueOnceTask(SecretOnceTask):
     """Issues another secret to an owner that may have some."""
 
     form: ClassVar[type[IssueOnceForm]]
 
+    def newest(self, owner: Any) -> int:
+        """The id of the newest one that was issued; 0 if there is none."""
+        keys = owner.credentials.order_by("-pk").values_list("pk", flat=True)
+        return keys.first() or 0
+
+    def lock(self, owner: Any, by: Author) -> None:
+        lock_for_update(owner)
+
     def initial(self, request: HttpRequest, record: Any, at: datetime) -> Data:
-        return {"newest": _newest_secret_id(record)}
+        return {"newest": self.newest(record)}
 
     @transaction.atomic
     def perform(self, record: Any, data: Data, **call: Unpack[Call]) -> Any:
-        _check_form_not_reused(record, data["newest"])
+        self.lock(record, call["by"])
+        if self.newest(record) != data["newest"]:
+            raise ServiceError(
+                _(
+                    "This form was already submitted, and what it issued cannot be shown again. If"
+                    " it was not saved, go back and issue another one."
+                )
+            )
         return super().perform(record, {n: data[n] for n in data if n != "newest"}, **call)
-
-
-def _newest_secret_id(owner: SecretOwner) -> int:
-    """0 if it has none."""
-    keys = owner.credentials.order_by("-pk").values_list("pk", flat=True)
-    return keys.first() or 0
-
-
-def _check_form_not_reused(owner: SecretOwner, newest: int) -> None:
-    """Raises ServiceError if a secret was issued since the form was opened; locks the owner."""
-    lock_for_update(owner)
-    if _newest_secret_id(owner) == newest:
-        return
-    secret = owner.credentials.latest("pk")
-    raise ServiceError(
-        _(
-            "This form was already submitted. The secret {secret} was issued {moment} and cannot"
-            " be shown again. If it was not saved, go back, revoke it and issue a new one."
-        ).format(secret=secret, moment=moment_text(secret.created_at))
-    )

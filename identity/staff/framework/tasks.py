@@ -6,7 +6,7 @@ Every button of the staff pages leads to such a page; nothing else in the admin 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar, TypedDict, Unpack
+from typing import Any, ClassVar, TypedDict, TypeVar, Unpack
 
 from django.contrib import messages
 from django.contrib.admin.utils import quote
@@ -19,7 +19,7 @@ from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 
 from identity.staff.actions import permission_to
-from identity.staff.framework.forms import ReasonForm, TaskForm
+from identity.staff.framework.forms import TaskForm, with_reason
 from identity.staff.framework.lists import RecordPages, Text
 from identity.staff.sessions.unsaved_entries import UnsavedEntries, take_entries
 from taxpayers.operations import ByReason, Operation, by_reason_in
@@ -27,6 +27,18 @@ from taxpayers.services import Author, ServiceError
 from taxpayers.services.management_clients import why_only_operators
 
 Data = dict[str, Any]  # the cleaned values of a form
+# The first word of an operation as a button on the page of its record.
+_LABELS = {
+    "activate": gettext_lazy("Activate"),
+    "approve": gettext_lazy("Approve"),
+    "block": gettext_lazy("Block"),
+    "confirm": gettext_lazy("Confirm"),
+    "deactivate": gettext_lazy("Deactivate"),
+    "decline": gettext_lazy("Decline"),
+    "extend": gettext_lazy("Extend"),
+    "rename": gettext_lazy("Rename"),
+    "unblock": gettext_lazy("Unblock"),
+}
 # The fields of forms that services call otherwise.
 _ARGUMENTS = {
     "expires": "expires_at",
@@ -34,6 +46,7 @@ _ARGUMENTS = {
     "retire_old": "retire_old_at",
     "last_day": "last_moment",
     "networks": "allowed_networks",
+    "token_binding": "binding",
 }
 
 
@@ -50,7 +63,6 @@ class Button:
 
     title: Text
     url: str
-    icon: str
     variant: str = "default"
 
 
@@ -58,14 +70,13 @@ class Button:
 class Preview:
     """What a task would do with one record, or (`refusal`) why it would not change it.
 
-    `note`: what else to know before it is done. `instead`: the task to use instead.
+    `note`: what else to know before it is done.
     """
 
     before: Text = ""
     after: Text = ""
     note: Text = ""
     refusal: Text = ""
-    instead: Button | None = None
 
 
 class Task:
@@ -80,8 +91,6 @@ class Task:
     title: ClassVar[Text]
     button_label: ClassVar[Text]
     description: ClassVar[Text]
-    done: ClassVar[Text] = ""  # after success, with {name}
-    icon: ClassVar[str] = "edit"
     variant: ClassVar[str] = "default"
     form: ClassVar[type[TaskForm]] = TaskForm
     template: ClassVar[str] = "staff/framework/task.html"
@@ -98,9 +107,10 @@ class Task:
                 cls.title = gettext_lazy(operation.title)
             cls.description = gettext_lazy(operation.effect) if operation.effect else ""
             if not hasattr(cls, "button_label"):
-                cls.button_label = cls.title
+                cls.button_label = _LABELS.get(cls.name.partition("_")[0], cls.title)
             if operation.is_danger:
                 cls.variant = "danger"
+            cls.form = with_reason(cls.form, operation)
 
     def __init__(self, admin: RecordPages) -> None:
         self.admin = admin
@@ -119,9 +129,6 @@ class Task:
         """The initial values of the form: by default the query string."""
         return dict(request.GET.items())
 
-    def form_template(self, form: TaskForm) -> str:
-        return self.template
-
     def form_context(
         self, request: HttpRequest, record: Any, form: TaskForm, at: datetime
     ) -> dict[str, Any]:
@@ -134,8 +141,8 @@ class Task:
         return self.operation.run(record, **given, **call)
 
     def success_message(self, result: Any) -> Text:
-        done = self.done or f"{gettext(self.operation.action.past)}: {{name}}"
-        return str(done).format(name=result)
+        past = self.operation.action.past_of(getattr(result, "kind", None))
+        return f"{gettext(past)}: {self.next_record(result)}"
 
     def next_record(self, result: Any) -> Model:
         """The record whose page is shown after success."""
@@ -146,6 +153,10 @@ class Task:
         """Why the pages do not do it with this record now; empty if they do."""
         only_operators = why_only_operators(record) if self.gives_access else ""
         return only_operators or self.unavailable_reason(record, at)
+
+    def refusal_for(self, request: HttpRequest, record: Any, at: datetime) -> Text:
+        """The same, for this person."""
+        return self.refusal(record, at)
 
     # --- Its page --------------------------------------------------------------------------
 
@@ -166,14 +177,14 @@ class Task:
         return request.user.has_perm(self.permission)
 
     def button_for(self, record: Any = None) -> Button:
-        return Button(self.button_label, self.url(record), self.icon, self.variant)
+        return Button(self.button_label, self.url(record), self.variant)
 
     def view(self, request: HttpRequest, object_id: str | None = None) -> HttpResponse:
         if not self.is_allowed(request):
             raise PermissionDenied
         at = timezone.now()
         record = self.admin.record_or_404(request, object_id) if object_id is not None else None
-        if reason := self.refusal(record, at):
+        if reason := self.refusal_for(request, record, at):
             messages.info(request, str(reason))
             return HttpResponseRedirect(self.admin.record_url(record))
         if request.method == "POST":
@@ -204,34 +215,39 @@ class Task:
         form: TaskForm,
         at: datetime,
         restored: UnsavedEntries | None = None,
-    ) -> TemplateResponse:
+    ) -> HttpResponse:
         context = self.admin.page_context(request, record, at, breadcrumb=self.title)
         back = self.admin.record_url(record) if record else self.admin.list_url()
         context |= {"task": self, "form": form, "back": back}
         context["restored"] = restored or take_entries(request)
         context |= self.form_context(request, record, form, at)
-        return TemplateResponse(request, self.form_template(form), context)
+        return TemplateResponse(request, self.template, context)
 
 
 class OperationTask(Task):
     """A task that needs only a reason: what it says and does is the record of its operation."""
 
     operation: ClassVar[ByReason]
-    form = ReasonForm
 
     def unavailable_reason(self, record: Any, at: datetime) -> Text:
         return gettext(self.operation.unneeded(record))
+
+
+_TaskType = TypeVar("_TaskType", bound=Task)
+
+
+def task(base: type[_TaskType], operation: Operation, **said: Any) -> type[_TaskType]:
+    """A task that is described by its operation, and by what else is `said` of it."""
+    return type(operation.name, (base,), {"operation": operation, **said})
 
 
 def tasks_by_reason(
     services: Mapping[str, Any], *by_hand: type[OperationTask]
 ) -> tuple[type[OperationTask], ...]:
     """One for each operation of these services that needs only a reason."""
-    found = {task.operation.name: task for task in by_hand}
+    found = {one.operation.name: one for one in by_hand}
     return tuple(
-        found.get(record.name)
-        or type(record.name, (OperationTask,), {"operation": record, "__doc__": record.effect})
-        for record in by_reason_in(services)
+        found.get(record.name) or task(OperationTask, record) for record in by_reason_in(services)
     )
 
 

@@ -14,8 +14,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from identity.staff.framework.badges import Badge, badge_of_credential
-from identity.staff.history.time_bars import TimeBar, time_bars
+from identity.staff.framework.badges import Badge, badge_of_credential, badge_of_permission
 from taxpayers.credential_kind import CredentialKind
 from taxpayers.facts.values import RepresentedFacts
 from taxpayers.models import (
@@ -82,7 +81,7 @@ class PairLine:
 
     pair: PastPair
     outcome: Outcome
-    permissions: list[tuple[GrantedPermission, TimeBar]]
+    permissions: list[tuple[GrantedPermission, Badge]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,10 +204,12 @@ def _pairs(granted: "QuerySet[GrantedPermission]", at: datetime) -> list[PastPai
 
 
 def _lines(pairs: list[tuple[PastPair, list[PastClient]]], at: datetime) -> list[PairLine]:
-    """Each pair with the decision about its clients; all bars have one axis of time."""
-    shown = [pair.permissions[-MAX_PERMISSIONS:] for pair, _clients in pairs]
-    bars = iter(time_bars([row for rows in shown for row in rows], at))
+    """Each pair with the decision about its clients."""
     return [
-        PairLine(pair, outcome_of(clients, pair.facts(), at), [(row, next(bars)) for row in rows])
-        for (pair, clients), rows in zip(pairs, shown, strict=True)
+        PairLine(
+            pair,
+            outcome_of(clients, pair.facts(), at),
+            [(row, badge_of_permission(row, at)) for row in pair.permissions[-MAX_PERMISSIONS:]],
+        )
+        for pair, clients in pairs
     ]

@@ -19,7 +19,7 @@ from identity.staff.history.changes import action_of, entry_of
 from identity.staff.history.grouping import ORDER
 from identity.staff.history.report import TITLE as REPORT
 from identity.staff.history.report import report_context, task_context
-from identity.staff.history.report_form import ReportForm, query_of, query_of_list
+from identity.staff.history.report_form import ReportForm, query_of
 from taxpayers import actions
 from taxpayers.models import Change
 
@@ -70,9 +70,9 @@ class HistoryAdmin(ExportingAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> Any:
-        """Before the report there was a list at this address."""
+        """The report is the list."""
         self._require_history(request)
-        return HttpResponseRedirect(f"{self.list_url()}?{query_of_list(request)}".rstrip("?"))
+        return HttpResponseRedirect(self.list_url())
 
     def record_title(self, record: Change) -> str:
         return f"{action_of(record)}: {record.label}"
@@ -87,7 +87,7 @@ class HistoryAdmin(ExportingAdmin):
         context = report_context(request)
         buttons = []
         if may_see_as_of(request):
-            buttons.append(Button(AS_OF, reverse("admin:taxpayers_change_as_of"), "event"))
+            buttons.append(Button(AS_OF, reverse("admin:taxpayers_change_as_of")))
         if self.may_export(request) and "lines" in context:
             buttons += self.export_buttons(query_of(request))
         return self._page(request, "staff/history/report.html", context | {"buttons": buttons})

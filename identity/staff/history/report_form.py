@@ -1,6 +1,5 @@
 """Which changes the report shows: of a period, by a person, of one action, about a record."""
 
-from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
@@ -105,72 +104,17 @@ def record_of(text: str) -> Taxpayer | SystemUser:
 
 def preset_links(request: HttpRequest) -> list[tuple[Any, str]]:
     """Links to the report of usual periods; what else was chosen stays."""
-    today = timezone.localdate()
-    chosen = {
-        _("This month"): month(today),
-        _("Last month"): month(today, back=1),
-        _("This quarter"): quarter(today),
-        _("Last quarter"): quarter(today, back=1),
-        _("This year"): year(today),
+    first = timezone.localdate().replace(day=1)
+    last_month = first - timedelta(days=1)
+    chosen: dict[str, dict[str, date | int | str]] = {
+        _("This month"): {"since": first, "until": ""},
+        _("Last month"): {"since": last_month.replace(day=1), "until": last_month},
+        _("This year"): {"since": first.replace(month=1), "until": ""},
     }
-    return [
-        (title, "?" + query_of(request, since=period.first, until=period.last))
-        for title, period in chosen.items()
-    ]
-
-
-_LIST_PERIODS = {"1h": 0, "1": 1, "7": 7, "30": 30}  # in days
-
-
-def query_of_list(request: HttpRequest) -> str:
-    """The query string of the report for an address of the former list."""
-    asked: dict[str, date | str] = {"action": request.GET.get("action", "")}
-    if term := request.GET.get("q", "").strip():
-        asked["about" if ReportForm({"about": term}).is_valid() else "by"] = term
-    days = _LIST_PERIODS.get(request.GET.get("period", ""))
-    if days is not None:
-        asked["since"] = timezone.localdate() - timedelta(days=days)
-    return query_of(request, **asked)
+    return [(title, "?" + query_of(request, **period)) for title, period in chosen.items()]
 
 
 def query_of(request: HttpRequest, **changed: date | int | str) -> str:
     """The query string of the report as it is shown, with these parameters changed."""
     present = {name: request.GET.get(name, "") for name in PARAMETERS} | changed
     return urlencode({name: str(value) for name, value in present.items() if value})
-
-
-_DAY = timedelta(days=1)
-
-
-@dataclass(frozen=True, slots=True)
-class Period:
-    """From the first day to the last one, both included."""
-
-    first: date
-    last: date
-
-
-def month(today: date, back: int = 0) -> Period:
-    """The month of this day, or an earlier one, `back` months before."""
-    return _months(today.year, today.month - back, 1)
-
-
-def quarter(today: date, back: int = 0) -> Period:
-    """The quarter of this day, or an earlier one."""
-    begins = (today.month - 1) // 3 * 3 + 1
-    return _months(today.year, begins - 3 * back, 3)
-
-
-def year(today: date) -> Period:
-    """The calendar year of this day."""
-    return _months(today.year, 1, 12)
-
-
-def _months(year: int, month: int, count: int) -> Period:
-    return Period(_first(year, month), _first(year, month + count) - _DAY)
-
-
-def _first(year: int, month: int) -> date:
-    """The first day of the month; months before 1 and after 12 are those of other years."""
-    years, month = divmod(month - 1, 12)
-    return date(year + years, month + 1, 1)

@@ -13,7 +13,7 @@ from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.core.files.base import File
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.utils import timezone
@@ -21,8 +21,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from identity.staff.framework.forms import TaskForm
-from identity.staff.framework.lists import Text, key_in
-from identity.staff.framework.not_found import RecordNotFound
+from identity.staff.framework.lists import RecordNotFound, Text, key_in
 from identity.staff.framework.tasks import Task, author
 from identity.staff.imports.files import bad_rows_file, template_file
 from taxpayers.files.csv_reader import SPREADSHEET_SIGNATURE
@@ -66,7 +65,6 @@ class ImportTask(Task):
     example: ClassVar[tuple[tuple[str, ...], ...]]  # rows in the order of the columns
     column_notes: ClassVar[Text]
     button_label = gettext_lazy("Import")
-    icon = "upload_file"
     form = ImportForm
     template = "staff/imports/upload.html"
     is_for_record = False
@@ -124,7 +122,9 @@ class ImportTask(Task):
 
     # --- Preview and confirmation -----------------------------------------------------------
 
-    def _preview(self, request: HttpRequest, upload: UploadedFile, at: datetime) -> HttpResponse:
+    def _preview(
+        self, request: HttpRequest, upload: UploadedFile, at: datetime
+    ) -> HttpResponseBase:
         content = bytes(upload.content)
         try:
             parsed = self._read(content)

@@ -37,22 +37,25 @@ class Impact:
         return self.refused[:MAX_SHOWN]
 
 
-def impact_of_blocking(system_user: SystemUser, at: datetime) -> Impact:
-    """Every login of the system user would have been refused."""
-    logins = _issued(at, client_id=system_user.client_id)
+def impact_of(record: SystemUser | Taxpayer | GrantedPermission, at: datetime) -> Impact:
+    """Of blocking the system user, deactivating the taxpayer or revoking the permission."""
+    match record:
+        case SystemUser():
+            return _all_of(_issued(at, client_id=record.client_id))
+        case Taxpayer():
+            identifier = str(record.identifier)
+            found = [*_issued(at, subject=identifier), *_issued(at, actor=identifier)]
+            by_key = {event.pk: event for event in found}
+            return _all_of([by_key[key] for key in sorted(by_key, reverse=True)])
+        case _permission:
+            return _of_revoking(record, at)
+
+
+def _all_of(logins: list[LoginEvent]) -> Impact:
     return Impact(logins[:MAX_LOGINS], has_more=len(logins) > MAX_LOGINS)
 
 
-def impact_of_deactivating(taxpayer: Taxpayer, at: datetime) -> Impact:
-    """Every login for the taxpayer, and every login by it as an intermediary."""
-    identifier = str(taxpayer.identifier)
-    found = [*_issued(at, subject=identifier), *_issued(at, actor=identifier)]
-    by_key = {event.pk: event for event in found}
-    logins = [by_key[key] for key in sorted(by_key, reverse=True)]
-    return Impact(logins[:MAX_LOGINS], has_more=len(logins) > MAX_LOGINS)
-
-
-def impact_of_revoking(permission: GrantedPermission, at: datetime) -> Impact:
+def _of_revoking(permission: GrantedPermission, at: datetime) -> Impact:
     """Logins on behalf of the taxpayer that no other permission would have allowed."""
     logins = _issued(
         at,

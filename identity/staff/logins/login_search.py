@@ -1,4 +1,4 @@
-"""Which logins a list shows: by reference, address, client ID, TIN or name, and by its filters.
+"""Which logins a list shows: by reference, address, client ID or TIN, and by its filters.
 
 Each condition of a search is the beginning of an index that ends with the key, so its newest logins
 come from the index in order. Together in one OR, a database would read all of them first.
@@ -17,7 +17,6 @@ from django.utils.translation import gettext_lazy
 
 from identity.staff.framework.filters import ChoiceFilter, Choices
 from identity.staff.framework.search import MAX_FOUND, address_in
-from identity.staff.logins.nothing_found import name_conditions
 from identity.staff.logins.reasons import ISSUED, staff_text_of
 from tokens.login_events.reference import reference_in
 from tokens.refusals.table import REFUSALS
@@ -41,7 +40,7 @@ def search_conditions(term: str, role: str | None = None) -> list[Q]:
     }
     if role in parts:
         return [parts[role]]
-    return [Q(client_id=term), Q(subject=tin), Q(actor=tin), *name_conditions(term)]
+    return [Q(client_id=term), Q(subject=tin), Q(actor=tin)]
 
 
 def newest_found(rows: "QuerySet[Any]", conditions: Iterable[Q]) -> "QuerySet[Any]":

@@ -19,8 +19,7 @@ from django.utils.translation import gettext_lazy
 from identity.staff.display import moment
 from identity.staff.framework.badges import badge_of_credential
 from identity.staff.framework.export import Export, ExportingAdmin, field
-from identity.staff.framework.lists import Context, column, is_too_general, mark_too_general
-from identity.staff.framework.search import TooGeneral
+from identity.staff.framework.lists import Context, column
 from identity.staff.framework.tasks import Button
 from identity.staff.logins.login_search import (
     FixedByFilter,
@@ -30,7 +29,7 @@ from identity.staff.logins.login_search import (
     newest_found,
     search_conditions,
 )
-from identity.staff.logins.nothing_found import named_context, not_found_context
+from identity.staff.logins.nothing_found import not_found_context
 from identity.staff.logins.reasons import badge_of_login, checks_of, kind_of_login, staff_text_of
 from identity.staff.logins.refused.answer import answer_to, records_of
 from identity.staff.logins.refused.involved import involved_in
@@ -112,7 +111,7 @@ class LoginEventAdmin(ExportingAdmin):
     list_select_related = ("system_user",)
     ordering = ("-pk",)
     search_fields = ("client_id",)
-    search_help_text = gettext_lazy("Reference, client ID, TIN, name of a taxpayer, or address")
+    search_help_text = gettext_lazy("Reference, client ID, TIN or address")
     record_template = "staff/logins/login.html"
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
@@ -137,25 +136,13 @@ class LoginEventAdmin(ExportingAdmin):
 
     def _conditions(self, request: HttpRequest, search_term: str) -> list[Q]:
         term = " ".join(search_term.split())
-        try:
-            return search_conditions(term, request.GET.get("role")) if term else []
-        except TooGeneral:
-            mark_too_general(request)
-            return [Q(pk__in=())]
+        return search_conditions(term, request.GET.get("role")) if term else []
 
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> Any:
-        response = super().changelist_view(request, extra_context)
-        context = getattr(response, "context_data", None)
-        if context is None or "cl" not in context or is_too_general(request):
-            return response
-        term = context["cl"].query
+    def list_context(self, request: HttpRequest, changelist: Any) -> Context:
+        term = changelist.query
         if throttled := throttled_for(term):
-            context |= {"list_notice": "staff/logins/throttled_notice.html", "throttled": throttled}
-        elif not context["cl"].result_count:
-            context |= not_found_context(term, timezone.now()) or named_context(term)
-        return response
+            return {"list_notice": "staff/logins/throttled_notice.html", "throttled": throttled}
+        return {} if changelist.result_count else not_found_context(term, timezone.now())
 
     def record_context(self, request: HttpRequest, record: LoginEvent, at: datetime) -> Context:
         involved = involved_in(record)
@@ -174,7 +161,7 @@ class LoginEventAdmin(ExportingAdmin):
 
     def list_buttons(self, request: HttpRequest) -> list[Button]:
         url = reverse("admin:tokens_loginevent_what_if")
-        return [Button(SIMULATE, url, "help"), *super().list_buttons(request)]
+        return [Button(SIMULATE, url), *super().list_buttons(request)]
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.what_if_view)

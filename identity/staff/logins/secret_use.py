@@ -1,27 +1,22 @@
-"""What uses which secret of a system user: addresses, programs and days, from its latest logins.
+"""What uses which secret of a system user: addresses and programs, from its latest logins.
 
-Reads the newest MAX_LOGINS logins of DAYS by one index, so its cost is limited.
+Reads the newest MAX_LOGINS logins of LOOKBACK by one index, so its cost is limited.
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from django.db.models import QuerySet
-from django.utils import formats, timezone
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
-from identity.staff.framework.bars import Bars, draw_bars
 from taxpayers.models import Credential, SystemUser
-from taxpayers.moments import start_of_day
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent
 from tokens.rate_limits.quota import WINDOW
 
-DAYS = 30
+LOOKBACK = timedelta(days=30)
 MAX_LOGINS = 1_500
 MAX_SOURCES = 5
 _CLOCKS_DIFFER = timedelta(seconds=10)
@@ -40,18 +35,14 @@ class Login(NamedTuple):
 
 @dataclass
 class SecretUse:
-    """The logins with one secret; `days`: how many got a token on each day."""
+    """The logins with one secret."""
 
-    days: Counter[date] = field(default_factory=Counter)
+    issued: int = 0
     refused: int = 0
     last: Login | None = None  # the last one that got a token
     last_refused: Login | None = None
     _addresses: Counter[str] = field(default_factory=Counter)
     _programs: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def issued(self) -> int:
-        return self.days.total()
 
     @property
     def is_recent(self) -> bool:
@@ -77,16 +68,15 @@ class SecretUse:
             self.refused += 1
             self.last_refused = self.last_refused or login
         else:
-            self.days[timezone.localtime(login.at).date()] += 1
+            self.issued += 1
             self.last = self.last or login
 
 
 @dataclass(frozen=True, slots=True)
 class UseOfSecrets:
-    """The logins since a moment, by the id of their secret; `is_complete`: of all DAYS."""
+    """The logins since a moment, by the id of their secret; `is_complete`: of all LOOKBACK."""
 
     of: dict[int, SecretUse]
-    days: tuple[date, ...]  # the oldest first
     since: datetime
     is_complete: bool
 
@@ -96,8 +86,7 @@ def use_of_secrets(
 ) -> UseOfSecrets:
     """What used these secrets until now."""
     # Also the logins with a wrong secret: to skip them here could mean to read very many.
-    days = _days_until(at)
-    first = start_of_day(days[0])
+    first = at - LOOKBACK
     latest = _logins(system_user, first, at + _CLOCKS_DIFFER)[: MAX_LOGINS + 1]
     found = [Login(*row) for row in latest.values_list(*_FIELDS)]
     is_complete = len(found) <= MAX_LOGINS
@@ -110,7 +99,7 @@ def use_of_secrets(
         if use.last is None and secret.is_live(at):  # of few, so that few queries follow
             use.last = _last_login(system_user, secret)
     since = first if is_complete else found[MAX_LOGINS - 1].at
-    return UseOfSecrets(of, days, since, is_complete)
+    return UseOfSecrets(of, since, is_complete)
 
 
 def _logins(system_user: SystemUser, start: datetime, end: datetime) -> "QuerySet[LoginEvent]":
@@ -127,33 +116,3 @@ def _last_login(system_user: SystemUser, secret: Credential) -> Login | None:
     around = _logins(system_user, minute - _CLOCKS_DIFFER, minute + WINDOW + _CLOCKS_DIFFER)
     of_secret = around.filter(secret_id=secret.pk, reason="").values_list(*_FIELDS)
     return next((Login(*row) for row in of_secret[:1]), None)
-
-
-def _days_until(at: datetime) -> tuple[date, ...]:
-    today = timezone.localtime(at).date()
-    return tuple(today - timedelta(days=back) for back in range(DAYS - 1, -1, -1))
-
-
-def day_bars(days: Sequence[date], numbers: Mapping[date, int], highest: int) -> Bars:
-    """The chart of these days; `highest` is the number of a bar as high as the chart."""
-    return draw_bars(
-        [(formats.date_format(day, "j M"), (numbers.get(day, 0),), "") for day in days], highest
-    )
-
-
-def sentence_of(days: Sequence[date], numbers: Mapping[date, int]) -> str:
-    """What the chart shows."""
-    used = {day: numbers[day] for day in days if numbers.get(day)}
-    if not used:
-        return _("No login with a token in the last {days} days.").format(days=len(days))
-    most, total = max(used, key=lambda day: used[day]), sum(used.values())
-    logins = ngettext("{count} login with a token", "{count} logins with a token", total).format(
-        count=total
-    )
-    return _("{logins}, on {used} of the last {days} days. Most on {day}: {most}.").format(
-        logins=logins,
-        used=len(used),
-        days=len(days),
-        day=formats.date_format(most, "j M"),
-        most=used[most],
-    )

@@ -81,14 +81,11 @@ class TimeFilter(admin.ListFilter):
         if self.period:
             title, _length = PERIODS.get(self.period, (self.period, None))
             return str(title)
-        if self.start and self.end:
-            text = _("{start} to {end}")
-            if self.end <= self.start:
-                text = _("{start} to {end}, which is not later")
-            return text.format(start=moment_text(self.start), end=moment_text(self.end))
-        if self.start:
-            return _("from {moment}").format(moment=moment_text(self.start))
-        return _("before {moment}").format(moment=moment_text(self.end)) if self.end else ""
+        ends = (
+            _("from {moment}").format(moment=moment_text(self.start)) if self.start else "",
+            _("before {moment}").format(moment=moment_text(self.end)) if self.end else "",
+        )
+        return " ".join(filter(None, ends))
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
         if self.period and self.period not in PERIODS:  # its chip names it

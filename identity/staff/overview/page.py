@@ -26,7 +26,7 @@ from identity.staff.logins.reasons import staff_text_of
 from identity.staff.logins.throttled import throttled_lately
 from identity.staff.models import StaffAccount
 from identity.staff.overview.clients import FailingClient, failing_clients
-from identity.staff.overview.traffic import HourOfLogins, traffic, week_of
+from identity.staff.overview.traffic import HourOfLogins, traffic
 from taxpayers.models import Change
 from taxpayers.moments import start_of_day
 from tokens.login_events.hourly_counts import count_settled
@@ -112,7 +112,6 @@ def _logins(at: datetime) -> dict[str, Any]:
     first, failing = now.bars[0].begins, failing_clients(at)
     return {
         "traffic": now,
-        "week": None if now.lacks_latest else week_of(now.full_hours, now.week_ago),
         # Each total and each bar with the address of its list.
         "figures": [
             (_("Logins"), now.issued + now.refused, _since_url(first)),

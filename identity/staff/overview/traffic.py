@@ -6,17 +6,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from django.utils import timezone
-from django.utils.functional import Promise
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
-from identity.staff.framework.badges import Tone
 from tokens.login_events.hourly_counts import CountingProgress, by_hour
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginCount
 
 HOURS = 24
-WEEK = timedelta(days=7)
 _MAX_REASONS = 5
 _CLOCKS_DIFFER = timedelta(minutes=5)
 
@@ -32,17 +27,11 @@ class HourOfLogins:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """The bars, the oldest first; `lacks_latest`: older logins must be counted before the latest.
-
-    `full_hours`: the latest 24 hours that are over, by reason; `week_ago`: the same hours, 7 days
-    earlier.
-    """
+    """The bars, the oldest first; `lacks_latest`: older logins must be counted before."""
 
     bars: tuple[HourOfLogins, ...]
     reasons: Counter[str]
     lacks_latest: bool
-    full_hours: Counter[str]
-    week_ago: Counter[str]
 
     @property
     def issued(self) -> int:
@@ -84,8 +73,6 @@ def traffic(at: datetime, counted: CountingProgress) -> Traffic:
         ),
         reasons=reasons,
         lacks_latest=counted.is_behind,
-        full_hours=_by_reason(recent, begin, last),
-        week_ago=_by_reason(_counted_hours(begin - WEEK, last - WEEK), begin - WEEK, last - WEEK),
     )
 
 
@@ -100,41 +87,3 @@ def _by_reason(counts: LoginCounts, begin: datetime, end: datetime) -> Counter[s
 def _counted_hours(since: datetime, before: datetime) -> LoginCounts:
     counts = LoginCount.objects.filter(hour__gte=since, hour__lt=before)
     return counts.values_list("hour", "reason", "logins")
-
-
-ISSUED = ""  # the reason of a login that got a token
-_NOTICED_SHARE = 0.005  # of all logins: half a percentage point
-_FEW_TOKENS = 0.8  # of last week's tokens
-
-BETTER = gettext_lazy("Better than last week")
-WORSE = gettext_lazy("Worse than last week")
-SAME = gettext_lazy("About the same as last week")
-UNKNOWN = gettext_lazy("There were no logins in these hours last week.")
-
-
-@dataclass(frozen=True, slots=True)
-class Week:
-    verdict: Promise
-    tone: Tone = "neutral"
-    summary: str = ""
-
-
-def week_of(now: Counter[str], before: Counter[str]) -> Week:
-    """The comparison of logins by reason.
-
-    Worse: a larger part is refused, from half a percentage point on, or far fewer get tokens.
-    """
-    if not before.total():
-        return Week(UNKNOWN)
-    share, former = _refused_part(now), _refused_part(before)
-    text = _("Of all logins, {now} % were refused; {before} % at the same hours last week.")
-    summary = text.format(now=f"{100 * share:.1f}", before=f"{100 * former:.1f}")
-    if share - former >= _NOTICED_SHARE or now[ISSUED] < _FEW_TOKENS * before[ISSUED]:
-        return Week(WORSE, "bad", summary)
-    if former - share >= _NOTICED_SHARE:
-        return Week(BETTER, "good", summary)
-    return Week(SAME, "neutral", summary)
-
-
-def _refused_part(logins: Counter[str]) -> float:
-    return 1 - logins[ISSUED] / logins.total() if logins.total() else 0.0

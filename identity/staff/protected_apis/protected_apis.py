@@ -28,8 +28,6 @@ from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.tasks import tasks_by_reason
 from identity.staff.history.changes import recent_changes
 from identity.staff.protected_apis.tasks import (
-    ActivateProtectedApi,
-    DeactivateProtectedApi,
     RegisterProtectedApi,
     RevokeApiSecret,
     RotateApiSecret,
@@ -77,7 +75,7 @@ class ProtectedApiAdmin(RecordAdmin):
         RegisterProtectedApi,
         RotateApiSecret,
         RevokeApiSecret,
-        *tasks_by_reason(vars(registration), DeactivateProtectedApi, ActivateProtectedApi),
+        *tasks_by_reason(vars(registration)),
     )
 
     def search_conditions(self, term: str) -> Iterable[Q]:

@@ -17,21 +17,18 @@ from identity.staff.framework.forms import (
     STANDARD_LIFETIME,
     LastDayField,
     NameField,
-    ReasonField,
     TaskForm,
 )
 from identity.staff.framework.secret_once import (
     HandOverFact,
     IssueOnceTask,
-    NewSecretForm,
+    ReplacingSecretForm,
     SecretOnceTask,
 )
-from identity.staff.framework.tasks import Call, Data, OperationTask, Task
+from identity.staff.framework.tasks import Call, Data, Task
 from taxpayers.moments import format_moment
 from tokens.models import ProtectedApi, ProtectedApiSecret
 from tokens.protected_apis.registration import (
-    ACTIVATE_PROTECTED_API,
-    DEACTIVATE_PROTECTED_API,
     REGISTER_PROTECTED_API,
     REVOKE_API_SECRET,
     ROTATE_API_SECRET,
@@ -57,19 +54,6 @@ class RegisterApiForm(TaskForm):
     secret_expires = LastDayField(
         label=gettext_lazy("Last day of the secret"), required=False, help_text=STANDARD_LIFETIME
     )
-    reason = ReasonField()
-
-
-class RotateApiForm(NewSecretForm):
-    retire_old = LastDayField(
-        label=gettext_lazy("Last day of the old secret"),
-        required=False,
-        help_text=gettext_lazy(
-            "Leave enough time to change the API to the new secret. Leave empty to keep the expiry"
-            " date of the old secret."
-        ),
-    )
-    field_order = ("expires", "retire_old", "reason")
 
 
 class RevokeApiSecretForm(TaskForm):
@@ -80,7 +64,6 @@ class RevokeApiSecretForm(TaskForm):
     """
 
     secret = forms.ChoiceField(label=gettext_lazy("Secret"), widget=UnfoldAdminSelectWidget)
-    reason = ReasonField()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -97,15 +80,9 @@ def _is_in_use(secret: ProtectedApiSecret, at: datetime) -> bool:
 
 
 def _label(secret: ProtectedApiSecret) -> str:
-    text = _("{secret}, issued {issued}, valid until {end}, last used {used}")
-    if secret.last_used_at is None:
-        text = _("{secret}, issued {issued}, valid until {end}, no use recorded")
-    return text.format(
-        secret=secret,
-        issued=format_moment(secret.created_at),
-        end=format_moment(secret.expires_at),
-        used=format_moment(secret.last_used_at) if secret.last_used_at else "",
-    )
+    text = _("{secret}, issued {issued}, valid until {end}")
+    issued, end = format_moment(secret.created_at), format_moment(secret.expires_at)
+    return text.format(secret=secret, issued=issued, end=end)
 
 
 class _ApiSecretTask(SecretOnceTask):
@@ -138,7 +115,6 @@ class _ApiSecretTask(SecretOnceTask):
 class RegisterProtectedApi(_ApiSecretTask):
     # Submitted twice, the second is refused: each API has another name.
     operation = REGISTER_PROTECTED_API
-    icon = "api"
     variant = "primary"
     form = RegisterApiForm
     is_for_record = False
@@ -146,13 +122,11 @@ class RegisterProtectedApi(_ApiSecretTask):
 
 class RotateApiSecret(_ApiSecretTask, IssueOnceTask):
     operation = ROTATE_API_SECRET
-    icon = "key"
-    form = RotateApiForm
+    form = ReplacingSecretForm
 
 
 class RevokeApiSecret(Task):
     operation = REVOKE_API_SECRET
-    icon = "key_off"
     form = RevokeApiSecretForm
     template = "staff/protected_apis/revoke_secret.html"
 
@@ -161,22 +135,5 @@ class RevokeApiSecret(Task):
         revoked: ProtectedApiSecret = super().perform(secret, {"reason": data["reason"]}, **call)
         return revoked
 
-    done = gettext_lazy("The secret {name} is revoked.")
-
     def next_record(self, result: ProtectedApiSecret) -> Model:
         return result.protected_api
-
-
-class DeactivateProtectedApi(OperationTask):
-    operation = DEACTIVATE_PROTECTED_API
-    button_label = gettext_lazy("Deactivate")
-    icon = "block"
-    done = gettext_lazy("{name} is no longer active.")
-
-
-class ActivateProtectedApi(OperationTask):
-    operation = ACTIVATE_PROTECTED_API
-    button_label = gettext_lazy("Activate")
-    icon = "check_circle"
-    variant = "primary"
-    done = gettext_lazy("{name} is active.")

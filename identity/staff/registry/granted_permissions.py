@@ -10,8 +10,11 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy
 
 from identity.staff.display import evidence_text, moment
-from identity.staff.expiring.extend_forms import BulkExtendPermissionForm
-from identity.staff.expiring.extend_tasks import EndPermissionEarlier, ExtendPermission
+from identity.staff.expiring.extend_tasks import (
+    BulkExtendPermissionForm,
+    EndPermissionEarlier,
+    ExtendPermission,
+)
 from identity.staff.framework.badges import Badge, badge_of_permission, facts_of
 from identity.staff.framework.bulk_tasks import BulkTask
 from identity.staff.framework.export import Export, ExportingAdmin, field
@@ -21,7 +24,6 @@ from identity.staff.framework.search import taxpayer_conditions
 from identity.staff.framework.tasks import tasks_by_reason
 from identity.staff.history.changes import recent_changes
 from identity.staff.history.related import revocations_of
-from identity.staff.history.time_bars import TimeBar, time_bars
 from identity.staff.imports.kinds import ImportPermissions
 from identity.staff.registry.permission_tasks import GrantPermission, RevokePermission
 from taxpayers import actions
@@ -34,11 +36,10 @@ MAX_LISTED = 20
 
 @dataclass(frozen=True, slots=True)
 class ShownPermission:
-    """A permission with its state, its time as a bar, and who revoked it and why."""
+    """A permission with its state, and who revoked it and why."""
 
     row: GrantedPermission
     state: Badge
-    bar: TimeBar
     revocation: Change | None
 
 
@@ -72,11 +73,10 @@ def in_force(at: datetime) -> Q:
 def shown_permissions(
     request: HttpRequest, rows: list[GrantedPermission], at: datetime
 ) -> list[ShownPermission]:
-    """The permissions as the pages show them, their bars over one axis of time."""
+    """The permissions as the pages show them."""
     revocations = revocations_of(request, rows)
     return [
-        ShownPermission(row, badge_of_permission(row, at), bar, revocations.get(row.pk))
-        for row, bar in zip(rows, time_bars(rows, at), strict=True)
+        ShownPermission(row, badge_of_permission(row, at), revocations.get(row.pk)) for row in rows
     ]
 
 
@@ -90,7 +90,7 @@ class PermissionStateFilter(ChoiceFilter):
         return {
             "in_force": (gettext_lazy("Valid"), in_force(at)),
             **{days: (title, ends & not_revoked) for days, (title, ends) in expiring.items()},
-            "ended": (gettext_lazy("Expired"), not_revoked & Q(valid_until__lt=at)),
+            "expired": (gettext_lazy("Expired"), not_revoked & Q(valid_until__lt=at)),
             "revoked": (gettext_lazy("Revoked"), Q(revoked_at__isnull=False)),
         }
 

@@ -5,27 +5,33 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from django import forms
-from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldBooleanWidget
 
 from identity.staff.display import moment
-from identity.staff.expiring.extend_forms import BulkExtendForm
 from identity.staff.expiring.extend_tasks import (
+    BulkExtendForm,
     EndIntermediaryEarlier,
     ExtendIntermediary,
 )
 from identity.staff.framework.autocomplete import AutocompleteAdmin
-from identity.staff.framework.badges import badge_of_intermediary, badge_of_taxpayer
+from identity.staff.framework.badges import (
+    ACTIVE,
+    EXPIRED,
+    NOT_ACTIVE,
+    badge_of_intermediary,
+    badge_of_taxpayer,
+)
 from identity.staff.framework.bulk_tasks import BulkTask
 from identity.staff.framework.edit_conflicts import EditConflictForm, EditTask
 from identity.staff.framework.export import Export, field, taxpayer_columns
-from identity.staff.framework.forms import LastDayField, ReasonField, TaskForm, TaxpayerField
+from identity.staff.framework.filters import ChoiceFilter, Choices, expires_within
+from identity.staff.framework.forms import LastDayField, TaskForm, TaxpayerField
 from identity.staff.framework.lists import Context, column, state_column
 from identity.staff.framework.search import taxpayer_conditions
-from identity.staff.framework.tasks import Button, Task
+from identity.staff.framework.tasks import Button, Task, task
 from identity.staff.history.changes import recent_changes
 from identity.staff.imports.kinds import ImportIntermediaries
 from identity.staff.registry.granted_permissions import listed_permissions
@@ -47,14 +53,14 @@ class RegisterIntermediaryForm(TaskForm):
     )
 
 
-class RegisterIntermediary(Task):
-    operation = REGISTER_INTERMEDIARY
-    button_label = gettext_lazy("Register as intermediary")
-    icon = "handshake"
-    variant = "primary"
-    form = RegisterIntermediaryForm
-    is_for_record = False
-    done = gettext_lazy("{name} is an intermediary.")
+RegisterIntermediary = task(
+    Task,
+    REGISTER_INTERMEDIARY,
+    button_label=gettext_lazy("Register as intermediary"),
+    variant="primary",
+    form=RegisterIntermediaryForm,
+    is_for_record=False,
+)
 
 
 class ChangeIntermediaryForm(EditConflictForm):
@@ -65,13 +71,9 @@ class ChangeIntermediaryForm(EditConflictForm):
         required=False,
         widget=UnfoldBooleanWidget,
     )
-    reason = ReasonField()
 
 
-class ChangeIntermediary(EditTask):
-    operation = CHANGE_INTERMEDIARY
-    form = ChangeIntermediaryForm
-    done = gettext_lazy("{name} is changed.")
+ChangeIntermediary = task(EditTask, CHANGE_INTERMEDIARY, form=ChangeIntermediaryForm)
 
 
 INTERMEDIARIES = Export(
@@ -86,6 +88,20 @@ INTERMEDIARIES = Export(
 )
 
 
+class IntermediaryStateFilter(ChoiceFilter):
+    title = gettext_lazy("state")
+    parameter_name = "state"
+
+    def conditions(self, at: datetime) -> Choices:
+        over = Q(active_until__lt=at)
+        return {
+            "active": (ACTIVE, Q(is_active=True) & ~over),
+            "not_active": (NOT_ACTIVE, Q(is_active=False)),
+            **expires_within("active_until", at),
+            "expired": (EXPIRED, over),
+        }
+
+
 class IntermediaryAdmin(AutocompleteAdmin):
     export = INTERMEDIARIES
     list_display = (
@@ -95,7 +111,7 @@ class IntermediaryAdmin(AutocompleteAdmin):
         column("until", gettext_lazy("active until"), lambda row: moment(row.active_until)),
     )
     linked_columns = 2
-    list_filter = (("is_active", admin.BooleanFieldListFilter),)
+    list_filter = (IntermediaryStateFilter,)
     list_select_related = ("taxpayer",)
     ordering = ("-pk",)
     search_fields = ("taxpayer__tin",)

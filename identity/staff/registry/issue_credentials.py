@@ -15,18 +15,15 @@ from identity.staff.framework.forms import (
     CODE,
     CREDENTIAL_REASONS,
     CheckboxesField,
-    IntermediaryField,
     LastDayField,
     LimitField,
     NameField,
     ReasonField,
     TaxpayerField,
-    parsed_identifier,
     scope_choices,
 )
 from identity.staff.framework.secret_once import SecretOnceTask
 from identity.staff.framework.tasks import Call, Data
-from identity.staff.registry.permission_tasks import code_choices
 from identity.staff.registry.public_credentials import LONG_TEXT, KeysWidget, TextOrFileForm
 from taxpayers.client_keys import MAX_KEYS_LENGTH
 from taxpayers.credential_kind import CredentialKind
@@ -46,7 +43,7 @@ _SEPARATOR = re.compile(r"[\s,;]+")
 _LONGEST = 100_000
 
 
-class _ListField(forms.CharField):
+class ListField(forms.CharField):
     """Several values, one in each line; a blank or a comma between them is understood, too."""
 
     def __init__(self, **kwargs: Any) -> None:
@@ -59,36 +56,7 @@ class _ListField(forms.CharField):
         return [part for part in _SEPARATOR.split(text) if part]
 
 
-class AllowedPermissionsField(CheckboxesField):
-    def __init__(self) -> None:
-        super().__init__(
-            label=gettext_lazy("Permissions on behalf of others"),
-            choices=code_choices,
-            required=False,
-            help_text=gettext_lazy(
-                "It gets these at most, and only what the taxpayer has granted. Select none to"
-                " allow all that is granted."
-            ),
-        )
-
-
-class AllowedTaxpayersField(_ListField):
-    """Identifiers, as they are stored. Who is not registered is found by the service."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            label=gettext_lazy("Taxpayers that it may act for"),
-            help_text=gettext_lazy(
-                "TIN or TIN:ROB, one in each line. Leave empty to allow every taxpayer that has"
-                " granted a permission."
-            ),
-        )
-
-    def clean(self, value: Any) -> list[str]:
-        return sorted({str(parsed_identifier(text)) for text in self.values(value)})
-
-
-class NetworksField(_ListField):
+class NetworksField(ListField):
     """Networks in CIDR notation, as they are stored."""
 
     def __init__(self, **kwargs: Any) -> None:
@@ -121,14 +89,9 @@ def _kinds() -> list[tuple[str, Any]]:
 
 
 class IssueCredentialsForm(TextOrFileForm):
-    """Only an intermediary can be limited: the form has the fields if it is opened for one."""
+    """What every system user has; that of an intermediary can be limited on its page."""
 
-    taxpayer = TaxpayerField(
-        help_text=gettext_lazy(
-            "TIN, TIN:ROB, or any part of the name. To limit what a system user of an intermediary"
-            " may do for others, begin on the page of the taxpayer."
-        )
-    )
+    taxpayer = TaxpayerField()
     name = NameField(
         label=gettext_lazy("Name of the ERP system"),
         help_text=gettext_lazy("A name that you and the taxpayer will recognise."),
@@ -165,19 +128,10 @@ class IssueCredentialsForm(TextOrFileForm):
             "Leave empty to use the standard lifetime of this service, usually one year."
         ),
     )
-    permissions = AllowedPermissionsField()
-    taxpayers = AllowedTaxpayersField()
     networks = NetworksField()
     reason = ReasonField(*CREDENTIAL_REASONS)
     text_field = "text"
     field_order = ("taxpayer", "name", "kind", "text", "file", "scopes")
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        given = self.data if self.is_bound else self.initial
-        has_limit = given.get("permissions") or given.get("taxpayers")
-        if not has_limit and not _names_intermediary(given.get("taxpayer", "")):
-            del self.fields["permissions"], self.fields["taxpayers"]
 
     def is_needed(self) -> bool:
         return self.cleaned_data.get("kind") not in ("", CredentialKind.SECRET)
@@ -185,7 +139,6 @@ class IssueCredentialsForm(TextOrFileForm):
 
 class IssueCredentials(SecretOnceTask):
     operation = ISSUE_CREDENTIALS
-    icon = "person_add"
     variant = "primary"
     form = IssueCredentialsForm
     is_for_record = False
@@ -198,8 +151,6 @@ class IssueCredentials(SecretOnceTask):
             "scopes": data["scopes"],
             "expires_at": data["expires"],
             "logins_per_minute": data["logins_per_minute"],
-            "allowed_permissions": data.get("permissions", ()),
-            "allowed_taxpayers": [parsed_identifier(text) for text in data.get("taxpayers", ())],
             "allowed_networks": data["networks"],
             "reason": data["reason"],
             **call,
@@ -221,10 +172,3 @@ class IssueCredentials(SecretOnceTask):
             messages.success(request, text.format(name=result.name, client_id=result.client_id))
             return HttpResponseRedirect(self.admin.record_url(result))
         return super().success_response(request, result)
-
-
-def _names_intermediary(text: str) -> bool:
-    try:
-        return IntermediaryField(required=False).clean(text) is not None
-    except ValidationError:
-        return False

@@ -11,7 +11,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from identity.staff.framework.forms import CODE, TaskForm
 from identity.staff.framework.lists import Context
 from identity.staff.framework.records import RecordAdmin
-from identity.staff.framework.tasks import Button, Task
+from identity.staff.framework.tasks import Button, Task, task
 from identity.staff.history.changes import recent_changes
 from taxpayers.models import PermissionCode
 from taxpayers.services.granted_permissions import SET_PERMISSION_CODE
@@ -31,14 +31,13 @@ class CodeForm(TaskForm):
     )
 
 
-class SetPermissionCode(Task):
-    operation = SET_PERMISSION_CODE
-    button_label = gettext_lazy("Add or change a code")
-    icon = "new_label"
-    form = CodeForm
-    is_for_record = False
-
-    done = gettext_lazy("The permission code {name} is saved.")
+SetPermissionCode = task(
+    Task,
+    SET_PERMISSION_CODE,
+    button_label=gettext_lazy("Add or change a code"),
+    form=CodeForm,
+    is_for_record=False,
+)
 
 
 class PermissionCodeAdmin(RecordAdmin):

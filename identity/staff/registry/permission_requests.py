@@ -22,7 +22,7 @@ from identity.staff.framework.forms import (
 from identity.staff.framework.lists import Text, column, state_column
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.search import taxpayer_conditions
-from identity.staff.framework.tasks import Task
+from identity.staff.framework.tasks import Task, task
 from identity.staff.history.changes import recent_changes
 from identity.staff.registry.granted_permissions import shown_permissions
 from taxpayers.models import PermissionCode, PermissionRequest, Taxpayer
@@ -69,22 +69,14 @@ class ApproveForm(_DecisionForm):
 
 class ApproveRequest(Task):
     operation = APPROVE_PERMISSION_REQUEST
-    button_label = gettext_lazy("Approve")
-    icon = "check_circle"
     variant = "primary"
     form = ApproveForm
-    done = gettext_lazy("The request {name} is approved.")
 
     def initial(self, request: HttpRequest, record: Any, at: datetime) -> dict[str, Any]:
         return {"codes": record.codes.split()}
 
 
-class DeclineRequest(Task):
-    operation = DECLINE_PERMISSION_REQUEST
-    button_label = gettext_lazy("Decline")
-    icon = "block"
-    form = _DecisionForm
-    done = gettext_lazy("The request {name} is declined.")
+DeclineRequest = task(Task, DECLINE_PERMISSION_REQUEST, form=_DecisionForm)
 
 
 class RequestStateFilter(ChoiceFilter):

@@ -6,10 +6,8 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.utils.html import format_html
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from identity.staff.expiring.last_use import last_use_of_permission
 from identity.staff.framework.badges import REVOKED, badge_of_permission
 from identity.staff.framework.forms import (
     CheckboxesField,
@@ -17,7 +15,6 @@ from identity.staff.framework.forms import (
     FirstDayField,
     IntermediaryField,
     LastDayField,
-    ReasonForm,
     TaskForm,
     TaxpayerField,
 )
@@ -61,7 +58,6 @@ class GrantPermissionForm(TaskForm):
 class GrantPermission(Task):
     operation = GRANT_PERMISSION
     button_label = gettext_lazy("Grant permission")
-    icon = "verified_user"
     variant = "primary"
     form = GrantPermissionForm
     is_for_record = False
@@ -72,10 +68,8 @@ class GrantPermission(Task):
             initial["codes"] = request.GET.getlist("codes")
         return initial
 
-    done = gettext_lazy("The permission {name} is granted.")
 
-
-class RevokePermissionForm(ReasonForm):
+class RevokePermissionForm(TaskForm):
     evidence = EvidenceField()
 
 
@@ -83,15 +77,12 @@ class RevokePermission(OperationTask):
     operation = REVOKE_PERMISSION
     form = RevokePermissionForm
     button_label = gettext_lazy("Revoke")
-    icon = "remove_moderator"
     template = "staff/registry/revoke_permission.html"
-    done = gettext_lazy("The permission {name} is revoked.")
 
     def preview(self, record: GrantedPermission, data: dict[str, Any], at: datetime) -> Preview:
         badge = badge_of_permission(record, at)
         return Preview(
             format_html("{} {}", badge.html, ", ".join(codes_of(record))),
             REVOKED,
-            note=_("Last used: {when}.").format(when=last_use_of_permission(record, at)),
             refusal=self.unavailable_reason(record, at),
         )

@@ -1,21 +1,20 @@
 """Tasks for a taxpayer: register, rename, activate and deactivate (contract 4)."""
 
 from collections.abc import Sequence
-from typing import ClassVar, Unpack
+from typing import Unpack
 
 from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from identity.staff.framework.edit_conflicts import EditConflictForm, EditTask
-from identity.staff.framework.forms import CODE, NameField, ReasonField, TaskForm, parsed_identifier
-from identity.staff.framework.tasks import Call, Data, OperationTask, Task
+from identity.staff.framework.edit_conflicts import EditTask, RenameForm
+from identity.staff.framework.forms import CODE, NameField, TaskForm, parsed_identifier
+from identity.staff.framework.tasks import Call, Data, OperationTask, Task, task
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Taxpayer
 from taxpayers.services import register_taxpayer
 from taxpayers.services.taxpayers import (
-    ACTIVATE_TAXPAYER,
     DEACTIVATE_TAXPAYER,
     REGISTER_TAXPAYER,
     RENAME_TAXPAYER,
@@ -52,42 +51,16 @@ class RegisterTaxpayerForm(TaskForm):
 class RegisterTaxpayer(Task):
     operation = REGISTER_TAXPAYER
     button_label = gettext_lazy("Register taxpayer")
-    icon = "add_business"
     variant = "primary"
     form = RegisterTaxpayerForm
     template = "staff/registry/register_taxpayer.html"
     is_for_record = False
-    done = gettext_lazy("{name} is registered.")
 
     def perform(self, record: None, data: Data, **call: Unpack[Call]) -> Taxpayer:
         return register_taxpayer(taxpayer=data["identifier"], name=data["name"], **call)
 
 
-class RenameForm(EditConflictForm):
-    watched: ClassVar = {"name": "name"}
-
-    name = NameField()
-    reason = ReasonField()
-
-
-class RenameTaxpayer(EditTask):
-    operation = RENAME_TAXPAYER
-    button_label = gettext_lazy("Rename")
-    form = RenameForm
-    done = gettext_lazy("The new name is saved: {name}.")
-
-
-class ActivateTaxpayer(OperationTask):
-    operation = ACTIVATE_TAXPAYER
-    button_label = gettext_lazy("Activate")
-    icon = "toggle_on"
-    variant = "success"
-    done = gettext_lazy("{name} is active.")
-
-
-class DeactivateTaxpayer(OperationTask):
-    operation = DEACTIVATE_TAXPAYER
-    button_label = gettext_lazy("Deactivate")
-    icon = "toggle_off"
-    template = "staff/registry/deactivate_taxpayer.html"
-    done = gettext_lazy("{name} is no longer active.")
+RenameTaxpayer = task(EditTask, RENAME_TAXPAYER, form=RenameForm)
+DeactivateTaxpayer = task(
+    OperationTask, DEACTIVATE_TAXPAYER, template="staff/registry/deactivate_taxpayer.html"
+)

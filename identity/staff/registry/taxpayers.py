@@ -27,7 +27,6 @@ from identity.staff.registry.intermediaries import RegisterIntermediary
 from identity.staff.registry.issue_credentials import IssueCredentials
 from identity.staff.registry.permission_tasks import GrantPermission
 from identity.staff.registry.taxpayer_tasks import (
-    ActivateTaxpayer,
     DeactivateTaxpayer,
     RegisterTaxpayer,
     RenameTaxpayer,
@@ -69,7 +68,7 @@ class TaxpayerAdmin(AutocompleteAdmin):
         RegisterTaxpayer,
         ImportTaxpayers,
         RenameTaxpayer,
-        *tasks_by_reason(vars(taxpayers), ActivateTaxpayer, DeactivateTaxpayer),
+        *tasks_by_reason(vars(taxpayers), DeactivateTaxpayer),
     )
 
     def search_conditions(self, term: str) -> Iterable[Q]:

@@ -2,13 +2,14 @@
 
 Only the row of an ended session proves that a form came from an officer, so a stranger can store
 nothing here. Only the same account gets it back, in the form with the same address. Passwords,
-files, keys and client secrets are left out.
+files, keys and client secrets are left out, and so is a task for records selected in a list.
 """
 
 from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.auth import SESSION_KEY
 from django.contrib.sessions.models import Session
 from django.core.cache import cache
@@ -82,7 +83,7 @@ def take_entries(request: HttpRequest) -> UnsavedEntries | None:
 
 
 def _entries_of(request: HttpRequest) -> dict[str, Any] | None:
-    if request.method != "POST":
+    if request.method != "POST" or ACTION_CHECKBOX_NAME in request.POST:  # of a list: too old then
         return None
     values = {
         name: [hide_pasted_secrets(value) for value in given]

@@ -5,8 +5,6 @@ from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from identity.staff.framework.badges import (
     BLOCKED,
@@ -19,21 +17,14 @@ from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.tasks import OperationTask, Preview
 from identity.staff.registry.granted_permissions import in_force
 from identity.staff.system_users.revoke_secrets import last_login_text
-from identity.staff.system_users.secret_tasks import (
-    RevokeSecret,
-    possible_buttons,
-    successor_buttons,
-)
+from identity.staff.system_users.secret_tasks import RevokeSecret
 from taxpayers.models import Credential, GrantedPermission, SystemUser
 from taxpayers.services.system_users import BLOCK_SYSTEM_USER, UNBLOCK_SYSTEM_USER
 
 
 class BlockSystemUser(OperationTask):
     operation = BLOCK_SYSTEM_USER
-    button_label = gettext_lazy("Block")
-    icon = "block"
     template = "staff/system_users/block_system_user.html"
-    done = gettext_lazy("{name} is blocked.")
 
     def form_context(
         self, request: HttpRequest, record: SystemUser, form: TaskForm, at: datetime
@@ -55,40 +46,25 @@ class BlockSystemUser(OperationTask):
 class UnblockSystemUser(OperationTask):
     operation = UNBLOCK_SYSTEM_USER
     gives_access = True
-    button_label = gettext_lazy("Unblock")
-    icon = "lock_open"
-    variant = "success"
     template = "staff/system_users/unblock_system_user.html"
-    done = gettext_lazy("{name} is unblocked.")
 
     def form_context(
         self, request: HttpRequest, record: SystemUser, form: TaskForm, at: datetime
     ) -> dict[str, Any]:
         """Why it was blocked, and what will work again."""
+        revoke = RevokeSecret(self.admin)
         return {
             "why_blocked": sentence_of_block(record),
             "secrets": [
                 {
                     "row": secret,
                     "state": badge_of_credential(secret, at),
-                    "buttons": possible_buttons(request, RevokeSecret(self.admin), secret, at),
+                    "buttons": [revoke.button_of(secret)] if revoke.is_allowed(request) else [],
                 }
                 for secret in valid_since_before_the_block(record, at)
             ],
-            "successors": successor_buttons(request, self.admin, record, at),
             "after": badge_after_unblocking(record, at),
         }
-
-    def preview(self, record: SystemUser, data: dict[str, Any], at: datetime) -> Preview:
-        if refusal := self.refusal(record, at):
-            return Preview(badge_of_system_user(record, at).html, refusal=refusal)
-        live = [secret.label for secret in record.credentials.all() if secret.is_live(at)]
-        text = _("Works again: {listed}.").format(listed=", ".join(live))
-        return Preview(
-            sentence_of_block(record),
-            badge_after_unblocking(record, at).html,
-            note=text if live else "",
-        )
 
 
 def valid_since_before_the_block(record: SystemUser, at: datetime) -> list[Credential]:

@@ -7,7 +7,6 @@ same table.
 from typing import Any
 
 from django import forms
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
@@ -18,7 +17,7 @@ from identity.staff.framework.forms import (
     ReasonField,
 )
 from identity.staff.framework.secret_once import IssueOnceTask, NewSecretForm
-from identity.staff.framework.tasks import Task
+from identity.staff.framework.tasks import Task, task
 from identity.staff.registry.public_credentials import LONG_TEXT, KeysWidget, TextOrFileForm
 from taxpayers.certificates.names import MAX_TEXT_LENGTH, NameKind
 from taxpayers.client_keys import MAX_KEYS_LENGTH
@@ -102,11 +101,7 @@ class CertificateForm(TextOrFileForm):
 class RegisterClientKey(Task):
     operation = REGISTER_CLIENT_KEY
     gives_access = True
-    icon = "key"
     form = KeyForm
-
-    def success_message(self, result: list[Credential]) -> str:
-        return _("The key {kid} is registered.").format(kid=", ".join(key.kid for key in result))
 
     def next_record(self, result: list[Credential]) -> SystemUser:
         return result[0].system_user
@@ -115,37 +110,30 @@ class RegisterClientKey(Task):
 class RegisterClientCertificate(Task):
     operation = REGISTER_CLIENT_CERTIFICATE
     gives_access = True
-    icon = "badge"
     form = CertificateForm
-
-    def success_message(self, result: Credential) -> str:
-        return _("The certificate with {name} is registered.").format(name=result.certificate_name)
 
     def next_record(self, result: Credential) -> SystemUser:
         return result.system_user
 
 
-class UsePrivateKey(Task):
-    operation = USE_PRIVATE_KEY
-    gives_access = True
-    button_label = gettext_lazy("Change to a private key")
-    icon = "key"
-    form = KeyForm
-    done = gettext_lazy("{name} logs in with a private key now.")
-
-
-class UseCertificate(Task):
-    operation = USE_CERTIFICATE
-    gives_access = True
-    button_label = gettext_lazy("Change to a certificate")
-    icon = "badge"
-    form = CertificateForm
-    done = gettext_lazy("{name} logs in with a certificate now.")
-
-
-class UseClientSecret(IssueOnceTask):
-    operation = USE_CLIENT_SECRET
-    gives_access = True
-    button_label = gettext_lazy("Change to a secret")
-    icon = "password"
-    form = NewSecretForm
+UsePrivateKey = task(
+    Task,
+    USE_PRIVATE_KEY,
+    gives_access=True,
+    button_label=gettext_lazy("Change to a private key"),
+    form=KeyForm,
+)
+UseCertificate = task(
+    Task,
+    USE_CERTIFICATE,
+    gives_access=True,
+    button_label=gettext_lazy("Change to a certificate"),
+    form=CertificateForm,
+)
+UseClientSecret = task(
+    IssueOnceTask,
+    USE_CLIENT_SECRET,
+    gives_access=True,
+    button_label=gettext_lazy("Change to a secret"),
+    form=NewSecretForm,
+)

@@ -14,7 +14,7 @@ from unfold.widgets import UnfoldAdminRadioSelectWidget
 
 from identity.staff.display import moment_text
 from identity.staff.framework.bulk_tasks import BulkForm
-from identity.staff.framework.forms import FirstDayField, ReasonField
+from identity.staff.framework.forms import FirstDayField
 from identity.staff.framework.lists import Text
 from identity.staff.framework.tasks import Call, Data, Preview, Task
 from identity.staff.system_users.secret_forms import advice_on, is_in_use
@@ -41,7 +41,6 @@ class RevokeSecretsForm(BulkForm):
         widget=UnfoldAdminRadioSelectWidget,
     )
     before = FirstDayField(label=gettext_lazy("Created before this day"), required=False)
-    reason = ReasonField()
 
     def clean(self) -> None:
         which, before = self.cleaned_data.get("which"), self.cleaned_data.get("before")
@@ -54,7 +53,6 @@ class RevokeSecretsForm(BulkForm):
 
 class RevokeSecrets(Task):
     operation = REVOKE_SECRETS
-    icon = "key_off"
     form = RevokeSecretsForm
 
     def preview(self, record: SystemUser, data: dict[str, Any], at: datetime) -> Preview:

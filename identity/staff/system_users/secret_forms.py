@@ -18,10 +18,9 @@ from identity.staff.framework.badges import UNUSED_AFTER, Tone, is_safe_to_revok
 from identity.staff.framework.forms import (
     CODE,
     LastDayField,
-    ReasonField,
     TaskForm,
 )
-from identity.staff.framework.secret_once import NewSecretForm
+from identity.staff.framework.secret_once import ReplacingSecretForm
 from identity.staff.registry.issue_credentials import NetworksField
 from taxpayers.models import Credential
 
@@ -90,15 +89,7 @@ def _may_go(secret: Credential, at: datetime) -> str | SafeString:
     return _("It may go: it was never used, and a newer one is in use.")
 
 
-class RotateSecretForm(NewSecretForm):
-    retire_old = LastDayField(
-        label=gettext_lazy("Last day of the old secret"),
-        required=False,
-        help_text=gettext_lazy(
-            "Leave enough time to change the ERP system to the new secret. Leave empty to keep the"
-            " expiry date of the old secret."
-        ),
-    )
+class RotateSecretForm(ReplacingSecretForm):
     networks = NetworksField()
     field_order = ("expires", "retire_old", "networks", "reason")
 
@@ -110,7 +101,6 @@ class SecretForm(TaskForm):
     """
 
     secret = forms.ChoiceField(widget=forms.HiddenInput)
-    reason = ReasonField()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

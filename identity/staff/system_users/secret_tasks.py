@@ -8,17 +8,16 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, ClassVar, Unpack
 
-from django.http import HttpRequest
-from django.utils.text import capfirst
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from identity.staff.framework.badges import badge_of_credential
 from identity.staff.framework.forms import TaskForm
-from identity.staff.framework.lists import RecordPages
 from identity.staff.framework.secret_once import IssueOnceTask
-from identity.staff.framework.tasks import Button, Call, Data, Task
-from identity.staff.system_users.login_methods import RegisterClientCertificate, RegisterClientKey
+from identity.staff.framework.tasks import Button, Call, Data, Task, task
+from identity.staff.sessions.unsaved_entries import UnsavedEntries
 from identity.staff.system_users.secret_forms import (
     ChangeSecretForm,
     RetireSecretForm,
@@ -37,7 +36,6 @@ from taxpayers.services.limits.source_networks import CHANGE_SECRET, networks_fo
 class RotateSecret(IssueOnceTask):
     operation = ROTATE_SECRET
     gives_access = True
-    icon = "key"
     form = RotateSecretForm
 
     def initial(self, request: HttpRequest, record: SystemUser, at: datetime) -> Data:
@@ -51,28 +49,34 @@ class SecretTask(Task):
     Its title on the page is short: the secret stands beside it.
     """
 
-    icon = "key_off"
     has_button = False  # the page of the system user has a link beside each secret
     form: ClassVar[type[SecretForm]]
     template = "staff/system_users/secret_task.html"
-    choice_template = "staff/system_users/choose_secret.html"
 
     def button_of(self, secret: Credential) -> Button:
         button = self.button_for(secret.system_user)
         return replace(button, url=f"{button.url}?secret={secret.pk}")
 
-    def form_template(self, form: TaskForm) -> str:
-        """First the choice of one secret."""
-        is_chosen = isinstance(form, SecretForm) and form.chosen
-        return self.template if is_chosen else self.choice_template
+    def form_page(
+        self,
+        request: HttpRequest,
+        record: Any,
+        form: TaskForm,
+        at: datetime,
+        restored: UnsavedEntries | None = None,
+    ) -> HttpResponse:
+        assert isinstance(form, SecretForm)  # noqa: S101 - of every subclass
+        if form.chosen is not None:
+            return super().form_page(request, record, form, at, restored)
+        messages.error(request, _("Nothing was changed: choose one that is valid."))
+        return HttpResponseRedirect(f"{self.admin.record_url(record)}#secrets")
 
     def form_context(
         self, request: HttpRequest, record: SystemUser, form: TaskForm, at: datetime
     ) -> dict[str, Any]:
-        """What is known of the secret, or of each, and what remains without it."""
-        assert isinstance(form, SecretForm)  # noqa: S101 - of every subclass
-        secrets = form.secrets
-        shown = [form.chosen] if form.chosen else form.valid
+        """What is known of the secret, and what remains without it."""
+        assert isinstance(form, SecretForm) and form.chosen  # noqa: S101, PT018 - see form_page
+        secret, secrets = form.chosen, form.secrets
         return {
             "secrets": [
                 {
@@ -81,11 +85,8 @@ class SecretTask(Task):
                     "is_in_use": is_in_use(secret, secrets, at),
                     "advice": advice_on(secret, secrets, at),
                     "others": others_of(secret, secrets, at),
-                    "url": self.button_of(secret).url,
                 }
-                for secret in shown
             ],
-            "successors": successor_buttons(request, self.admin, record, at),
         }
 
     def perform(self, record: SystemUser, data: Data, **call: Unpack[Call]) -> Credential:
@@ -98,58 +99,26 @@ class SecretTask(Task):
         return result.system_user
 
 
-class RevokeSecret(SecretTask):
-    operation = REVOKE_SECRET
-    title = button_label = gettext_lazy("Revoke")
-    form = RevokeSecretForm
-
-    def success_message(self, result: Credential) -> str:
-        return _("{secret} is revoked.").format(secret=capfirst(result.label))
-
-
-class RetireSecret(SecretTask):
-    operation = RETIRE_SECRET
-    title = button_label = gettext_lazy("Set last day")
-    icon = "event_busy"
-    form = RetireSecretForm
-
-    def success_message(self, result: Credential) -> str:
-        return _("The last day of {secret} is set.").format(secret=result.label)
-
-
-class ChangeSecret(SecretTask):
-    operation = CHANGE_SECRET
-    title = gettext_lazy("Set the networks from which it may be used")
-    gives_access = True
-    button_label = gettext_lazy("Set networks")
-    icon = "lan"
-    form = ChangeSecretForm
-    template = "staff/system_users/change_secret.html"
-
-    def success_message(self, result: Credential) -> str:
-        if not result.allowed_networks:
-            return _("{secret} may be used from anywhere.").format(secret=capfirst(result.label))
-        networks = ", ".join(result.allowed_networks.split())
-        return _("{secret} may be used from {networks} only.").format(
-            secret=capfirst(result.label), networks=networks
-        )
-
-
-def successor_buttons(
-    request: HttpRequest, pages: RecordPages, record: SystemUser, at: datetime
-) -> list[Button]:
-    """What adds another secret, or another key, if this person may do it and it is possible."""
-    tasks = (RotateSecret(pages), RegisterClientKey(pages), RegisterClientCertificate(pages))
-    return [button for task in tasks for button in possible_buttons(request, task, record, at)]
-
-
-def possible_buttons(
-    request: HttpRequest, task: Task, record: SystemUser | Credential, at: datetime
-) -> list[Button]:
-    """The button of the task, if this person may do it and it is possible now."""
-    owner = record.system_user if isinstance(record, Credential) else record
-    if not task.is_allowed(request) or task.refusal(owner, at):
-        return []
-    if isinstance(task, SecretTask) and isinstance(record, Credential):
-        return [task.button_of(record)]
-    return [task.button_for(owner)]
+RevokeSecret = task(
+    SecretTask,
+    REVOKE_SECRET,
+    title=gettext_lazy("Revoke"),
+    button_label=gettext_lazy("Revoke"),
+    form=RevokeSecretForm,
+)
+RetireSecret = task(
+    SecretTask,
+    RETIRE_SECRET,
+    title=gettext_lazy("Set last day"),
+    button_label=gettext_lazy("Set last day"),
+    form=RetireSecretForm,
+)
+ChangeSecret = task(
+    SecretTask,
+    CHANGE_SECRET,
+    title=gettext_lazy("Set the networks from which it may be used"),
+    gives_access=True,
+    button_label=gettext_lazy("Set networks"),
+    form=ChangeSecretForm,
+    template="staff/system_users/change_secret.html",
+)

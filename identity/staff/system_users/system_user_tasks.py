@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Unpack
 from django import forms
 from django.db import transaction
 from django.http import HttpRequest
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
@@ -16,15 +15,14 @@ from identity.staff.framework.forms import (
     CheckboxesField,
     LimitField,
     NameField,
-    ReasonField,
     parsed_identifier,
     scope_choices,
 )
-from identity.staff.framework.tasks import Call, Data, Task
-from identity.staff.registry.issue_credentials import AllowedPermissionsField, AllowedTaxpayersField
+from identity.staff.framework.tasks import Call, Data, Task, task
+from identity.staff.registry.issue_credentials import ListField
+from identity.staff.registry.permission_tasks import code_choices
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.models import SystemUser
-from taxpayers.services import bind_tokens
 from taxpayers.services.limits.acting import LIMIT_SYSTEM_USER
 from taxpayers.services.login_method.binding import BIND_TOKENS
 from taxpayers.services.system_users import CHANGE_SYSTEM_USER
@@ -60,18 +58,44 @@ class ChangeForm(EditConflictForm):
     scopes = CheckboxesField(label=gettext_lazy("Scopes"), choices=scope_choices)
     logins_per_minute = LimitField()
     return_addresses = ReturnAddressesField()
-    reason = ReasonField()
 
 
 class ChangeSystemUser(EditTask):
     operation = CHANGE_SYSTEM_USER
     gives_access = True
-    icon = "edit"
     form = ChangeForm
-    done = gettext_lazy("{name} is changed.")
 
     def initial(self, request: HttpRequest, record: SystemUser, at: datetime) -> Data:
         return super().initial(request, record, at) | {"scopes": record.scopes.split()}
+
+
+class AllowedPermissionsField(CheckboxesField):
+    def __init__(self) -> None:
+        super().__init__(
+            label=gettext_lazy("Permissions on behalf of others"),
+            choices=code_choices,
+            required=False,
+            help_text=gettext_lazy(
+                "It gets these at most, and only what the taxpayer has granted. Select none to"
+                " allow all that is granted."
+            ),
+        )
+
+
+class AllowedTaxpayersField(ListField):
+    """Identifiers, as they are stored. Who is not registered is found by the service."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            label=gettext_lazy("Taxpayers that it may act for"),
+            help_text=gettext_lazy(
+                "TIN or TIN:ROB, one in each line. Leave empty to allow every taxpayer that has"
+                " granted a permission."
+            ),
+        )
+
+    def clean(self, value: Any) -> list[str]:
+        return sorted({str(parsed_identifier(text)) for text in self.values(value)})
 
 
 class LimitForm(EditConflictForm):
@@ -79,13 +103,11 @@ class LimitForm(EditConflictForm):
 
     permissions = AllowedPermissionsField()
     taxpayers = AllowedTaxpayersField()
-    reason = ReasonField()
 
 
 class LimitSystemUser(Task):
     operation = LIMIT_SYSTEM_USER
     gives_access = True
-    icon = "filter_alt"
     form = LimitForm
 
     def initial(self, request: HttpRequest, record: SystemUser, at: datetime) -> Data:
@@ -101,11 +123,6 @@ class LimitSystemUser(Task):
         limited: SystemUser = super().perform(record, values, **call)
         return limited
 
-    def success_message(self, result: SystemUser) -> str:
-        if not result.is_limited:
-            return _("{name} is not limited.").format(name=result)
-        return _("{name} is limited.").format(name=result)
-
 
 class BindingForm(EditConflictForm):
     watched: ClassVar = {"token_binding": "token_binding"}
@@ -116,26 +133,15 @@ class BindingForm(EditConflictForm):
         required=False,  # the empty value is one of the choices
         widget=UnfoldAdminSelectWidget,
     )
-    reason = ReasonField()
+
+    def clean_token_binding(self) -> TokenBinding:
+        return TokenBinding(self.cleaned_data["token_binding"])
 
 
-class BindTokens(EditTask):
-    """To its key or certificate (RFC 9449, RFC 8705)."""
-
-    operation = BIND_TOKENS
-    gives_access = True
-    button_label = gettext_lazy("Bind its tokens")
-    icon = "link"
-    form = BindingForm
-
-    @transaction.atomic
-    def perform(self, record: SystemUser, data: Data, **call: Unpack[Call]) -> SystemUser:
-        values = BindingForm.values_for_service(record, data)
-        binding = values.get("token_binding")
-        binding = TokenBinding(record.token_binding if binding is None else binding)
-        return bind_tokens(system_user=record, binding=binding, reason=data["reason"], **call)
-
-    def success_message(self, result: SystemUser) -> str:
-        return _("Tokens of {name} are bound to: {binding}.").format(
-            name=result, binding=result.tokens_bound_to
-        )
+BindTokens = task(
+    EditTask,
+    BIND_TOKENS,
+    gives_access=True,
+    button_label=gettext_lazy("Bind its tokens"),
+    form=BindingForm,
+)

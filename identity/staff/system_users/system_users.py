@@ -9,18 +9,20 @@ from django.http import HttpRequest
 from django.utils.translation import gettext, gettext_lazy
 
 from identity.staff.display import moment
-from identity.staff.expiring.extend_forms import BulkExtendForm
 from identity.staff.expiring.extend_tasks import (
+    BulkExtendForm,
     EndSystemUserEarlier,
     ExtendSystemUser,
 )
 from identity.staff.framework.badges import (
+    TAXPAYER_NOT_ACTIVE,
     badge_of_credential,
     badge_of_system_user,
     badge_of_taxpayer,
 )
 from identity.staff.framework.bulk_tasks import BulkTask
 from identity.staff.framework.export import ExportingAdmin
+from identity.staff.framework.filters import ChoiceFilter, Choices, expires_within
 from identity.staff.framework.lists import Context, column, state_column
 from identity.staff.framework.search import taxpayer_conditions
 from identity.staff.framework.tasks import tasks_by_reason
@@ -29,7 +31,6 @@ from identity.staff.imports.kinds import ImportSystemUsers
 from identity.staff.registry.issue_credentials import IssueCredentials
 from identity.staff.system_users import exports
 from identity.staff.system_users.blocking import BlockSystemUser, UnblockSystemUser
-from identity.staff.system_users.filters import SecretExpiryFilter, SystemUserStateFilter
 from identity.staff.system_users.login_methods import (
     RegisterClientCertificate,
     RegisterClientKey,
@@ -50,10 +51,10 @@ from identity.staff.system_users.system_user_tasks import (
     ChangeSystemUser,
     LimitSystemUser,
 )
-from taxpayers.models import SystemUser
+from taxpayers.models import SystemUser, Taxpayer
 from taxpayers.services import system_users
 from taxpayers.services.management_clients import why_only_operators
-from taxpayers.standing.loaded_rows import credentials_of, with_credentials
+from taxpayers.standing.loaded_rows import with_credentials
 
 MAX_SECRETS = 20
 
@@ -62,11 +63,20 @@ def _last_used(row: SystemUser) -> str:
     return moment(row.last_used_at, gettext("Never"))
 
 
-def _secret_ends(row: SystemUser) -> str:
-    return moment(min((secret.expires_at for secret in credentials_of(row)), default=None))
+class SystemUserStateFilter(ChoiceFilter):
+    title = gettext_lazy("state")
+    parameter_name = "state"
 
-
-_SECRET_ENDS = column("secret_ends", gettext_lazy("credentials end"), _secret_ends)
+    def conditions(self, at: datetime) -> Choices:
+        inactive = Taxpayer.objects.filter(is_active=False)
+        no_secret = Q(last_secret_ends_at__isnull=True) | Q(last_secret_ends_at__lt=at)
+        return {
+            "no_secret": (gettext_lazy("No valid secret, key or certificate"), no_secret),
+            "blocked": (gettext_lazy("Blocked"), Q(blocked_at__isnull=False)),
+            "expired": (gettext_lazy("Expired"), Q(expires_at__lt=at)),
+            "taxpayer": (TAXPAYER_NOT_ACTIVE, Q(taxpayer__in=inactive)),
+            **expires_within("expires_at", at),
+        }
 
 
 class SystemUserAdmin(ExportingAdmin):
@@ -82,15 +92,6 @@ class SystemUserAdmin(ExportingAdmin):
                 " blocked do not change."
             ),
             related=("usage",),
-        ),
-        BulkTask(
-            UnblockSystemUser,
-            gettext_lazy("Unblock the selected system users"),
-            gettext_lazy(
-                "They can log in again at once, with what is valid. Read why each one was blocked."
-                " Revoke first what others may know."
-            ),
-            related=("credentials",),
         ),
         BulkTask(
             ExtendSystemUser,
@@ -120,7 +121,7 @@ class SystemUserAdmin(ExportingAdmin):
     )
     linked_columns = 2
     list_select_related = ("taxpayer",)
-    list_filter = (SystemUserStateFilter, SecretExpiryFilter)
+    list_filter = (SystemUserStateFilter,)
     ordering = ("-pk",)
     search_fields = ("client_id",)  # Django shows the search; search_conditions does it
     search_help_text = gettext_lazy("Client ID, TIN, any part of a name")
@@ -152,11 +153,6 @@ class SystemUserAdmin(ExportingAdmin):
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
         return with_credentials(super().get_queryset(request)).select_related("usage")
-
-    def get_list_display(self, request: HttpRequest) -> list[Any]:
-        columns = super().get_list_display(request)
-        is_filtered = SecretExpiryFilter.parameter_name in request.GET
-        return [*columns, *([_SECRET_ENDS] if is_filtered else [])]
 
     def record_context(self, request: HttpRequest, record: SystemUser, at: datetime) -> Context:
         return {

@@ -1,28 +1,17 @@
 """What the pages of the registry show of logins: the registry itself knows nothing of them."""
 
 from collections.abc import Iterable, Sequence
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.template import Context, Library
 
 from identity.staff.framework.badges import Badge
-from identity.staff.logins.impact import (
-    Impact,
-    impact_of_blocking,
-    impact_of_deactivating,
-    impact_of_revoking,
-)
+from identity.staff.logins.impact import impact_of
 from identity.staff.logins.reasons import badge_of_login
-from identity.staff.logins.secret_use import (
-    SecretUse,
-    UseOfSecrets,
-    day_bars,
-    sentence_of,
-    use_of_secrets,
-)
+from identity.staff.logins.secret_use import use_of_secrets
 from identity.staff.logins.throttled import throttled_for
-from taxpayers.models import GrantedPermission, RateLimitCounter, SystemUser, Taxpayer
+from taxpayers.models import RateLimitCounter, SystemUser
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent
 from tokens.rate_limits.quota import CounterState, current_quota
@@ -54,31 +43,11 @@ def secret_use(
         return {}
     at: datetime = context["at"]
     used = use_of_secrets(system_user, [entry["row"] for entry in secrets], at)
-    highest = max((n for use in used.of.values() for n in use.days.values()), default=0)
     uses = [(entry, used.of[entry["row"].pk]) for entry in secrets]
     shown = [
-        entry
-        | {
-            "use": use,
-            "chart": day_bars(used.days, use.days, highest),
-            "sentence": sentence_of(used.days, use.days),
-        }
-        for entry, use in uses
-        if entry["row"].is_live(at) or use.is_recent
+        entry | {"use": use} for entry, use in uses if entry["row"].is_live(at) or use.is_recent
     ]
-    return {
-        "may_see": True,
-        "title": title,
-        "secrets": shown,
-        "days": _by_day(used, shown),
-        "used": used,
-    }
-
-
-def _by_day(used: UseOfSecrets, shown: Sequence[dict[str, Any]]) -> list[tuple[date, list[int]]]:
-    """The same figures as rows of a table, the newest day first."""
-    uses: list[SecretUse] = [entry["use"] for entry in shown]
-    return [(day, [use.days[day] for use in uses]) for day in reversed(used.days)]
+    return {"may_see": True, "title": title, "secrets": shown, "used": used}
 
 
 @register.inclusion_tag("staff/logins/rate.html", takes_context=True)
@@ -103,28 +72,13 @@ def rate(context: Context, system_user: SystemUser) -> dict[str, Any]:
 
 
 @register.inclusion_tag("staff/logins/impact.html", takes_context=True)
-def refused_by_blocking(context: Context, system_user: SystemUser) -> dict[str, Any]:
-    """What blocking it would have refused."""
-    return _consequences(context, impact_of_blocking(system_user, context["at"]))
-
-
-@register.inclusion_tag("staff/logins/impact.html", takes_context=True)
-def refused_by_deactivating(context: Context, taxpayer: Taxpayer) -> dict[str, Any]:
-    """What deactivating it would have refused."""
-    return _consequences(context, impact_of_deactivating(taxpayer, context["at"]))
-
-
-@register.inclusion_tag("staff/logins/impact.html", takes_context=True)
-def refused_by_revoking(context: Context, permission: GrantedPermission) -> dict[str, Any]:
-    """What revoking it would have refused."""
-    return _consequences(context, impact_of_revoking(permission, context["at"]))
-
-
-def _consequences(context: Context, consequences: Impact) -> dict[str, Any]:
+def refused_logins(context: Context, record: Any) -> dict[str, Any]:
+    """What blocking, deactivating or revoking this record would have refused."""
+    impact = impact_of(record, context["at"])
     return {
-        "consequences": consequences,
-        "logins": _listed(consequences.shown) if may_see_logins(context) else [],
-        "hidden": max(0, len(consequences.refused) - len(consequences.shown)),
+        "consequences": impact,
+        "logins": _listed(impact.shown) if may_see_logins(context) else [],
+        "hidden": max(0, len(impact.refused) - len(impact.shown)),
     }
 
 

@@ -102,6 +102,7 @@ def _secret(page: Any) -> None:
     page.emulate_media(color_scheme="light")
     page.goto("/admin/taxpayers/systemuser/issue_credentials/?taxpayer=C2581234020")
     page.get_by_label("Name of the ERP system").fill("Warehouse of Port Klang")
+    page.get_by_label("Reason").fill("A new ERP system")
     page.locator(".staff form button[type=submit]").click()
     page.locator("#client-secret").wait_for()
     _take(page, "secret-light")

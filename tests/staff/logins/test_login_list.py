@@ -13,7 +13,7 @@ from identity.staff.logins.time_filter import parsed_moment
 from taxpayers.models import Intermediary
 from tests.support.answers import body_of
 from tests.support.erp import Erp
-from tests.support.factories import GrantedPermissionFactory, TaxpayerFactory, stored_login
+from tests.support.factories import GrantedPermissionFactory, stored_login
 from tests.support.staff import csv_rows_of, list_url, page_url, text_of
 from tokens.models import LoginEvent
 
@@ -100,19 +100,6 @@ def logins(db: None) -> dict[str, LoginEvent]:
         "through": stored_login(MIDNIGHT + 2 * MINUTE, subject=AGENT, actor=OTHER),
         "itself": stored_login(MIDNIGHT + 3 * MINUTE, subject=AGENT),
     }
-
-
-def test_the_name_of_one_taxpayer_finds_its_logins_and_of_several_leads_to_each(
-    viewer: Client, logins: dict[str, LoginEvent]
-) -> None:
-    TaxpayerFactory.create(tin=AGENT, name="Prisma Tax Agents Plt")
-    assert found(viewer, "q=agents+prism") == [logins["itself"], logins["through"], logins["by"]]
-    TaxpayerFactory.create(tin=OTHER, name="Prisma Accounting")
-    assert found(viewer, "q=prisma") == []
-    page = viewer.get(f"{list_url(LoginEvent)}?q=prisma").content.decode()
-    for tin in (AGENT, OTHER):
-        assert f'href="?q={tin}"' in page
-    assert "with such a name" not in text_of(viewer.get(f"{list_url(LoginEvent)}?q=unknown"))
 
 
 def test_the_part_of_the_taxpayer_is_chosen(viewer: Client, logins: dict[str, LoginEvent]) -> None:

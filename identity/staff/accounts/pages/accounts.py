@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext, gettext_lazy
 
 from identity.staff.accounts.changes.authority import reason_against
+from identity.staff.accounts.changes.second_person import reason_not_to_confirm
 from identity.staff.accounts.pages.first_passwords import CreateAccount, SetFirstPassword
 from identity.staff.accounts.pages.second_person import ConfirmAccount, DeclineAccount
 from identity.staff.accounts.pages.sign_ins import EndSessions, shown_sessions
@@ -34,7 +35,7 @@ from identity.staff.display import moment
 from identity.staff.framework.export import Export, ExportingAdmin, field
 from identity.staff.framework.filters import ChoiceFilter, Choices
 from identity.staff.framework.lists import Context, column, state_column
-from identity.staff.framework.tasks import Button, author
+from identity.staff.framework.tasks import author
 from identity.staff.history.changes import recent_changes
 from identity.staff.models import SUPERUSER, FirstPassword, StaffAccount, WaitingChange
 from taxpayers import actions
@@ -146,13 +147,6 @@ class StaffAccountAdmin(ExportingAdmin):
             *("groups__permissions__content_type", "user_permissions__content_type"),
         )
 
-    def buttons(self, request: HttpRequest, record: StaffAccount, at: datetime) -> list[Button]:
-        by, confirm = author(request), ConfirmAccount(self)
-        if reason_against(record, by):
-            return []
-        hidden = confirm.url(record) if confirm.reason_against(record, by, at) else ""
-        return [one for one in super().buttons(request, record, at) if one.url != hidden]
-
     def record_context(self, request: HttpRequest, record: StaffAccount, at: datetime) -> Context:
         by, may_change = author(request), any(t.is_allowed(request) for t in self.get_tasks())
         waiting = waiting_of(record, at)
@@ -165,7 +159,7 @@ class StaffAccountAdmin(ExportingAdmin):
             "waiting": waiting,
             "sessions": shown_sessions(at, record),
             "reason_not_to_confirm": (
-                ConfirmAccount(self).reason_against(record, by, at)
+                reason_not_to_confirm(list(record.waiting_changes.all()), by, at)
                 if waiting and may_change
                 else ""
             ),

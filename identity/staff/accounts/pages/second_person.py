@@ -5,8 +5,6 @@ from typing import Any, Unpack
 
 from django import forms
 from django.http import HttpRequest
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from identity.staff.accounts.changes.second_person import (
     CONFIRM_ACCOUNT,
@@ -16,17 +14,16 @@ from identity.staff.accounts.changes.second_person import (
 )
 from identity.staff.accounts.pages.state import titles_of, waiting_of
 from identity.staff.accounts.pages.tasks import AccountTask
-from identity.staff.framework.forms import ReasonForm, TaskForm
-from identity.staff.framework.tasks import Call, Data
+from identity.staff.framework.forms import TaskForm
+from identity.staff.framework.lists import Text
+from identity.staff.framework.tasks import Call, Data, author, task
 from identity.staff.models import StaffAccount
-from taxpayers.services import Author
 
 
-class ShownForm(ReasonForm):
+class ShownForm(TaskForm):
     """Carries what the person saw: nothing else is confirmed."""
 
     shown = forms.CharField(widget=forms.HiddenInput, required=False)
-    field_order = ("shown", "reason")
 
 
 class SecondPersonTask(AccountTask):
@@ -40,14 +37,12 @@ class SecondPersonTask(AccountTask):
 
 class ConfirmAccount(SecondPersonTask):
     operation = CONFIRM_ACCOUNT
-    button_label = gettext_lazy("Confirm")
-    icon = "how_to_reg"
-    variant = "success"
     form = ShownForm
 
-    def reason_against(self, record: StaffAccount, by: Author, at: datetime) -> str:
+    def refusal_for(self, request: HttpRequest, record: Any, at: datetime) -> Text:
+        refusal = super().refusal_for(request, record, at)
         waiting = list(record.waiting_changes.all())
-        return super().reason_against(record, by, at) or reason_not_to_confirm(waiting, by, at)
+        return refusal or reason_not_to_confirm(waiting, author(request), at)
 
     def initial(self, request: HttpRequest, record: StaffAccount, at: datetime) -> dict[str, Any]:
         return {"shown": ",".join(str(one.pk) for one in record.waiting_changes.all())}
@@ -56,18 +51,5 @@ class ConfirmAccount(SecondPersonTask):
         shown = frozenset(data["shown"].split(","))
         return confirm_account(account=record, reason=data["reason"], **call, shown=shown)
 
-    def success_message(self, result: StaffAccount) -> str:
-        if result.waiting_changes.exists():
-            return _("Confirmed. What you asked for yourself still waits for another person.")
-        if not result.is_active:
-            return _("Confirmed. {account} is not active.").format(account=result)
-        return _("Confirmed. {account} can sign in.").format(account=result)
 
-
-class DeclineAccount(SecondPersonTask):
-    operation = DECLINE_ACCOUNT
-    button_label = gettext_lazy("Decline")
-    icon = "cancel"
-    form = ReasonForm
-
-    done = gettext_lazy("Declined. Nothing waits for {name} any more.")
+DeclineAccount = task(SecondPersonTask, DECLINE_ACCOUNT)

@@ -1,7 +1,7 @@
 """*Sign-ins of staff*: how each ended and from where, and the sessions that are open."""
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django import forms
@@ -19,9 +19,10 @@ from identity.staff.display import moment, moment_text
 from identity.staff.framework.badges import Badge
 from identity.staff.framework.export import Export, ExportingAdmin, field
 from identity.staff.framework.filters import ChoiceFilter, Choices
-from identity.staff.framework.forms import ReasonField, TaskForm
+from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Context, column
 from identity.staff.framework.search import address_in
+from identity.staff.framework.tasks import task
 from identity.staff.models import StaffAccount, StaffSignIn
 from taxpayers import actions
 
@@ -43,22 +44,6 @@ class OutcomeFilter(ChoiceFilter):
         return {"failed": failed, **each}
 
 
-class SinceFilter(ChoiceFilter):
-    title = gettext_lazy("time range")
-    parameter_name = "days"
-
-    def conditions(self, at: datetime) -> Choices:
-        titles = (
-            gettext_lazy("Last 24 hours"),
-            gettext_lazy("Last 7 days"),
-            gettext_lazy("Last 30 days"),
-        )
-        return {
-            str(days): (title, Q(at__gte=at - timedelta(days=days)))
-            for days, title in zip((1, 7, 30), titles, strict=True)
-        }
-
-
 class SignInAdmin(ExportingAdmin):
     export = Export(
         actions.EXPORT_REGISTRY,
@@ -71,7 +56,7 @@ class SignInAdmin(ExportingAdmin):
         "address",
         "program",
     )
-    list_filter = (SinceFilter, OutcomeFilter)
+    list_filter = (OutcomeFilter,)
     ordering = ("-pk",)
     search_fields = ("username",)
     search_help_text = gettext_lazy("User name or address")
@@ -81,15 +66,9 @@ class SignInAdmin(ExportingAdmin):
         address = address_in(term)
         return [Q(address=address)] if address else [Q(username__iexact=term)]
 
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> Any:
-        response = super().changelist_view(request, extra_context)
-        context = getattr(response, "context_data", None)
-        if context is not None and "cl" in context:
-            sessions = shown_sessions(timezone.now())
-            context |= {"list_notice": "staff/accounts/open_sessions.html", "sessions": sessions}
-        return response
+    def list_context(self, request: HttpRequest, changelist: Any) -> Context:
+        sessions = shown_sessions(timezone.now())
+        return {"list_notice": "staff/accounts/open_sessions.html", "sessions": sessions}
 
     def record_context(self, request: HttpRequest, record: StaffSignIn, at: datetime) -> Context:
         account = StaffAccount.objects.filter(username=record.username).first()
@@ -109,7 +88,6 @@ class EndSessionsForm(TaskForm):
     session = forms.ChoiceField(
         label=gettext_lazy("Session"), required=False, widget=UnfoldAdminRadioSelectWidget
     )
-    reason = ReasonField()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -126,8 +104,4 @@ def _text(one: OpenSession) -> str:
     )
 
 
-class EndSessions(AccountTask):
-    operation = END_SESSIONS
-    icon = "logout"
-    form = EndSessionsForm
-    done = gettext_lazy("Sessions of {name} are ended.")
+EndSessions = task(AccountTask, END_SESSIONS, form=EndSessionsForm)

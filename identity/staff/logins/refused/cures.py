@@ -197,7 +197,7 @@ def _task(model: type[Model], name: str) -> Task:
 
 def _button(task: Task, target: Target) -> Button:
     query = f"?{urlencode(target.initial, doseq=True)}" if target.initial else ""
-    return Button(task.title, task.url(target.record) + query, task.icon, task.variant)
+    return Button(task.title, task.url(target.record) + query, task.variant)
 
 
 def _roles_with(task: Task) -> list[str]:
