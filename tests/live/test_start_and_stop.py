@@ -136,7 +136,9 @@ def test_a_stop_answers_every_login_that_was_accepted(service: StartService) -> 
     node.process.send_signal(signal.SIGTERM)
     assert node.process.wait(20) == 0
     statuses = clients.end()
-    assert set(statuses) == {200}
+    assert set(statuses) <= {200, 503}
+    # On a busy machine SQLite refuses some, before the stop as well.
+    assert statuses[503] == node.log.count("TooLate: the database does not answer in time")
     assert recorded(node, erp) == statuses[200]
 
 
