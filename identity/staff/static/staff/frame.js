@@ -1,4 +1,4 @@
-// The frame of every page: keys that lead to a search, and the switch of the navigation.
+// The frame of every page: keys that lead to a search, the switch of the navigation, and where to type.
 "use strict";
 
 const everything = document.getElementById("search-field");
@@ -33,3 +33,9 @@ if (navigationSwitch !== null) {
   });
   show();
 }
+
+// The first error of a form, or else its first field, without hiding what stands above the form.
+const FIELD = "input:not([type=hidden]), select, textarea";
+const error = document.querySelector(".staff form .field:has(.field-error)");
+const first = error ?? document.querySelector(".staff form[method=post] .field");
+first?.querySelector(FIELD)?.focus({ preventScroll: error === null });
