@@ -119,9 +119,12 @@ def is_same_secret(hashed: str, stored: str) -> bool:
     return hmac.compare_digest(hashed, stored)
 
 
+HINT_LENGTH = 4
+
+
 def hint_of(client_secret: str) -> str:
     """The last four characters: enough for its owner to recognise a secret, useless to others."""
-    return client_secret[-4:]
+    return client_secret[-HINT_LENGTH:]
 
 
 def _fault_of_shape(text: str, kind: Prefix) -> Fault:

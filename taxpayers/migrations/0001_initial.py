@@ -684,7 +684,8 @@ class Migration(migrations.Migration):
                         condition=models.Q(("slot__isnull", False)),
                         fields=["expires_at"],
                         name="secret_by_end",
-                    )
+                    ),
+                    models.Index(fields=["hint"], name="secret_by_hint"),
                 ],
                 "constraints": [
                     models.UniqueConstraint(

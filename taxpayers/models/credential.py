@@ -77,6 +77,7 @@ class Credential(models.Model):
                 name="secret_by_end",
                 condition=Q(slot__isnull=False),
             ),
+            models.Index(fields=["hint"], name="secret_by_hint"),
         ]
 
     def __str__(self) -> str:

@@ -17,7 +17,8 @@ from tests.support.factories import (
     SystemUserFactory,
     TaxpayerFactory,
 )
-from tests.support.staff import page_url
+from tests.support.staff import list_url, page_url
+from tokens.models import LoginEvent
 
 pytestmark = pytest.mark.django_db
 URL = "/admin/search/"
@@ -149,3 +150,19 @@ def test_a_pasted_secret_is_neither_searched_nor_shown_nor_put_into_an_address(
 def test_every_page_has_the_search_field(officer: Client, shop: Taxpayer) -> None:
     for path in ("/admin/", page_url(shop), "/admin/taxpayers/taxpayer/", URL, "/admin/nothing/"):
         assert f'action="{URL}"' in officer.get(path).content.decode(), path
+
+
+def test_parts_and_groups_are_found_and_enter_on_one_exact_hit_opens_it(
+    officer: Client, shop: Taxpayer, erp: Erp
+) -> None:
+    for typed in ("C 7700 0111", "c-77000-111"):
+        assert found(officer, typed) == {"Exact match": [shop.name]}
+        assert officer.post(URL, {"q": typed})["Location"] == page_url(shop)
+    assert officer.post(URL, {"q": "kedai"})["Location"] == f"{URL}?q=kedai"
+    reference = erp.login()["correlationId"]
+    for part in (reference[:8], reference[:16]):
+        assert found(officer, part)["Logins"][0].startswith("Login of ")
+        listed = officer.get(list_url(LoginEvent), {"q": part}).context["cl"].result_list
+        assert [str(row.pk) for row in listed] == [reference]
+    hint = erp.client_secret[-4:]
+    assert found(officer, f"…{hint}") == {"System users": [erp.system_user.name or erp.client_id]}

@@ -93,6 +93,15 @@ def sent(client: Client, **values: str) -> Any:
     return client.post(url, {"identifier": TIN, "name": "Kedai Runcit Ahmad"} | values)
 
 
+def test_a_tin_without_digits_is_asked_back(registrar: Client) -> None:
+    page = sent(registrar, identifier="kedai")
+    assert "KEDAI has no digits" in errors_of(page)
+    assert not Taxpayer.objects.exists()
+    hidden = page.context["form"]["shown_for"].value()
+    assert sent(registrar, identifier="kedais", shown_for=hidden).status_code == 200
+    assert sent(registrar, identifier="kedai", shown_for=hidden).status_code == 302
+
+
 def test_similar_taxpayers_are_shown_and_nothing_is_saved_until_it_is_sent_again(
     registrar: Client,
 ) -> None:

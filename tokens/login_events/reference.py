@@ -23,6 +23,17 @@ def reference_in(text: str) -> UUID | None:
     return UUID(match[0]) if match else None
 
 
+_BEGINNING = re.compile(r"0[0-9a-f]{7,30}")  # of a UUID of version 7 until the year 2527
+
+
+def beginning_of_reference(text: str) -> tuple[UUID, UUID] | None:
+    """The first and the last reference that begin so; None: fewer than 8 characters, or no part."""
+    part = text.replace("-", "").lower()
+    if not _BEGINNING.fullmatch(part):
+        return None
+    return UUID(part.ljust(32, "0")), UUID(part.ljust(32, "f"))
+
+
 def find_login(text: str) -> LoginEvent | None:
     """The login whose reference is anywhere in the text, because people paste whole messages.
 

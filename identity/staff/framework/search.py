@@ -1,5 +1,6 @@
 """Search that always uses an index, and pages of a list, also where the table has millions."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from ipaddress import ip_address
@@ -119,11 +120,22 @@ def taxpayer_conditions(term: str, path: str = "") -> list[Q]:
     `path` leads from the listed row to the taxpayer, for example `taxpayer__`.
     """
     by_name = Q(**{f"{path}name__has_words": term})
-    if " " in term:
+    if " " in term and not _DIGIT.search(term):
         return [by_name]
-    tin, _, rob = term.upper().partition(":")
+    number = "".join(term.upper().split())
+    tin, _, rob = number.partition(":")
     if rob:
-        return [Q(**{f"{path}tin": tin, f"{path}rob__startswith": rob})]
+        return [Q(**{f"{path}tin__in": {tin, plain(tin)}, f"{path}rob__startswith": rob}), by_name]
     # Both in one condition: PostgreSQL adds up what two indexes of one table found.
     by_number = Q(**{f"{path}tin__startswith": tin}) | Q(**{f"{path}rob__startswith": tin})
+    if plain(tin) != tin:
+        by_number |= Q(**{f"{path}tin__startswith": plain(tin)})
     return [by_number, by_name]
+
+
+_DIGIT = re.compile("[0-9]")
+
+
+def plain(number: str) -> str:
+    """A number without the blanks and dashes by which people group it."""
+    return "".join(number.split()).replace("-", "")

@@ -16,9 +16,9 @@ from django.utils.text import slugify
 from django.utils.translation import gettext_lazy
 
 from identity.staff.framework.filters import ChoiceFilter, Choices
-from identity.staff.framework.search import MAX_FOUND, address_in
+from identity.staff.framework.search import MAX_FOUND, address_in, plain
 from identity.staff.logins.reasons import ISSUED, staff_text_of
-from tokens.login_events.reference import reference_in
+from tokens.login_events.reference import beginning_of_reference, reference_in
 from tokens.refusals.table import REFUSALS
 
 FOR_IT, BY_ITSELF, BY_IT = "for", "itself", "by"  # the part that a taxpayer has in a login
@@ -32,7 +32,10 @@ def search_conditions(term: str, role: str | None = None) -> list[Q]:
     address = address_in(term)
     if address is not None:
         return [Q(source_address=address)]
-    tin = term.upper()
+    begins = beginning_of_reference(term)
+    if begins is not None:
+        return [Q(pk__range=begins), Q(subject=term), Q(actor=term)]
+    tin = plain(term.upper()) if any(map(str.isdigit, term)) and ":" not in term else term.upper()
     parts = {
         FOR_IT: Q(subject=tin),
         BY_ITSELF: Q(subject=tin, actor=""),

@@ -29,7 +29,7 @@ class RegisterTaxpayerForm(TaskForm):
         widget=UnfoldAdminTextInputWidget(attrs=CODE),
     )
     name = NameField()
-    # The name for which similar ones were shown: to submit it again registers it.
+    # What was asked about: to submit it again registers it.
     shown_for = forms.CharField(required=False, widget=forms.HiddenInput, strip=False)
     similar: Sequence[Taxpayer] = ()
 
@@ -38,14 +38,21 @@ class RegisterTaxpayerForm(TaskForm):
 
     def clean(self) -> None:
         name = self.cleaned_data.get("name")
-        if not name or self.errors or name == self.cleaned_data.get("shown_for"):
+        if not name or self.errors:
             return
         identifier = self.cleaned_data["identifier"]
+        asked = f"{identifier} {name}"
+        if asked == self.cleaned_data.get("shown_for"):
+            return
+        if identifier.tin.isalpha():
+            text = _("Nothing was saved yet: {tin} has no digits. Press again if it is a TIN.")
+            self.add_error(None, text.format(tin=identifier.tin))
         similar = similar_taxpayers(name)
         if similar and all(row.identifier != identifier for row in similar):
             self.similar = similar
-            self.data = {**dict(self.data.items()), "shown_for": name}  # what it sends next
             self.add_error(None, _("Nothing was saved yet: there are taxpayers with such a name."))
+        if self.errors:
+            self.data = {**dict(self.data.items()), "shown_for": asked}  # what it sends next
 
 
 class RegisterTaxpayer(Task):

@@ -23,11 +23,12 @@ from identity.staff.framework.badges import (
     badge_of_taxpayer,
 )
 from identity.staff.framework.records import RecordAdmin
-from identity.staff.framework.search import limited_search
+from identity.staff.framework.search import limited_search, plain
 from identity.staff.logins.reasons import badge_of_login
 from identity.staff.protected_apis.protected_apis import badge_of_api
 from identity.staff.search.found import MAX_IN_GROUP, Group, Hit, TypedText, group_of
 from taxpayers.models import Change, Intermediary, SystemUser, Taxpayer
+from tokens.login_events.reference import beginning_of_reference
 from tokens.models import LoginEvent, ProtectedApi
 
 
@@ -108,7 +109,7 @@ def _rows(request: HttpRequest, pages: RecordAdmin, term: str) -> list[Any]:
 
 
 def _hit(kind: SearchedKind, row: Any, typed: TypedText) -> Hit:
-    is_exact = kind.identifier(row).casefold() == typed.term.casefold()
+    is_exact = plain(kind.identifier(row)).casefold() == plain(typed.term).casefold()
     badge = kind.state(row, timezone.now()).html
     return Hit(kind.name(row), kind.detail(row), record_url(row), badge, is_exact)
 
@@ -140,6 +141,10 @@ def _logins(typed: TypedText) -> Iterator[Hit]:
     elif typed.address is not None:
         title = _("Logins from {address}").format(address=typed.address)
         yield Hit(title, "", _logins_url(typed.address))
+    elif (begins := beginning_of_reference(typed.term)) is not None:
+        for event in LoginEvent.objects.filter(pk__range=begins).order_by("-pk")[:MAX_IN_GROUP]:
+            title = _("Login of {moment}").format(moment=moment_text(event.at))
+            yield Hit(title, str(event.pk), record_url(event), badge_of_login(event).html)
     elif typed.is_client_id:
         yield Hit(_("Logins of this client ID"), typed.term, _logins_url(typed.term))
 

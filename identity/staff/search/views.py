@@ -31,11 +31,12 @@ def search(request: HttpRequest) -> HttpResponse:
     if HIDDEN in text:  # what was there was taken out: `identity.staff.typed_secrets`
         return _respond(request, {"is_credential": True, "status": _("This is a secret.")})
     typed = read_typed(text)
-    if request.method == "POST" and not _is_for_script(request):
-        return HttpResponseRedirect(f"{reverse('staff_search')}?{urlencode({'q': typed.term})}")
     context: dict[str, Any] = {"term": typed.term}
     if len(typed.term) >= MIN_LENGTH:
         context |= _found(request, typed)
+    if request.method == "POST" and not _is_for_script(request):
+        results = f"{reverse('staff_search')}?{urlencode({'q': typed.term})}"
+        return HttpResponseRedirect(context.get("exact_url") or results)
     return _respond(request, context)
 
 
@@ -48,7 +49,13 @@ def _found(request: HttpRequest, typed: TypedText) -> dict[str, Any]:
     except TooGeneral:
         return {"too_general": TOO_GENERAL, "status": TOO_GENERAL}
     found = exact_hit_first(groups)
-    return {"found": found, "status": _status(sum(len(group.hits) for group in found))}
+    exact = [hit.url for group in found for hit in group.hits if hit.is_exact]
+    exact_url = exact[0] if len(exact) == 1 else ""  # Enter opens it
+    return {
+        "found": found,
+        "exact_url": exact_url,
+        "status": _status(sum(len(group.hits) for group in found)),
+    }
 
 
 def _status(count: int) -> str:

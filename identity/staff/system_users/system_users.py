@@ -51,6 +51,7 @@ from identity.staff.system_users.system_user_tasks import (
     ChangeSystemUser,
     LimitSystemUser,
 )
+from taxpayers.credentials import HINT_LENGTH
 from taxpayers.models import SystemUser, Taxpayer
 from taxpayers.services import system_users
 from taxpayers.services.management_clients import why_only_operators
@@ -149,7 +150,9 @@ class SystemUserAdmin(ExportingAdmin):
     def search_conditions(self, term: str) -> Iterable[Q]:
         if term.startswith("ci_"):
             return [Q(client_id__startswith=term)]
-        return [Q(name__has_words=term), *taxpayer_conditions(term, "taxpayer__")]
+        conditions = [Q(name__has_words=term), *taxpayer_conditions(term, "taxpayer__")]
+        hint = term.removeprefix("…")
+        return [Q(credentials__hint=hint), *conditions] if len(hint) == HINT_LENGTH else conditions
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
         return with_credentials(super().get_queryset(request)).select_related("usage")
