@@ -67,7 +67,9 @@ def _hide_in_form(request: HttpRequest) -> None:
     for name in held:
         hidden.setlist(name, [hide_pasted_secrets(value) for value in sent.getlist(name)])
     request.POST = hidden  # type: ignore[assignment]  # Django's own form parser sets such a one
-    if request.path_info != reverse("staff_search"):  # its own page says so
+    if request.path_info == reverse("staff_search"):  # its own page says so, and whose it is
+        request.pasted = sent.get("q", "")  # type: ignore[attr-defined]  # in memory only
+    else:
         _tell(
             request,
             _(

@@ -10,6 +10,7 @@ from django.urls import reverse
 from taxpayers.credentials import new_client_secret
 from taxpayers.models import Change, Taxpayer
 from tests.support.accounts import signed_in, with_totp
+from tests.support.answers import body_of
 from tests.support.erp import Erp
 from tests.support.factories import (
     CredentialFactory,
@@ -166,3 +167,15 @@ def test_parts_and_groups_are_found_and_enter_on_one_exact_hit_opens_it(
         assert [str(row.pk) for row in listed] == [reference]
     hint = erp.client_secret[-4:]
     assert found(officer, f"…{hint}") == {"System users": [erp.system_user.name or erp.client_id]}
+
+
+def test_a_pasted_token_says_whose_it_is_once_its_signature_is_right(
+    officer: Client, erp: Erp
+) -> None:
+    token = body_of(erp.login())["access_token"]
+    head, claims, signature = token.split(".")
+    page = officer.post(URL, {"q": f"Bearer {token}"})
+    assert page_url(erp.system_user) in page.content.decode()
+    assert token[-12:] not in page.content.decode()
+    forged = officer.post(URL, {"q": f"{head}.{claims}.{signature[::-1]}"})
+    assert page_url(erp.system_user) not in forged.content.decode()

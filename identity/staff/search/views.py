@@ -11,6 +11,7 @@ from django.contrib.admin.views.decorators import staff_member_required
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
@@ -19,6 +20,8 @@ from identity.staff.framework.lists import TOO_GENERAL, page_frame
 from identity.staff.framework.search import TooGeneral
 from identity.staff.search.found import TypedText, exact_hit_first, read_typed
 from identity.staff.search.lookups import activity_groups, registry_groups
+from identity.staff.search.token_owner import client_id_in
+from taxpayers.models import SystemUser
 from taxpayers.redaction import HIDDEN
 
 MIN_LENGTH = 2
@@ -29,7 +32,12 @@ def search(request: HttpRequest) -> HttpResponse:
     """The results as a page, or without its frame for the script of the search box."""
     text = (request.POST if request.method == "POST" else request.GET).get("q", "")
     if HIDDEN in text:  # what was there was taken out: `identity.staff.typed_secrets`
-        return _respond(request, {"is_credential": True, "status": _("This is a secret.")})
+        owner = None
+        if request.user.has_perm("taxpayers.view_systemuser"):
+            client_id = client_id_in(getattr(request, "pasted", ""), timezone.now())
+            owner = SystemUser.objects.filter(client_id=client_id).first()
+        status = _("This is a secret.")
+        return _respond(request, {"is_credential": True, "owner": owner, "status": status})
     typed = read_typed(text)
     context: dict[str, Any] = {"term": typed.term}
     if len(typed.term) >= MIN_LENGTH:
