@@ -205,8 +205,10 @@ def _taxpayer_is_an_intermediary(request: AuthorizationRequest) -> None:
 
 
 def _whose(request: AuthorizationRequest) -> str:
-    represented, own = request.facts.represented, request.facts.client.taxpayer
-    return OWN_TAXPAYER if represented is not None and represented.taxpayer == own else ""
+    """For a client that could log in as the taxpayer that it names."""
+    represented, client = request.facts.represented, request.facts.client
+    is_own = represented is not None and represented.taxpayer == client.taxpayer
+    return OWN_TAXPAYER if is_own and not client.is_limited else ""
 
 
 def _intermediary_is_active(request: AuthorizationRequest) -> None:

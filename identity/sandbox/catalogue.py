@@ -48,9 +48,6 @@ def _refused(
     return SandboxClient(str(reason), reason, does, on_behalf_of, make)
 
 
-_limited_to_taxpayer = partial(
-    records.make_agent, allowed_taxpayers=[TaxpayerId(records.REPRESENTED)]
-)
 CLIENTS = (
     SandboxClient(SandboxName.WORKS, TOKEN, _("Gets a token, without a limit.")),
     SandboxClient(
@@ -163,13 +160,13 @@ CLIENTS = (
     _refused(
         RegistryReason.OWN_TAXPAYER_NOT_ALLOWED,
         _("It is limited to acting for others, and the header is missing."),
-        make=_limited_to_taxpayer,
+        make=partial(records.make_agent, only_on_behalf=True),
     ),
     _refused(
         RegistryReason.TAXPAYER_NOT_ALLOWED,
         _("It is limited to another taxpayer than the header names."),
         records.WITHOUT_PERMISSION,
-        make=_limited_to_taxpayer,
+        make=partial(records.make_agent, allowed_taxpayers=[TaxpayerId(records.REPRESENTED)]),
     ),
     _refused(
         RegistryReason.NO_PERMISSION,

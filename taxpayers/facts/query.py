@@ -28,8 +28,8 @@ from taxpayers.sql import Row, Statement, fetch_through_django, fetch_with_recon
 # the same result at the same cost: the clock, and nothing else. (Joins that are nested in brackets
 # would be shorter, but SQLite works them out for the whole registry.)
 #
-# The last column is whether the client may act for that taxpayer: its list can be long, so it is
-# compared here and not read. (`replace` is known to both engines, and exact.)
+# `u.allowed_taxpayers` can be long, so it is compared here and not read. (`replace` is known to
+# both engines, and exact.)
 #
 # The columns and joins of a client `u` that has logged in with the secret `s`, and of the taxpayer
 # with the number `q.tin` and `q.rob`: other statements find the client in another way.
@@ -46,7 +46,8 @@ FACT_COLUMNS = """q.number, u.id, u.scopes, u.logins_per_minute, u.blocked_at, u
        u.allowed_taxpayers <> '',
        u.allowed_taxpayers = '' OR replace(' ' || u.allowed_taxpayers || ' ', ' ' || q.tin
            || CASE WHEN q.rob = '' THEN '' ELSE ':' || q.rob END || ' ', '')
-           <> ' ' || u.allowed_taxpayers || ' '"""
+           <> ' ' || u.allowed_taxpayers || ' ',
+       u.only_on_behalf"""
 FACT_JOINS = """
 LEFT JOIN taxpayers t ON t.id = u.taxpayer_id AND s.id IS NOT NULL
 LEFT JOIN client_usage c ON c.system_user_id = u.id AND s.id IS NOT NULL
@@ -88,7 +89,7 @@ _CLOCK, _NUMBER, _CLIENT, _SECRET = 0, 1, slice(2, 10), slice(10, 15)
 _LOOKUP, _EPOCH, _COUNTER, _INTERMEDIARY = 11, 15, slice(16, 18), slice(18, 21)
 _REPRESENTED_IS_ACTIVE, _PERMISSION, _PUBLIC_JWK = 21, slice(22, 27), 27
 _TOKEN_BINDING = 28
-_ALLOWED_NETWORKS, _ALLOWED, _IS_ALLOWED = 29, slice(30, 32), 32
+_ALLOWED_NETWORKS, _ALLOWED, _IS_ALLOWED, _ONLY_ON_BEHALF = 29, slice(30, 32), 32, 33
 _STATUS = slice(-4, None)
 
 
@@ -195,6 +196,7 @@ def _client(client_id: str, row: Row) -> ClientFacts:
         token_binding=row[_TOKEN_BINDING],
         allowed_permissions=tuple(allowed_permissions.split()),
         has_allowed_taxpayers=bool(has_allowed_taxpayers),
+        only_on_behalf=bool(row[_ONLY_ON_BEHALF]),
     )
 
 

@@ -73,11 +73,13 @@ class ClientFacts(Value):
     token_binding: str = TokenBinding.BEARER
     allowed_permissions: tuple[str, ...] = ()
     has_allowed_taxpayers: bool = False
+    only_on_behalf: bool = False
 
     @property
     def is_limited(self) -> bool:
-        """Whether it may do less for other taxpayers than they granted to its intermediary."""
-        return bool(self.allowed_permissions) or self.has_allowed_taxpayers
+        """Whether it gets tokens on behalf of others only, for all that they granted or less."""
+        limits = (self.only_on_behalf, self.allowed_permissions, self.has_allowed_taxpayers)
+        return any(limits)
 
 
 class RepresentedFacts(Value):

@@ -17,7 +17,7 @@ from taxpayers.validation import ServiceError, validate_name
 
 _MAX_DIGITS = 9  # of a number; more than the service allows
 # An export has them, and an import cannot set them: without them a system user may do more.
-_NARROWING = ("token_binding", "allowed_permissions", "allowed_taxpayers")
+_NARROWING = ("token_binding", "allowed_permissions", "allowed_taxpayers", "only_on_behalf")
 _OF_CREDENTIALS = ("", "_kind", "_name", "_expires_at", "_last_used_at", "_allowed_networks")
 COLUMNS = Columns(
     ("taxpayer", "name"),
@@ -64,7 +64,7 @@ class SystemUserRow:
 
 def _parse(row: CsvRow, notation: Notation) -> SystemUserRow:
     for column in _NARROWING:
-        if row.cells.get(column, "") not in ("", "none"):
+        if row.cells.get(column, "") not in ("", "none", "no"):
             raise ServiceError(
                 _(
                     "an import cannot set {column}: remove the row, or empty the cell, and set it"

@@ -131,7 +131,7 @@ def certificate_name(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def add_limit_options(parser: CommandParser) -> None:
-    """`--only-permission CODE…` and `--only-taxpayer TIN[:ROB]…`; read them with `read_limit`."""
+    """`--only-permission`, `--only-taxpayer` and `--only-on-behalf`; `read_limit` reads them."""
     parser.add_argument(
         "--only-permission",
         metavar="CODE",
@@ -149,16 +149,24 @@ def add_limit_options(parser: CommandParser) -> None:
         default=SUPPRESS,
         help="it may act for these taxpayers only, and only if they grant it",
     )
+    parser.add_argument(
+        "--only-on-behalf",
+        action="store_true",
+        help="each login must name another taxpayer in the header onbehalfof: it gets no token for"
+        " its own one",
+    )
 
 
-def read_limit(
-    options: dict[str, Any], present: SystemUser | None = None
-) -> tuple[Collection[str], Collection[TaxpayerId]]:
-    """The permissions and taxpayers given; what is not given stays as it is with `present`."""
+def read_limit(options: dict[str, Any], present: SystemUser | None = None) -> dict[str, Any]:
+    """For `limit_system_user`; what is not given stays as it is with `present`."""
     permissions: Collection[str] = present.allowed_permissions.split() if present else ()
     names = present.allowed_taxpayers.split() if present else ()
     taxpayers = [taxpayer_notation().parse(name) for name in names]
-    return options.get("only_permission", permissions), options.get("only_taxpayer", taxpayers)
+    return {
+        "permissions": options.get("only_permission", permissions),
+        "taxpayers": options.get("only_taxpayer", taxpayers),
+        "only_on_behalf": options["only_on_behalf"] or bool(present and present.only_on_behalf),
+    }
 
 
 def limit_data(row: SystemUser) -> dict[str, Any]:
@@ -166,17 +174,18 @@ def limit_data(row: SystemUser) -> dict[str, Any]:
     return {
         "allowed_permissions": row.allowed_permissions.split(),
         "allowed_taxpayers": row.allowed_taxpayers.split(),
+        "only_on_behalf": row.only_on_behalf,
     }
 
 
 def limit_text(row: SystemUser) -> str:
-    """One or two sentences, each with a blank before it; empty if it is not limited."""
+    """One to three sentences, each with a blank before it; empty if it is not limited."""
     text = ""
     if row.allowed_permissions:
         text += f" On behalf of others it gets at most {row.allowed_permissions}."
     if row.allowed_taxpayers:
         text += f" It may act for {row.allowed_taxpayers} only."
-    return text + (" It gets no token for its own taxpayer." if text else "")
+    return text + (" It gets no token for its own taxpayer." if row.is_limited else "")
 
 
 def add_network_options(

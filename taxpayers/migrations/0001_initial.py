@@ -182,6 +182,15 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
+                    "only_on_behalf",
+                    models.BooleanField(
+                        db_default=False,
+                        default=False,
+                        editable=False,
+                        verbose_name="only on behalf of others",
+                    ),
+                ),
+                (
                     "return_addresses",
                     models.TextField(
                         blank=True,

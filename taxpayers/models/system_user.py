@@ -83,6 +83,9 @@ class SystemUser(AbstractApplication):
     allowed_taxpayers = models.TextField(
         _("allowed taxpayers"), blank=True, default="", db_default="", editable=False
     )
+    only_on_behalf = models.BooleanField(
+        _("only on behalf of others"), default=False, db_default=False, editable=False
+    )
     # Where a browser goes back to after a request for a permission; separated by blanks.
     return_addresses = models.TextField(
         _("return addresses"), blank=True, default="", db_default="", editable=False
@@ -165,8 +168,8 @@ class SystemUser(AbstractApplication):
 
     @property
     def is_limited(self) -> bool:
-        """Whether it may do less for other taxpayers than they granted to its intermediary."""
-        return bool(self.allowed_permissions or self.allowed_taxpayers)
+        """Whether it gets tokens on behalf of others only, for all that they granted or less."""
+        return bool(self.only_on_behalf or self.allowed_permissions or self.allowed_taxpayers)
 
     def may_act_for(self, taxpayer: TaxpayerId) -> bool:
         """Whether its limit allows this taxpayer; whether that one permits it is not asked."""

@@ -54,7 +54,7 @@ _RETURN_ADDRESS = re.compile(
 class NewSystemUser(TypedDict, total=False):
     """What a new system user is, however it logs in. Omitted: the defaults.
 
-    `allowed_permissions` and `allowed_taxpayers` as for `limit_system_user`.
+    `allowed_permissions`, `allowed_taxpayers`, `only_on_behalf` as for `limit_system_user`.
     """
 
     taxpayer: Required[Taxpayer]
@@ -64,6 +64,7 @@ class NewSystemUser(TypedDict, total=False):
     logins_per_minute: int | None
     allowed_permissions: Collection[str]
     allowed_taxpayers: Collection[TaxpayerId]
+    only_on_behalf: bool
 
 
 @transaction.atomic
@@ -95,6 +96,7 @@ def create_system_user(
     logins_per_minute: int | None = None,
     allowed_permissions: Collection[str] = (),
     allowed_taxpayers: Collection[TaxpayerId] = (),
+    only_on_behalf: bool = False,
     token_endpoint_auth_method: str = "",
     token_binding: TokenBinding = TokenBinding.BEARER,
     public_id: str = "",
@@ -118,8 +120,10 @@ def create_system_user(
             "already_registered",
             "name",
         )
-    if allowed_permissions or allowed_taxpayers:
-        fields |= validate_limit(taxpayer, allowed_permissions, allowed_taxpayers)
+    if allowed_permissions or allowed_taxpayers or only_on_behalf:
+        fields |= validate_limit(
+            taxpayer, allowed_permissions, allowed_taxpayers, only_on_behalf=only_on_behalf
+        )
     if token_endpoint_auth_method:
         fields["token_endpoint_auth_method"] = token_endpoint_auth_method
     if token_binding:

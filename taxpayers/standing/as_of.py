@@ -33,7 +33,7 @@ CHANGING: dict[type[Model], tuple[str, ...]] = {
         *("name", "scopes", "logins_per_minute", "expires_at"),
         *("blocked_at", "blocked_by", "blocked_reason", "token_endpoint_auth_method"),
         "token_binding",
-        *("allowed_permissions", "allowed_taxpayers", "return_addresses"),
+        *("allowed_permissions", "allowed_taxpayers", "only_on_behalf", "return_addresses"),
     ),
 }
 # What services change of a secret, by its name in the history of its system user.

@@ -48,6 +48,7 @@ def client_facts(row: SystemUser) -> ClientFacts:
         token_binding=row.token_binding,
         allowed_permissions=tuple(row.allowed_permissions.split()),
         has_allowed_taxpayers=bool(row.allowed_taxpayers),
+        only_on_behalf=row.only_on_behalf,
     )
 
 

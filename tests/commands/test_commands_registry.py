@@ -162,6 +162,7 @@ def test_issue_credentials_answers_machines() -> None:
         "token_endpoint": "http://127.0.0.1:8000/connect/token",
         "allowed_permissions": [],
         "allowed_taxpayers": [],
+        "only_on_behalf": False,
         "taxpayer": TIN,
         "name": "ERP",
         "scopes": ["InvoicingAPI"],
@@ -268,6 +269,7 @@ def test_change_system_user_changes_what_is_given_and_nothing_else(
         "expires_at": "2098-01-01T00:00:00Z",
         "allowed_permissions": [],
         "allowed_taxpayers": [],
+        "only_on_behalf": False,
         "return_addresses": [],
     }
     given = (*shlex.split(options), "--reason", "asked by letter")

@@ -270,8 +270,9 @@ ROWS = [
         "is not active.": lambda: with_permission({"is_active": False}),
     }),
     Row("own_taxpayer_not_allowed", 400, "unauthorised_client", DEVELOPER, MATCHED, {
-        "must send onbehalfof": lambda: of_client(allowed_permissions=VIEW),
-        "limited in what it may do": lambda: of_client(allowed_taxpayers="C0000000001"),
+        "only on behalf of other taxpayers": lambda: of_client(only_on_behalf=True),
+        "must send the header onbehalfof": lambda: of_client(allowed_permissions=VIEW),
+        "also when a library renews": lambda: of_client(allowed_taxpayers="C0000000001"),
     }),
     Row("taxpayer_not_allowed", 400, "unauthorised_client", ADMINISTRATOR, MATCHED, {
         "certain taxpayers only": lambda: limited(allowed_taxpayers="C0000000001"),

@@ -116,6 +116,8 @@ CHANGES = [
            " WHERE permissioncode_id = 'documents:submit' AND grantedpermission_id = {permission}"),
     Change("deactivate the represented", ACTING, "no_permission",
            "UPDATE taxpayers SET is_active = false WHERE id = {represented}"),
+    Change("only on behalf of others", OWN, "own_taxpayer_not_allowed",
+           change_of("system_users", "only_on_behalf = true")),
     Change("from another network", OWN, "source_network_not_allowed",
            change_of("credentials", "allowed_networks = '192.0.2.0/24'")),
 ]  # fmt: skip

@@ -42,6 +42,7 @@ COLUMNS: dict[str, Any] = {
     "allowed_permissions": "documents:submit documents:view",
     "has_allowed_taxpayers": True,
     "is_allowed": False,
+    "only_on_behalf": True,
 }
 
 

@@ -38,6 +38,7 @@ CLIENT = ClientFacts(
     token_binding="dpop",
     allowed_permissions=("documents:submit", "documents:view"),
     has_allowed_taxpayers=True,
+    only_on_behalf=True,
 )
 SECRET = CredentialFacts(
     51,
@@ -75,13 +76,21 @@ def test_each_column_becomes_its_fact() -> None:
 
 
 def test_what_is_true_or_is_not_there_is_read_too() -> None:
-    none = dict.fromkeys(("blocked_at", "expires_at", "secret_revoked_at"))
+    none: dict[str, Any] = dict.fromkeys(("blocked_at", "expires_at", "secret_revoked_at"))
     found = facts_in(
-        row(*NO_STATUS, is_active=True, has_allowed_taxpayers=False, is_allowed=True, **none)
+        row(
+            *NO_STATUS,
+            is_active=True,
+            has_allowed_taxpayers=False,
+            is_allowed=True,
+            only_on_behalf=False,
+            **none,
+        )
     )
     assert found.status is None
     assert found.client.taxpayer_is_active
     assert not found.client.has_allowed_taxpayers
+    assert not found.client.only_on_behalf
     assert (found.client.blocked_at, found.client.expires_at) == (None, None)
     assert found.credential.revoked_at is None
     assert found.represented is not None

@@ -103,6 +103,7 @@ def test_every_value_comes_back_as_it_was(facts: SharedFacts, epoch: int) -> Non
             token_binding=TokenBinding.DPOP,
             allowed_permissions=("documents:view",),
             has_allowed_taxpayers=True,
+            only_on_behalf=True,
         ),
         replace(
             SECRET,

@@ -103,9 +103,12 @@ def _change_user(w: Registrar) -> None:
 def _limit_user(w: Registrar) -> None:
     permissions = w.rng.choice(([], w.some(_codes())))
     taxpayers = w.rng.choice(([], [w.any(Taxpayer).identifier]))
-    user = w.any(SystemUser)
     services.limit_system_user(
-        system_user=user, permissions=permissions, taxpayers=taxpayers, **w.why
+        system_user=w.any(SystemUser),
+        permissions=permissions,
+        taxpayers=taxpayers,
+        only_on_behalf=w.rng.choice((None, False, True)),
+        **w.why,
     )
 
 

@@ -88,7 +88,7 @@ VALUES: dict[type[Model], tuple[str, ...]] = {
     SystemUser: (
         *("name", "scopes", "logins_per_minute", "expires_at"),
         *("blocked_at", "blocked_by", "blocked_reason", "token_binding"),
-        *("allowed_permissions", "allowed_taxpayers"),
+        *("allowed_permissions", "allowed_taxpayers", "only_on_behalf"),
     ),
     Credential: ("expires_at", "revoked_at", "allowed_networks"),
 }

@@ -48,6 +48,7 @@ def test_a_system_user_has_its_limits_and_its_credentials(form: str) -> None:
         token_binding=TokenBinding.DPOP,
         allowed_permissions="documents:submit documents:view",
         allowed_taxpayers="C1 C2:R-1",
+        only_on_behalf=True,
     )
     old = CredentialFactory.create(
         system_user=user, allowed_networks="192.0.2.0/24 2001:db8::/32", last_used_at=at
@@ -74,6 +75,7 @@ def test_a_system_user_has_its_limits_and_its_credentials(form: str) -> None:
         "credential_2_expires_at": shown(new.expires_at),
         "credential_2_last_used_at": "",
         "credential_2_allowed_networks": "",
+        "only_on_behalf": "yes",
     }
     assert {name: row[name] or "" for name in expected} == expected
     assert list(row)[-len(expected) :] == list(expected)

@@ -90,7 +90,7 @@ def test_authlib_logs_in_on_behalf(live: Live) -> None:
     assert claims["sub"] == REPRESENTED
 
 
-def test_authlibs_own_renewal_drops_onbehalfof_and_a_limited_client_then_gets_no_token(
+def test_authlibs_own_renewal_drops_onbehalfof_and_an_only_on_behalf_client_then_gets_no_token(
     live: Live,
 ) -> None:
     """What the guide says: it renews with fetch_token of its own, without the headers."""
@@ -99,8 +99,7 @@ def test_authlibs_own_renewal_drops_onbehalfof_and_a_limited_client_then_gets_no
     with AuthlibSession(live.client_id, live.client_secret, **how) as client:
         shown = client.get(f"{live.service.url}/api/v1/me").json()
     assert (shown["subject"], shown["actor"]) == (TIN, None)
-    limit = ("--only-permission", "documents:submit", "documents:view")
-    issued = live.service.manage("issue_credentials", TIN, "--name", "Limited", *limit)
+    issued = live.service.manage("issue_credentials", TIN, "--name", "x", "--only-on-behalf")
     with (
         AuthlibSession(issued["client_id"], issued["client_secret"], **how) as client,
         pytest.raises(OAuthError, match="onbehalfof"),

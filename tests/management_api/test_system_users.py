@@ -55,6 +55,7 @@ def test_a_system_user_from_its_first_secret_to_its_login(portal: Portal) -> Non
         "token_binding": "none",
         "allowed_permissions": [],
         "allowed_taxpayers": [],
+        "only_on_behalf": False,
         "return_addresses": [],
         "credentials": [
             {

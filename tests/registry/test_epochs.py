@@ -117,6 +117,9 @@ SQL: dict[str, tuple[str, set[str]]] = {
     "token binding": (
         "UPDATE system_users SET token_binding = 'dpop' WHERE id = {shop}", {"shop"},
     ),
+    "only on behalf of others": (
+        "UPDATE system_users SET only_on_behalf = true WHERE id = {shop}", {"shop"},
+    ),
     "networks of a secret": (
         "UPDATE credentials SET allowed_networks = '192.0.2.0/24' WHERE id = {secret}",
         {"shop"},

@@ -118,6 +118,7 @@ ALLOWED_PERMISSIONS = (
     Value(("reject",), Refusal("permissions_not_allowed")),
 )
 HAS_ALLOWED_TAXPAYERS = (Value(False), Value(True))
+ONLY_ON_BEHALF = (Value(False), Value(True))
 IS_ALLOWED = (Value(True), Value(False, Refusal("taxpayer_not_allowed")))
 SOURCE = LoginSource("192.0.2.1")
 ALLOWED_NETWORKS = (
@@ -136,7 +137,7 @@ Dimensions = Sequence[Sequence[Value]]
 SECRET: Dimensions = (SECRET_EXPIRES_AT, SECRET_REVOKED_AT, ALLOWED_NETWORKS[:1])
 CLIENT: Dimensions = (
     *(BLOCKED_AT, EXPIRES_AT, TAXPAYER_IS_ACTIVE, ROLE, HELD_SCOPES),
-    *(ALLOWED_PERMISSIONS[:1], HAS_ALLOWED_TAXPAYERS[:1]),
+    *(ALLOWED_PERMISSIONS[:1], HAS_ALLOWED_TAXPAYERS[:1], ONLY_ON_BEHALF[:1]),
 )
 REPRESENTED: Dimensions = (
     *(REPRESENTED_IS_ACTIVE, *[IS_GRANTED] * len(PERMISSIONS)),
@@ -149,9 +150,10 @@ def extremes(dimensions: Dimensions) -> list[Sequence[Value]]:
     return [values if len(values) == 1 else (values[0], values[-1]) for values in dimensions]
 
 
-LIMITS = (ALLOWED_NETWORKS, ALLOWED_PERMISSIONS, HAS_ALLOWED_TAXPAYERS, IS_ALLOWED)
+OWN_LIMITS = (ALLOWED_PERMISSIONS, HAS_ALLOWED_TAXPAYERS, ONLY_ON_BEHALF)
+LIMITS = (ALLOWED_NETWORKS, *OWN_LIMITS, IS_ALLOWED)
 LIMITED_SECRET: Dimensions = (*extremes(SECRET[:-1]), ALLOWED_NETWORKS)
-LIMITED_CLIENT: Dimensions = (*extremes(CLIENT[:-2]), *(ALLOWED_PERMISSIONS, HAS_ALLOWED_TAXPAYERS))
+LIMITED_CLIENT: Dimensions = (*extremes(CLIENT[:-3]), *OWN_LIMITS)
 LIMITED_REPRESENTED: Dimensions = (*extremes(REPRESENTED[:-1]), IS_ALLOWED)
 
 
@@ -222,13 +224,15 @@ def clients(dimensions: Dimensions) -> list[Client]:
                 intermediary=role.fact,
                 allowed_permissions=codes.fact,
                 has_allowed_taxpayers=has_taxpayers.fact,
+                only_on_behalf=only.fact,
             ),
             first(blocked, expires, is_active),
             role.refusal,
-            Refusal("own_taxpayer_not_allowed") if codes.fact or has_taxpayers.fact else None,
+            Refusal("own_taxpayer_not_allowed") if any(one.fact for one in limits) else None,
             codes.refusal,
         )
-        for blocked, expires, is_active, role, held, codes, has_taxpayers in product(*dimensions)
+        for blocked, expires, is_active, role, held, *limits in product(*dimensions)
+        for codes, has_taxpayers, only in [limits]
     ]
 
 

@@ -18,6 +18,7 @@ from tests.rules.states import (
     HAS_ALLOWED_TAXPAYERS,
     HELD_SCOPES,
     KNOWN_SCOPES,
+    ONLY_ON_BEHALF,
     ROLE,
     SECRET,
     TAXPAYER_IS_ACTIVE,
@@ -29,7 +30,7 @@ SECRETS = [replace(one.facts, id=number) for number, one in enumerate(secrets(SE
 PAIRS = [(), *((one,) for one in SECRETS), *combinations_with_replacement(SECRETS, 2)]
 CLIENT = (
     *(BLOCKED_AT, EXPIRES_AT, TAXPAYER_IS_ACTIVE, ROLE[:1], HELD_SCOPES),
-    *(ALLOWED_PERMISSIONS[:1], HAS_ALLOWED_TAXPAYERS[:1]),
+    *(ALLOWED_PERMISSIONS[:1], HAS_ALLOWED_TAXPAYERS[:1], ONLY_ON_BEHALF[:1]),
 )
 CLIENTS = [one.facts for one in clients(CLIENT)]
 
@@ -53,6 +54,7 @@ def test_it_gets_a_token_exactly_if_a_login_with_one_of_its_secrets_would() -> N
 UNRELATED: list[dict[str, Any]] = [
     *({"token_binding": binding} for binding in TokenBinding),
     {"allowed_permissions": ("view",), "has_allowed_taxpayers": True},
+    {"only_on_behalf": True},
 ]
 
 

@@ -38,6 +38,7 @@ def test_the_whole_answer(erp: Erp) -> None:
         "expires_at": text_of(end),
         "allowed_permissions": [],
         "is_limited_to_taxpayers": False,
+        "only_on_behalf": False,
         "secrets": [
             {
                 "hint": hint_of(erp.client_secret),
@@ -63,6 +64,13 @@ def test_the_whole_answer(erp: Erp) -> None:
     assert not [
         hidden for hidden in (erp.client_secret, hash_secret(erp.client_secret)) if hidden in shown
     ]
+
+
+def test_a_secret_is_not_used_before_it_was_created(erp: Erp) -> None:
+    """Though its last use is known to the minute only."""
+    erp.system_user.credentials.update(created_at=now())
+    (shown,) = body_of(credentials(token_of(erp)))["secrets"]
+    assert shown["created_at"] <= shown["last_used_at"]
 
 
 def test_secrets_that_ended_within_30_days_are_shown_behind_the_live_ones(erp: Erp) -> None:

@@ -25,6 +25,19 @@ from tests.support.staff import ADDRESS, errors_of, opened, page_url, task_url, 
 pytestmark = pytest.mark.django_db
 
 
+def test_only_on_behalf_is_offered_where_the_taxpayer_is_an_intermediary(officer: Client) -> None:
+    url = task_url(SystemUser, "issue_credentials")
+    role = IntermediaryFactory.create()
+    for taxpayer, is_offered in ((role.taxpayer, True), (TaxpayerFactory.create(), False)):
+        form = officer.get(url, {"taxpayer": str(taxpayer.identifier)}).context["form"]
+        assert ("only_on_behalf" in form.fields) == is_offered
+    assert "only_on_behalf" not in officer.get(url).context["form"].fields
+    wrong = {"taxpayer": TaxpayerFactory.create().tin, "name": "x", "only_on_behalf": "on"}
+    wrong |= {"reason": "new system", "method": "client_secret"}
+    response = officer.post(url, wrong | {"scopes": ["InvoicingAPI"], "logins_per_minute": "12"})
+    assert "is not an intermediary" in errors_of(response)
+
+
 def test_who_unblocks_sees_why_it_is_blocked_and_what_works_again(
     officer: Client, erp: Erp
 ) -> None:

@@ -273,6 +273,14 @@ def test_a_limit_ends_tokens_that_may_do_more(name: str, world: World, api: Api)
     assert asked(old, api) == NONE
 
 
+def test_only_on_behalf_ends_tokens_for_the_own_taxpayer_and_no_other(
+    world: World, api: Api
+) -> None:
+    old = world.new_tokens()
+    users(only_on_behalf=True)(world)
+    assert asked(old, api) == ACTIVE | {"own": {False}, "registry": {False}}
+
+
 def test_a_narrower_token_never_shares_an_ended_index(world: World, api: Api) -> None:
     limit(VIEW)(world)
     tin = str(world.permission.taxpayer.identifier)

@@ -484,9 +484,9 @@ REFUSALS: Mapping[str, Refusal] = {
         400,
         _UNAUTHORISED,
         _(
-            "This system user is limited in what it may do for other taxpayers, so it gets no token"
-            " for its own taxpayer: that one would have no limit. The developer of the ERP system"
-            " must send onbehalfof, or use another system user."
+            "This system user gets tokens only on behalf of other taxpayers, none for its own one."
+            " The developer of the ERP system must send the header onbehalfof with each login, also"
+            " when a library renews the token, or use another system user."
         ),
         _("Limited to acting for others"),
         _DEVELOPER,

@@ -115,6 +115,7 @@ class CredentialsView(SelfServiceView):
                 "allowed_permissions": client.allowed_permissions,  # none: all that are granted
                 # Which ones is not shown: a token is for one taxpayer, and others may read it.
                 "is_limited_to_taxpayers": client.has_allowed_taxpayers,
+                "only_on_behalf": client.only_on_behalf,
                 "secrets": [secret_as_json(s, login.credential.id, at) for s in secrets],
                 "rate_limit": self._rate_limit(user),
                 "source_address": self.source_address,

@@ -45,6 +45,7 @@ class SystemUserRecord(serializers.Serializer[SystemUser]):
     token_binding = serializers.SerializerMethodField()
     allowed_permissions = Words(help_text="It may use these at most; none: all that are granted.")
     allowed_taxpayers = Words(help_text="It may act for these at most; none: for all.")
+    only_on_behalf = serializers.BooleanField(help_text="No token for its own taxpayer.")
     return_addresses = Words(help_text="Where requests for permissions may lead back to.")
     credentials = serializers.SerializerMethodField()
 

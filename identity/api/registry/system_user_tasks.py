@@ -9,6 +9,7 @@ from identity.api.framework.fields import (
     Taxpayers,
     Text,
     Texts,
+    Truth,
 )
 from identity.api.framework.kinds import ApiTask
 from identity.api.registry.ends import end_tasks
@@ -33,10 +34,14 @@ _BINDINGS = {"none": TokenBinding.BEARER, "dpop": TokenBinding.DPOP, "tls": Toke
 
 
 class LimitsBody(Body):
-    """What it may do for other taxpayers at most; both empty: whatever they grant."""
+    """What it may do for other taxpayers at most; both empty: whatever they grant.
+
+    only_on_behalf: it gets no token for its own taxpayer; left out: as it is.
+    """
 
     allowed_permissions = Texts(source="permissions")
     allowed_taxpayers = Taxpayers(source="taxpayers")
+    only_on_behalf = Truth(required=False)
     reason = Reason()
 
 

@@ -15,6 +15,7 @@ from identity.api.framework.fields import (
     Taxpayers,
     Text,
     Texts,
+    Truth,
     Whole,
 )
 from identity.api.framework.kinds import ApiTask, Asker, Once, RecordKind, Values
@@ -58,6 +59,9 @@ class NewSystemUserBody(SystemUserRowBody):
     credentials_expire_at = End(required=False, help_text="The last day of its secret or keys.")
     allowed_permissions = Texts(required=False)
     allowed_taxpayers = Taxpayers(required=False)
+    only_on_behalf = Truth(
+        required=False, help_text="true: each login must name another taxpayer in onbehalfof."
+    )
     allowed_networks = Texts(required=False)
     keys = PublicKeys(required=False)
     reason = Reason()

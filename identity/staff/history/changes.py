@@ -34,6 +34,7 @@ _FIELDS: dict[str, Any] = {
     "rows": gettext_lazy("Rows"),
     "sha256": gettext_lazy("SHA-256 of the file"),
     "secret": gettext_lazy("Secret, key or certificate"),
+    "only_on_behalf": gettext_lazy("Only on behalf of others"),
     "allowed_networks": gettext_lazy("Allowed networks"),
     "secret_expires_at": gettext_lazy("Secret, key or certificate expires"),
     "secret_revoked_at": gettext_lazy("Secret, key or certificate revoked"),

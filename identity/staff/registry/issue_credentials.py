@@ -9,7 +9,11 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.widgets import UnfoldAdminRadioSelectWidget, UnfoldAdminTextareaWidget
+from unfold.widgets import (
+    UnfoldAdminRadioSelectWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldBooleanWidget,
+)
 
 from identity.staff.framework.forms import (
     CODE,
@@ -54,6 +58,21 @@ class ListField(forms.CharField):
     def values(self, value: Any) -> list[str]:
         text = super().clean(value)
         return [part for part in _SEPARATOR.split(text) if part]
+
+
+class OnlyOnBehalfField(forms.BooleanField):
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(
+            label=gettext_lazy("Only on behalf of others"),
+            required=False,
+            help_text=gettext_lazy(
+                "A login without the header onbehalfof is refused. Recommended for every system of"
+                " an intermediary: if a program forgets the header, it does not get a token for the"
+                " intermediary itself."
+            ),
+            widget=UnfoldBooleanWidget,
+            **kwargs,
+        )
 
 
 class NetworksField(ListField):
@@ -128,10 +147,17 @@ class IssueCredentialsForm(TextOrFileForm):
             "Leave empty to use the standard lifetime of this service, usually one year."
         ),
     )
+    only_on_behalf = OnlyOnBehalfField(initial=True)
     networks = NetworksField()
     reason = ReasonField(*CREDENTIAL_REASONS)
     text_field = "text"
-    field_order = ("taxpayer", "name", "kind", "text", "file", "scopes")
+    field_order = ("taxpayer", "name", "only_on_behalf", "kind", "text", "file", "scopes")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        given = self.data if self.is_bound else self.initial
+        if not given.get("only_on_behalf") and not _names_intermediary(given.get("taxpayer", "")):
+            del self.fields["only_on_behalf"]
 
     def is_needed(self) -> bool:
         return self.cleaned_data.get("kind") not in ("", CredentialKind.SECRET)
@@ -151,6 +177,7 @@ class IssueCredentials(SecretOnceTask):
             "scopes": data["scopes"],
             "expires_at": data["expires"],
             "logins_per_minute": data["logins_per_minute"],
+            "only_on_behalf": data.get("only_on_behalf", False),
             "allowed_networks": data["networks"],
             "reason": data["reason"],
             **call,

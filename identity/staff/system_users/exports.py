@@ -66,5 +66,6 @@ SYSTEM_USERS = Export(
         field("allowed_permissions"),
         field("allowed_taxpayers"),
         *(column for number in SLOTS for column in _credential_columns(number)),
+        field("only_on_behalf"),
     ),
 )

@@ -19,7 +19,7 @@ from identity.staff.framework.forms import (
     scope_choices,
 )
 from identity.staff.framework.tasks import Call, Data, Task, task
-from identity.staff.registry.issue_credentials import ListField
+from identity.staff.registry.issue_credentials import ListField, OnlyOnBehalfField
 from identity.staff.registry.permission_tasks import code_choices
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.models import SystemUser
@@ -99,8 +99,13 @@ class AllowedTaxpayersField(ListField):
 
 
 class LimitForm(EditConflictForm):
-    watched: ClassVar = {"permissions": "allowed_permissions", "taxpayers": "allowed_taxpayers"}
+    watched: ClassVar = {
+        "only_on_behalf": "only_on_behalf",
+        "permissions": "allowed_permissions",
+        "taxpayers": "allowed_taxpayers",
+    }
 
+    only_on_behalf = OnlyOnBehalfField()
     permissions = AllowedPermissionsField()
     taxpayers = AllowedTaxpayersField()
 
@@ -112,6 +117,7 @@ class LimitSystemUser(Task):
 
     def initial(self, request: HttpRequest, record: SystemUser, at: datetime) -> Data:
         return {
+            "only_on_behalf": record.only_on_behalf,
             "permissions": record.allowed_permissions.split(),
             "taxpayers": "\n".join(record.allowed_taxpayers.split()),
         }

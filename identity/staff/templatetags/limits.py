@@ -30,6 +30,6 @@ def limit_sentences(row: SystemUser) -> list[str]:
                 len(taxpayers),
             ).format(count=len(taxpayers), listed=listed)
         )
-    if sentences:
+    if row.is_limited:
         sentences.append(_("It gets no token for its own taxpayer."))
     return sentences

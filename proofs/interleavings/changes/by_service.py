@@ -14,6 +14,7 @@ from taxpayers.models import (
     SystemUser,
     Taxpayer,
 )
+from taxpayers.services.permission_requests import approve_permission_request, ask_permission
 
 BY_SERVICE = Changes()
 _MOST_CLIENTS, _MOST_PERMISSIONS = 7, 14
@@ -44,6 +45,7 @@ def limit_client(context: Context) -> None:
         system_user=SystemUser.objects.get(pk=row.id),
         permissions=rng.sample(CODES, rng.choice((0, 1, 2))),
         taxpayers=[other.identifier for other in rng.sample(others, rng.choice((0, 2, 3)))],
+        only_on_behalf=rng.choice((False, True)),
         **context.why,
     )
 
@@ -148,3 +150,23 @@ def revoke_codes(context: Context) -> None:
         codes=[context.rng.choice(CODES)],
         **context.why,
     )
+
+
+@BY_SERVICE.add("granted_permissions", "granted_permission_codes", weight=12)
+def approve_request(context: Context) -> None:
+    """A taxpayer approves what was asked for, or a part; mostly in place of what it had granted."""
+    rng, row = context.rng, context.permission()
+    context.choose(range(_MOST_PERMISSIONS - len(context.registry.granted_permissions)))
+    codes = rng.sample(CODES, rng.randrange(1, len(CODES) + 1))
+    request = ask_permission(
+        taxpayer=Taxpayer.objects.get(pk=row.taxpayer_id).identifier,
+        intermediary=Intermediary.objects.get(pk=row.intermediary_id),
+        codes=codes,
+        client_id="vendor",
+        valid_until=context.end(),
+        replaces=rng.random() < 0.7,
+        by=AUTHOR,
+        at=context.at,
+    )
+    approved = codes[: rng.randrange(1, len(codes) + 1)]
+    approve_permission_request(request=request, codes=approved, by=AUTHOR, at=context.at)

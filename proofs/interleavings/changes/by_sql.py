@@ -55,9 +55,11 @@ def set_limit(context: Context) -> None:
     """Mostly to nothing; also to unknown taxpayers, and of a client that acts for none."""
     names = [str(row.identifier) for row in context.registry.taxpayers]
     context.execute(
-        "UPDATE system_users SET allowed_permissions = %s, allowed_taxpayers = %s WHERE id = %s",
+        "UPDATE system_users SET allowed_permissions = %s, allowed_taxpayers = %s,"
+        " only_on_behalf = %s WHERE id = %s",
         " ".join(context.rng.sample(CODES, context.rng.choice((0,) * 15 + (2,)))),
         " ".join(context.rng.sample([*names, "TUNKNOWN1"], context.rng.choice((0,) * 15 + (4,)))),
+        context.rng.random() < 0.1,
         context.choose(context.registry.system_users).id,
     )
 

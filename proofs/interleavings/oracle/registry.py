@@ -58,6 +58,7 @@ class ClientRow(NamedTuple):
     token_binding: str
     allowed_permissions: str
     allowed_taxpayers: str
+    only_on_behalf: bool
 
 
 class CredentialRow(NamedTuple):
@@ -156,6 +157,7 @@ class Registry:
                 client.token_binding,
                 tuple(client.allowed_permissions.split()),
                 client.allowed_taxpayers != "",
+                bool(client.only_on_behalf),
             ),
             CredentialFacts(
                 secret.id,

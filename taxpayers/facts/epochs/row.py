@@ -19,7 +19,7 @@ DECIDING_COLUMNS: Mapping[str, tuple[str, ...]] = {
         *("id", "client_id", "taxpayer_id", "scopes", "logins_per_minute"),
         *("expires_at", "blocked_at", "token_endpoint_auth_method"),
         "token_binding",
-        *("allowed_permissions", "allowed_taxpayers"),
+        *("allowed_permissions", "allowed_taxpayers", "only_on_behalf"),
     ),
     "taxpayers": ("id", "tin", "rob", "is_active"),
 }

@@ -99,8 +99,8 @@ class Command(ServiceCommand):
         parser.add_argument(
             "--not-limited",
             action="store_true",
-            help="remove what limits it to permissions and taxpayers; --only-permission and"
-            " --only-taxpayer then begin anew",
+            help="remove what limits it to permissions, to taxpayers and to acting for others;"
+            " --only-permission, --only-taxpayer and --only-on-behalf then begin anew",
         )
         add_reason(parser)
 
@@ -153,8 +153,8 @@ def _change(row: SystemUser, options: Options, who: dict[str, Any]) -> IssuedSec
     if "token_binding" in options:
         bind_tokens(system_user=row, binding=_BINDINGS[options["token_binding"]], **who)
     if _changes_limit(options):
-        permissions, taxpayers = read_limit(options, None if options["not_limited"] else row)
-        limit_system_user(system_user=row, permissions=permissions, taxpayers=taxpayers, **who)
+        limits = read_limit(options, None if options["not_limited"] else row)
+        limit_system_user(system_user=row, **limits, **who)
     return issued
 
 
@@ -164,8 +164,8 @@ def _check_options(options: Options) -> None:
     if not (is_given or certificate) and method is None and options["jwks"] is None:
         raise CommandError(
             "Nothing to change: give --name, --logins-per-minute, --scope, --expires,"
-            " --return-address, --only-permission, --only-taxpayer, --not-limited, --auth-method"
-            " or --token-binding.",
+            " --return-address, --only-permission, --only-taxpayer, --only-on-behalf,"
+            " --not-limited, --auth-method or --token-binding.",
             returncode=WRONG_USAGE,
         )
     _check_together(

@@ -47,11 +47,12 @@ class Command(ServiceCommand):
         add_reason(parser)
 
     def act(self, options: Options, *, by: Author, at: datetime) -> Output:
-        permissions, taxpayers = read_limit(options)
+        limits = read_limit(options)
         fields = {name: options[name] for name in _FIELDS} | {
             "taxpayer": find_taxpayer(options["taxpayer"]),
-            "allowed_permissions": permissions,
-            "allowed_taxpayers": taxpayers,
+            "allowed_permissions": limits["permissions"],
+            "allowed_taxpayers": limits["taxpayers"],
+            "only_on_behalf": limits["only_on_behalf"],
             "allowed_networks": options["allowed_networks"] or (),
             "reason": options["reason"],
             "by": by,

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Q
@@ -27,6 +28,7 @@ def limit_system_user(
     system_user: SystemUser,
     permissions: Collection[str],
     taxpayers: Collection[TaxpayerId],
+    only_on_behalf: bool | None = None,
     reason: str,
     by: Author,
     at: datetime,
@@ -34,24 +36,30 @@ def limit_system_user(
     """Limit it to these permission codes and to acting for these taxpayers; none: no such limit.
 
     A limit grants nothing: a token carries what is granted, as far as it is among the codes. It
-    replaces the limit before. Raises ServiceError if its taxpayer is no intermediary.
+    replaces the limit before. `only_on_behalf`: no token for its own taxpayer, also without such a
+    limit; None leaves it as it is. Raises ServiceError if its taxpayer is no intermediary.
     """
     context = context_of(LIMIT_SYSTEM_USER, reason, by, at)
-    fields = validate_limit(system_user.taxpayer, permissions, taxpayers)
     row = lock_to_change(system_user, by)
+    only = row.only_on_behalf if only_on_behalf is None else only_on_behalf
+    fields = validate_limit(row.taxpayer, permissions, taxpayers, only_on_behalf=only)
     update_and_record(row, context, **fields)
     return row
 
 
 def validate_limit(
-    owner: Taxpayer, permissions: Collection[str], taxpayers: Collection[TaxpayerId]
-) -> dict[str, str]:
+    owner: Taxpayer,
+    permissions: Collection[str],
+    taxpayers: Collection[TaxpayerId],
+    *,
+    only_on_behalf: bool,
+) -> dict[str, Any]:
     """The limit as it is stored. Raises ServiceError as `limit_system_user`."""
-    if not permissions and not taxpayers:
-        return {"allowed_permissions": "", "allowed_taxpayers": ""}
-    if refusal := why_not_limited(owner):
+    is_limited = bool(permissions or taxpayers or only_on_behalf)
+    if is_limited and (refusal := why_not_limited(owner)):
         raise ServiceError(refusal)
     return {
+        "only_on_behalf": only_on_behalf,
         "allowed_permissions": _validate_permissions(permissions),
         "allowed_taxpayers": _validate_taxpayers(owner, taxpayers),
     }
