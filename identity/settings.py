@@ -58,7 +58,7 @@ SCOPES: dict[str, dict[str, str]] = read("SCOPES")  # `check` finds out whether 
 EVIDENCE_REQUIRED: bool = read("EVIDENCE_REQUIRED")
 PERMISSION_REQUEST_LIFETIME = timedelta(days=read("PERMISSION_REQUEST_DAYS"))
 OPEN_REQUESTS_MOST: int = read("OPEN_REQUESTS_MOST")
-CONFIRM_URL = (read("CONFIRM_URL") or f"{read('STAFF_URL') or AUTH_URL}/confirm").rstrip("/")
+CONFIRM_URL = (read("CONFIRM_URL") or f"{AUTH_URL}/confirm").rstrip("/")
 PORTAL_URL: str = read("PORTAL_URL")
 # What answers announce: a JSON list of {"text", "from", "condition"}.
 SYSTEM_WARNINGS: list[dict[str, str]] = read("SYSTEM_WARNINGS")

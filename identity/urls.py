@@ -29,7 +29,7 @@ if settings.SERVE != "login":
     from identity.webhooks.metrics import WebhookMetrics
 
     collectors.append(WebhookMetrics())
-    # Below its own host or that of the staff; not under SERVE=login.
+    # Not under SERVE=login: the proxy leads this path of the public address to nodes of the staff.
     below = f"{urlsplit(settings.CONFIRM_URL).path}/"[1:]
     confirmation.append(path(f"{below}<uuid:id>", confirm))
 health_paths: list[URLPattern] = [

@@ -63,7 +63,8 @@ without() {  # leaves out the server blocks of these names, as a pattern
   ' "$original"
 }
 
-# ONLY: public or staff, for an nginx that reaches only the nodes of one half; by default both.
+# ONLY: public or staff, for an nginx that has the servers of one half; by default both. The public one
+# reaches the staff nodes too, for /confirm/ only.
 dropped=none
 [ "$mtls_host" ] || dropped='mtls[.]id[.]example[.]org'
 [ "${ONLY:-}" != public ] || dropped="$dropped|staff[.]id[.]example[.]org"

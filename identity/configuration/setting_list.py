@@ -62,6 +62,11 @@ class Setting:
 
 
 _SCOPES = '{"InvoicingAPI": {"description": "The e-invoicing APIs", "audience": "InvoicingAPI"}}'
+_MORE_SCOPES = (
+    f'{_SCOPES[:-1]}, "PermissionRequestAPI": {{"description": "Ask taxpayers for permissions",'
+    ' "audience": "IdentityAPI"}, "RepresentativeAPI": {"description": "End what is permitted",'
+    ' "audience": "IdentityAPI"}}'
+)
 
 # A row: name, kind, default; meaning; example, and what few have.
 # fmt: off
@@ -164,8 +169,9 @@ _ALL = (
             check=faults.offline_block_keys),
     Setting("SCOPES", vital(JSON), _SCOPES,
             'JSON: `{"name": {"description": "…", "audience": "…"}}`; `RegistryAPI` is for '
-            "programs that manage the registry (`docs/management-api.md`)",
-            _SCOPES, default_in_words="`InvoicingAPI`", check=faults.scopes),
+            "programs that manage the registry (`docs/management-api.md`), the other two for "
+            "permissions (`docs/permission-requests.md`)",
+            _MORE_SCOPES, default_in_words="`InvoicingAPI`", check=faults.scopes),
     Setting("EVIDENCE_REQUIRED", FLAG, "False",
             "each grant, change and end of a permission says who approved it "
             "(`docs/permission-requests.md`)",
@@ -177,9 +183,9 @@ _ALL = (
             "how many requests for permissions an intermediary may have open",
             "5000"),
     Setting("CONFIRM_URL", TEXT, "",
-            "where taxpayers confirm requests for permissions, below a host of its own or of "
-            "`STAFF_URL`; the audience of portal tickets",
-            "https://confirm.id.example.org", default_in_words="`STAFF_URL` and `/confirm`",
+            "where taxpayers confirm requests for permissions, if not below `AUTH_URL`; the "
+            "audience of portal tickets",
+            "https://confirm.id.example.org", default_in_words="`AUTH_URL` and `/confirm`",
             check=partial(faults.confirmation_url, "CONFIRM_URL")),
     Setting("PORTAL_URL", TEXT, "",
             "the portal's address to which a confirm link without a ticket leads; it signs the "

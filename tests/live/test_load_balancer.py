@@ -11,6 +11,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlencode
+from uuid import uuid4
 
 import httpx
 import jwt
@@ -52,6 +53,20 @@ def test_staff_sign_in_at_an_address_with_a_port(cluster: Cluster) -> None:
             return browser.post(page.url.path, data=sent, headers=headers).status_code
 
         assert (status(f"https://{name}"), status("https://example.org")) == (200, 403)
+
+
+def test_the_confirm_page_is_public_and_nothing_else_of_the_staff(cluster: Cluster) -> None:
+    """From any network; a login node does not have it."""
+    path = f"/confirm/{uuid4()}"
+    with cluster.client() as browser:
+        page = browser.get(path)
+        assert (page.status_code, page.headers["Content-Type"]) == (400, "text/html; charset=utf-8")
+        assert "from the portal" in page.text
+        for other in ("/confirm/", f"{path}/x", f"{path}/../../admin/", "/confirm/admin/"):
+            answer = browser.get(other)
+            assert (answer.status_code, answer.json()["error"]) == (404, "not_found")
+    forwarded = {"X-Forwarded-Proto": "https"}
+    assert httpx.get(f"{cluster.nodes[0].url}{path}", headers=forwarded).status_code == 404
 
 
 def test_a_login_over_https_is_a_token_of_the_public_address(cluster: Cluster) -> None:

@@ -260,6 +260,7 @@ HIDDEN = (
     *("/admin/../health/live", "/admin/../connect/token", "/admin/x/../../y", "/admin?x"),
     *("/admin/%2e%2e/health/live", "/signin/", "/signin/?next=/", "/language/", "/static/x"),
     *("/admin;x/../", "http://id.example.org/admin/", "/by-proxy/unavailable"),
+    *("/confirm/../admin/", "/confirm/%2e%2e/admin/", "/confirm//x"),
 )
 AMBIGUOUS = (  # no address is named in the answer
     *("//connect/tokens", "//connect/token/x", "//x/connect/token", "/connect//%74oken", "//"),

@@ -223,17 +223,20 @@ def test_alerts_of_the_chart_are_those_of_prometheus_and_know_its_names() -> Non
 
 @pytest.mark.processes
 def test_only_the_proxy_reaches_the_nodes_and_only_nodes_reach_the_database() -> None:
-    for component, caller in (("login", "proxy-public"), ("staff", "proxy-staff")):
+    """The public one reaches those of the staff too, for /confirm/."""
+    callers = {"login": ["proxy-public"], "staff": ["proxy-staff", "proxy-public"]}
+    for component, names_of_callers in callers.items():
         policy = usual()["NetworkPolicy", f"identity-{component}"]["spec"]
         (rule,) = policy["ingress"]
-        peer, prometheus = rule["from"]
-        assert component_of(peer) == caller
+        *peers, prometheus = rule["from"]
+        assert [component_of(peer) for peer in peers] == names_of_callers
         assert list(prometheus["namespaceSelector"]["matchLabels"].values()) == ["monitoring"]
         names, database = policy["egress"]
         assert {one["port"] for one in names["ports"]} == {53}
         assert (database["ports"], len(database["to"])) == ([{"port": 5432}], 1)
-        _names, nodes = usual()["NetworkPolicy", f"identity-{caller}"]["spec"]["egress"]
-        assert [component_of(peer) for peer in nodes["to"]] == [component]
+    for proxy, reached in (("public", ["login", "staff"]), ("staff", ["staff"])):
+        _names, nodes = usual()["NetworkPolicy", f"identity-proxy-{proxy}"]["spec"]["egress"]
+        assert [component_of(peer) for peer in nodes["to"]] == reached
     assert usual()["NetworkPolicy", "identity-job"]["spec"]["ingress"] == []
     assert [name for name in ALL if service(name).get("ports")] == ["nginx"]
     assert set(service("nginx")["networks"]) == {"front"}
@@ -338,7 +341,15 @@ def test_the_settings_of_a_node_pass_every_check(name: str, secrets: Path, tmp_p
 
 # --- The image ------------------------------------------------------------------------------------
 
-PAGES = ["/guide", "/clientcheck.py", "/openapi.json", "/errors/secret_expired", "/ms/"]
+PAGES = [
+    "/guide",
+    "/api-teams",
+    "/packages/",
+    "/clientcheck.py",
+    "/openapi.json",
+    "/errors/secret_expired",
+    "/ms/",
+]
 OPEN_PAGES = f"""
 from django.conf import settings
 from django.test import Client
@@ -356,7 +367,7 @@ def test_a_build_sees_all_that_the_service_reads_and_nothing_else(tmp_path: Path
         place.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
             shutil.copytree(source, place, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
+        elif name != "packages/dist":  # a release builds it
             shutil.copy(source, place)
     done = completed(
         [sys.executable, "manage.py", "shell", "--no-imports", "-c", OPEN_PAGES],
