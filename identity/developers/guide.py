@@ -1,26 +1,34 @@
-"""Documents as pages: docs/erp-developers.md, and the OpenAPI description, without scripts."""
+"""Documents as pages: the guides of docs/, and the OpenAPI description, without scripts."""
 
 import itertools
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
 from markdown_it import MarkdownIt
 
 from identity.developers.openapi.document import document
 from identity.developers.pages import Page, show
 from identity.developers.snippets.catalogue import AUTH_URL_OF_THE_FILES
 
-_FILE = "docs/erp-developers.md"
+_PACKAGE = "](../packages/einvoicing_tokens/"  # a link from a document to a file of the package
 
 
 def guide(request: HttpRequest, language: str) -> HttpResponse:
-    """The guide; it is written in English."""
+    """For developers of ERP systems; it is written in English."""
     return show(request, _GUIDE, language)
+
+
+def api_teams(request: HttpRequest, language: str) -> HttpResponse:
+    """For teams of protected APIs."""
+    return show(request, _API_TEAMS, language)
 
 
 def as_html(text: str) -> SafeString:
@@ -41,13 +49,16 @@ def _anchor(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
-def _guide() -> Mapping[str, Any]:
-    text = (settings.BASE_DIR / _FILE).read_text(encoding="utf-8")
+def _document(file: str, title: str) -> Mapping[str, Any]:
+    text = (settings.BASE_DIR / "docs" / file).read_text(encoding="utf-8")
     text = text.replace(AUTH_URL_OF_THE_FILES, settings.AUTH_URL)
-    return {"title": gettext("Guide"), "guide": as_html(text)}
+    text = text.replace(_PACKAGE, f"]({urlsplit(settings.AUTH_URL).path}/packages/")
+    return {"title": gettext(title), "guide": as_html(text)}
 
 
-_GUIDE = Page("guide", "developers/guide.html", _guide)
+_TEMPLATE = "developers/guide.html"
+_GUIDE = Page("guide", _TEMPLATE, partial(_document, "erp-developers.md", _("Guide")))
+_API_TEAMS = Page("api-teams", _TEMPLATE, partial(_document, "api-teams.md", _("API teams")))
 
 
 Part = Mapping[str, Any]
@@ -63,7 +74,7 @@ def _context() -> Part:
     return {"title": gettext("Reference"), "guide": as_html(text)}
 
 
-_REFERENCE = Page("reference", "developers/guide.html", _context)
+_REFERENCE = Page("reference", _TEMPLATE, _context)
 
 
 def _lines(described: Part) -> Iterator[str]:

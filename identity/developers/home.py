@@ -37,6 +37,8 @@ _ADDRESSES = (
     ("", reverse("metadata"), _("the metadata of this service (RFC 8414)")),
     ("", reverse("jwks"), _("the keys that sign tokens")),
     ("", "/reference", _("all of these on one page")),
+    ("", "/api-teams", _("for teams of protected APIs: how to verify tokens")),
+    ("", "/packages/", _("packages that verify tokens, with their digests")),
     ("", "/openapi.json", _("the OpenAPI description of all of these")),
     ("", "/openapi.yaml", _("the same in YAML")),
     ("", "/health", _("is this service ready, and which version is it")),

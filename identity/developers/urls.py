@@ -25,6 +25,9 @@ def _page(address: str, view: str, **about: str) -> list[URLPattern]:
 urlpatterns: list[URLPattern] = [
     *_page("", "home.home"),
     *_page("guide", "guide.guide"),
+    *_page("api-teams", "guide.api_teams"),
+    *_page("packages/", "packages.packages"),
+    path("packages/<path:name>", imported_on_first_use(f"{_ROOM}.packages.download")),
     *_page("reference", "guide.reference"),
     *_page("errors/", "errors.all_errors"),
     *(_page("sandbox", "home.sandbox_page") if settings.ENVIRONMENT == "test" else ()),

@@ -5,7 +5,7 @@ import re
 import pytest
 from django.test import Client
 
-ADDRESSES = ["", "guide", "reference", "errors/", "errors/no_permission"]
+ADDRESSES = ["", "guide", "api-teams", "packages/", "reference", "errors/", "errors/no_permission"]
 every_address = pytest.mark.parametrize("address", ADDRESSES)
 
 
