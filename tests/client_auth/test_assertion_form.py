@@ -80,6 +80,8 @@ def test_it_is_valid_from_the_later_moment_that_it_names(
         (signed(aud=""), AssertionFault.AUDIENCE),
         (signed(exp=""), AssertionFault.EXPIRY),
         (signed(exp="null"), AssertionFault.EXPIRY),
+        (signed(exp="1790000000000"), AssertionFault.MILLISECONDS),
+        (signed(iat="1790000000000"), AssertionFault.MILLISECONDS),
         (signed(exp='"2000"'), AssertionFault.UNREADABLE),
         (signed(jti=""), AssertionFault.JTI),
         (signed(jti=f'"{"j" * 129}"'), AssertionFault.JTI),

@@ -105,6 +105,8 @@ def test_logins_are_found_by_one_thing_at_a_time(portal: Portal) -> None:
     assert_problem(both, 400, "malformed_request", "Filter by one of client_id, taxpayer")
     wrong = errors_of(body_of(portal.get("/logins?since=yesterday&taxpayer=x")))
     assert wrong.keys() == {"since", "taxpayer"}
+    wrong = errors_of(body_of(portal.get("/logins?outcome=foo")))
+    assert "invalid_credentials" in wrong["outcome"], "it names the choices"
 
 
 def test_pages_have_each_record_once_whatever_changes_between_them(portal: Portal) -> None:
