@@ -18,6 +18,7 @@ from identity.developers.openapi.document import document
 from identity.developers.pages import Page, show
 from identity.developers.snippets.catalogue import AUTH_URL_OF_THE_FILES
 
+_EXAMPLE = "https://id.example.org"
 _PACKAGE = "](../packages/einvoicing_tokens/"  # a link from a document to a file of the package
 
 
@@ -51,7 +52,8 @@ def _anchor(heading: str) -> str:
 
 def _document(file: str, title: str) -> Mapping[str, Any]:
     text = (settings.BASE_DIR / "docs" / file).read_text(encoding="utf-8")
-    text = text.replace(AUTH_URL_OF_THE_FILES, settings.AUTH_URL)
+    for address in (AUTH_URL_OF_THE_FILES, _EXAMPLE):
+        text = text.replace(address, settings.AUTH_URL)
     text = text.replace(_PACKAGE, f"]({urlsplit(settings.AUTH_URL).path}/packages/")
     return {"title": gettext(title), "guide": as_html(text)}
 

@@ -35,6 +35,7 @@ def test_a_page_names_the_address_that_it_is_served_from(address: str, settings:
     page = page_of(address)
     assert "https://id.country.test/einvoicing" in page
     assert "127.0.0.1:8000" not in page
+    assert "//id.example.org" not in page
 
 
 def test_each_file_that_the_guide_for_api_teams_names_is_there() -> None:
