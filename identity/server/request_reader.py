@@ -97,7 +97,9 @@ class RequestReader(HttpToolsProtocol):
             return
         if self.awaited is not Awaited.NOTHING and self.field_bytes > limits.MAX_HEADER_BYTES:
             is_head = self.awaited is Awaited.HEADERS
-            self.refuse(malformed(HEADERS_TOO_LONG if is_head else TRAILER_TOO_LONG))
+            fault = HEADERS_TOO_LONG if is_head else TRAILER_TOO_LONG
+            is_url = is_head and len(self.url) > limits.MAX_HEADER_BYTES
+            self.refuse(malformed(URL_TOO_LONG if is_url else fault))
 
     def _refusal_of(self, data: bytes, error: httptools.HttpParserError) -> ServerAnswer:
         if self.awaited is Awaited.HEADERS and misspells_on_behalf_of(data):

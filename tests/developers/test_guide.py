@@ -60,7 +60,7 @@ def test_pip_installs_what_is_offered_and_refuses_another_file(
     settings.AUTH_URL = "https://packages.test"  # no page of another test
     page = page_of("/ms/packages/")
     links = re.findall(r'href="/packages/(\S+)#sha256=(\w+)"', page)
-    assert [name.rpartition("-")[2] for name, _digest in links] == ["0.1.0.tar.gz", "any.whl"]
+    assert [name.rpartition("-")[2] for name, _digest in links] == ["any.whl", "0.1.0.tar.gz"]
     for name, digest in links:
         content = Client().get(f"/packages/{name}").content
         assert hashlib.sha256(content).hexdigest() == digest
@@ -71,7 +71,7 @@ def test_pip_installs_what_is_offered_and_refuses_another_file(
     download = [sys.executable, "-m", "pip", "download", "--no-deps", "--no-index", "--find-links"]
     command = [*download, str(listed), "--dest", str(tmp_path / "got"), "einvoicing-tokens"]
     assert completed(command).returncode == 0
-    (tmp_path / "offered" / links[1][0]).write_bytes(b"another")
+    (tmp_path / "offered" / links[0][0]).write_bytes(b"another")
     refused = completed([*command, "--no-cache-dir"])
     assert refused.returncode != 0
     assert "hash" in refused.stderr.lower()

@@ -61,7 +61,7 @@ def test_the_confirm_page_is_public_and_nothing_else_of_the_staff(cluster: Clust
     with cluster.client() as browser:
         page = browser.get(path)
         assert (page.status_code, page.headers["Content-Type"]) == (400, "text/html; charset=utf-8")
-        assert "from the portal" in page.text
+        assert "Requests are confirmed in the portal of the tax authority." in page.text
         for other in ("/confirm/", f"{path}/x", f"{path}/../../admin/", "/confirm/admin/"):
             answer = browser.get(other)
             assert (answer.status_code, answer.json()["error"]) == (404, "not_found")

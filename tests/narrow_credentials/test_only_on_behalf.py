@@ -79,7 +79,8 @@ def test_each_door_changes_it(intermediary: Erp, officer: Client, portal: Portal
     limits = {"allowed_permissions": [], "allowed_taxpayers": [], **WHY}
 
     def by_rest(**values: bool) -> None:
-        answer = portal.post(f"/system-users/{client_id}/limits", limits | values)
+        path = f"/system-users/{client_id}"
+        answer = portal.post(f"{path}/limits", limits | values, If_Match=portal.etag(path))
         assert answer.status_code == 200
 
     steps: tuple[tuple[Callable[[], Any], bool], ...] = (
