@@ -14,8 +14,7 @@ from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext
 
-from identity.developers.downloads import static_answer
-from identity.developers.pages import Page, show
+from identity.developers.pages import Page, show, static_answer
 from tokens.http import read_only
 
 _PACKAGES = Path(settings.BASE_DIR) / "packages"
