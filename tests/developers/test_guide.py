@@ -69,10 +69,10 @@ def test_pip_installs_what_is_offered_and_refuses_another_file(
     listed = tmp_path / "list.html"
     listed.write_text(page.replace("/packages/", f"file://{tmp_path}/offered/"))
     download = [sys.executable, "-m", "pip", "download", "--no-deps", "--no-index", "--find-links"]
-    command = [*download, str(listed), "--dest", str(tmp_path / "got"), "einvoicing-tokens"]
-    assert completed(command).returncode == 0
+    command = [*download, str(listed), "einvoicing-tokens", "--no-cache-dir", "--dest"]
+    assert completed([*command, str(tmp_path / "got")]).returncode == 0
     (tmp_path / "offered" / links[0][0]).write_bytes(b"another")
-    refused = completed([*command, "--no-cache-dir"])
+    refused = completed([*command, str(tmp_path / "not got")])
     assert refused.returncode != 0
     assert "hash" in refused.stderr.lower()
 

@@ -187,4 +187,5 @@ def _check_together(is_method: bool, is_given: bool, text: str) -> None:
 
 
 def _changes_limit(options: Options) -> bool:
-    return bool(_LIMITS & options.keys()) or options["not_limited"]
+    is_given = options["only_on_behalf"] or options["not_limited"]
+    return is_given or bool(_LIMITS & options.keys())
