@@ -19,6 +19,7 @@ from identity.staff.framework.forms import (
     CODE,
     CREDENTIAL_REASONS,
     CheckboxesField,
+    IntermediaryField,
     LastDayField,
     LimitField,
     NameField,
@@ -199,3 +200,10 @@ class IssueCredentials(SecretOnceTask):
             messages.success(request, text.format(name=result.name, client_id=result.client_id))
             return HttpResponseRedirect(self.admin.record_url(result))
         return super().success_response(request, result)
+
+
+def _names_intermediary(text: str) -> bool:
+    try:
+        return IntermediaryField(required=False).clean(text) is not None
+    except ValidationError:
+        return False
