@@ -255,7 +255,7 @@ def test_the_command_makes_what_is_missing_and_lists_all(db: None) -> None:
 
 @pytest.mark.parametrize(
     "task",
-    ["block_system_user", "unblock_system_user", "extend_system_user", "revoke_secrets"],
+    ["block_system_user", "extend_system_user", "revoke_secrets"],
 )
 def test_a_task_for_many_system_users_leaves_clients_of_the_sandbox_as_they_are(
     task: str, sandbox: None
