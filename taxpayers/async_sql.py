@@ -12,7 +12,9 @@ from typing import Any
 
 import psycopg
 from django.db import DatabaseError, OperationalError, connection
+from psycopg.errors import FeatureNotSupported, InvalidSqlStatementName
 
+from taxpayers.prepared_statements import PreparedStatements, is_one_text
 from taxpayers.shut_down import shut_down
 from taxpayers.sql import Parameters, Row
 
@@ -61,6 +63,7 @@ class AsyncSession:
     def __init__(self) -> None:
         self._connection: psycopg.AsyncConnection[Row] | None = None
         self._cursor: psycopg.AsyncCursor[Row] | None = None
+        self._prepared: PreparedStatements | None = None
         self._prepares = False
         self._plans_again_at = 0.0
         self._is_late = False
@@ -77,9 +80,10 @@ class AsyncSession:
         """
         try:
             return await self._fetch(sql, parameters, send_by)
-        except psycopg.errors.FeatureNotSupported as error:
+        except (FeatureNotSupported, InvalidSqlStatementName) as error:
             # "cached plan must not change result type": a column has another type than when the
-            # statement was prepared. Nothing was executed, and a new connection prepares it again.
+            # statement was prepared; or something has dropped it. Nothing was executed, and a new
+            # connection prepares it again.
             if self.is_in_transaction:
                 raise DatabaseError(str(error)) from error
             await self.close()
@@ -119,6 +123,8 @@ class AsyncSession:
         self._is_late = False
         timer = loop.call_later(ANSWER_SECONDS, self._give_up)
         try:
+            if self._prepared is not None and is_one_text(parameters):
+                return await self._prepared.fetch(sql, *parameters)
             await cursor.execute(sql, parameters, prepare=self._prepares, binary=True)
             return await cursor.fetchall() if cursor.description else []
         except psycopg.Error as error:
@@ -155,6 +161,7 @@ class AsyncSession:
         self._connection = opened
         self._plans_again_at = loop.time() + PLAN_SECONDS
         self._cursor = psycopg.AsyncCursor(opened)
+        self._prepared = PreparedStatements(opened) if self._prepares else None
         settings = _TIME_ZONE + (_OWN_SESSION if self._prepares else "")
         timer = loop.call_at(gives_up_at, self._give_up)
         try:

@@ -53,6 +53,7 @@ FLOORS: layers.Floors = {
         ("facts",),
         ("operations",),
         ("actions", "async_sql", "evidence", "redaction"),
+        ("prepared_statements",),
         (
             *("certificates", "client_keys", "credential_kind", "credentials", "duties"),
             *("identifiers", "moments", "names", "repeated", "shut_down", "sql"),
