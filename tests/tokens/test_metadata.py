@@ -41,6 +41,7 @@ def test_the_metadata_has_these_members_only(path: str, base: str, settings: Set
         "token_endpoint": f"{base}/connect/token",
         "jwks_uri": f"{base}/.well-known/jwks.json",
         "service_documentation": f"{base}/",
+        "api_teams_documentation": f"{base}/api-teams",
         "scopes_supported": ["InvoicingAPI"],
         "response_types_supported": [],
         "grant_types_supported": ["client_credentials"],

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Unpack
 from django import forms
 from django.conf import settings
 from django.http import HttpRequest
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -18,12 +19,14 @@ from identity.staff.framework.lists import Context, column, state_column
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.tasks import Call, Data, Task
 from identity.staff.history.changes import recent_changes
+from taxpayers.moments import format_moment
 from tokens.keys.ring import ALGORITHMS, Key, KeyRing
 from tokens.keys.store import (
     ROTATE_SIGNING_KEY,
     STOP_COMPROMISED_KEY,
     read_key_ring,
     rotate,
+    signs_at_once,
     stop_compromised_key,
 )
 from tokens.lifetime import TOKEN_LIFETIME
@@ -83,6 +86,13 @@ class RotateSigningKey(Task):
     def perform(self, record: None, data: Data, **call: Unpack[Call]) -> Key:
         return rotate(alg=data["alg"], reason=data["reason"], **call)
 
+    def success_message(self, result: Key) -> str:
+        if signs_at_once(result, timezone.now()):
+            return _("The key {kid} is published and signs at once.").format(kid=result.kid)
+        return _("The key {kid} is published and signs from {moment}.").format(
+            kid=result.kid, moment=format_moment(result.signs_from)
+        )
+
     def next_record(self, result: Key) -> SigningKey:
         return SigningKey.objects.get(kid=result.kid)
 
@@ -109,6 +119,11 @@ class StopCompromisedKey(Task):
     def perform(self, record: SigningKey, data: Data, **call: Unpack[Call]) -> SigningKey:
         stop_compromised_key(kid=record.kid, alg=data["alg"], reason=data["reason"], **call)
         return record
+
+    def success_message(self, result: SigningKey) -> str:
+        signs = read_key_ring(timezone.now()).signer(timezone.now()).kid
+        text = _("The key {kid} is stopped: no token that it signed is accepted. {new} signs now.")
+        return text.format(kid=result.kid, new=signs)
 
 
 def badge_of_signing_key(row: SigningKey, ring: KeyRing, at: datetime) -> Badge:
