@@ -208,7 +208,10 @@ def test_sql_by_hand_renews_the_epochs_of_the_clients_concerned(
 
 
 @pytest.mark.postgresql
-@pytest.mark.parametrize("table", sorted(set(installed.names("postgresql").values())))
+# status_indexes has a trigger for the lists of ended tokens, and decides no login.
+@pytest.mark.parametrize(
+    "table", sorted(set(installed.names("postgresql").values()) - {"status_indexes"})
+)
 def test_a_truncated_table_renews_the_epochs_of_all_clients(table: str, registry: Registry) -> None:
     before = registry.epochs()
     with connection.cursor() as cursor:
