@@ -58,7 +58,7 @@ def _register_an_intermediary(office: Office, registrar: Any) -> None:
     press(registrar, "Register as intermediary")
     assert registrar.get_by_label("Taxpayer", exact=True).input_value() == TIN
     press(registrar, "Register an intermediary")
-    says(registrar, f"{CLIENT_NAME} ({TIN}) is an intermediary.")
+    says(registrar, "Registered as an intermediary: ")
     press(registrar, "Grant permission")
     represented = office.credentials["taxpayer"]["tin"]
     registrar.get_by_label("Represented taxpayer").fill(represented)
@@ -74,6 +74,7 @@ def _issue_credentials(office: Office, officer: Any) -> tuple[str, str]:
     find(officer, "taxpayers/taxpayer", TIN)
     press(officer, "Issue credentials")
     officer.get_by_label("Name of the ERP system").fill("AutoCount")
+    officer.get_by_label("Only on behalf of others").uncheck()
     officer.get_by_label("Reason").fill("Asked by letter")
     press(officer, "Issue credentials")
     client_id, first_secret = handed_over(officer)
