@@ -31,6 +31,8 @@ class PreparedStatements:
 
     async def fetch(self, sql: str, parameter: str) -> list[Row]:
         """The rows of a statement with one `%s`. Raises psycopg.Error."""
+        if "\0" in parameter:  # libpq would send what is before it
+            raise psycopg.DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes")
         name, rows = self._known.get(sql) or await self._prepare(sql)
         self._connection.pgconn.send_query_prepared(
             name, (parameter.encode(),), result_format=Format.BINARY

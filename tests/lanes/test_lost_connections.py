@@ -11,8 +11,9 @@ from uuid import UUID
 
 import psycopg
 import pytest
-from django.db import OperationalError, connection
+from django.db import DatabaseError, OperationalError, connection
 
+from taxpayers.async_sql import AsyncSession
 from taxpayers.models import Credential, RateLimitCounter
 from tests.lanes.broken_wire import BrokenWire
 from tests.lanes.calls import clients, counted, failed, query, rejected, results, with_store
@@ -221,3 +222,16 @@ def test_a_column_that_changes_costs_no_answer(kind: str, change: str) -> None:
     done = with_store(send_after_the_change)
     LoginEvent.objects.filter(pk__in=ids(first)).delete()
     assert_each_is_stored_once(calls, done)
+
+
+def test_a_text_with_a_nul_is_refused_and_never_cut() -> None:
+    async def ask(text: str) -> Any:
+        session = AsyncSession()
+        try:
+            return await session.fetch("SELECT %s::text", (text,))
+        finally:
+            await session.close()
+
+    assert asyncio.run(ask("whole")) == [("whole",)]
+    with pytest.raises(DatabaseError):
+        asyncio.run(ask("cut\0here"))
