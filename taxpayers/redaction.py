@@ -22,7 +22,7 @@ _SHORTEST = len("eyJ") + 4  # of what is hidden
 _LONGEST_WORDS = 40
 _SHORT_WORD = 8
 _MOST_ESCAPES = 32
-_EXAMINED = 4  # times as much as is stored: what is hidden is often longer than its mark
+EXAMINED = 4  # times as much as is stored: what is hidden is often longer than its mark
 
 _MARKED = re.compile(
     r"(cs_(?:live|test)_)[0-9A-Za-z]+|(whsec_)[0-9A-Za-z+/]+=*|\beyJ[\w-]{8,500}+\.[\w.-]+",
@@ -86,7 +86,7 @@ def shown(text: str, length: int) -> str:
     Only its beginning is examined: what is sent may be many kilobytes.
     """
     # Cut again: a text in which a secret is hidden may be longer or shorter than before.
-    hidden = hide_secrets(text[: _EXAMINED * length])[:length]
+    hidden = hide_secrets(text[: EXAMINED * length])[:length]
     # PostgreSQL stores no NUL, and a log line no line break.
     if hidden.isprintable():
         return hidden

@@ -39,7 +39,7 @@ def jwks(request: HttpRequest) -> HttpResponse:
     except DatabaseError:
         logger.exception("no signing keys to publish")
         text = "The keys cannot be read; try again."
-        return error_response(503, "temporarily_unavailable", text, Retry_After=_RETRY_SECONDS)
+        return error_response(503, "temporarily_unavailable", text, {"Retry-After": _RETRY_SECONDS})
     return JsonResponse({"keys": [key.public_jwk for key in keys]}, headers=_PUBLIC)
 
 

@@ -1,7 +1,7 @@
 """What all JSON answers share: the body of an error, moments, and paths that are only read."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import wraps
 
@@ -13,6 +13,7 @@ from taxpayers.redaction import hide_secrets
 View = Callable[[HttpRequest], HttpResponse]
 
 _READ_METHODS = ("GET", "HEAD")
+_NO_STORE = {"Cache-Control": "no-store"}
 _FORBIDDEN_CHARACTER = re.compile(r"[^\x20-\x21\x23-\x5B\x5D-\x7E]")
 
 
@@ -29,11 +30,13 @@ def error_body(error: str, description: str) -> dict[str, str]:
     return {"error": error, "error_description": error_description(description)}
 
 
-def error_response(status: int, error: str, description: str, **headers: str) -> JsonResponse:
-    """An error that no cache may store; `Retry_After` is the header Retry-After."""
-    named = {name.replace("_", "-"): text for name, text in headers.items()}
-    headers = {"Cache-Control": "no-store", **named}
-    return JsonResponse(error_body(error, description), status=status, headers=headers)
+def error_response(
+    status: int, error: str, description: str, headers: Mapping[str, str] = _NO_STORE
+) -> JsonResponse:
+    """An error that no cache may store, with these headers besides."""
+    return JsonResponse(
+        error_body(error, description), status=status, headers={**_NO_STORE, **headers}
+    )
 
 
 def read_only(view: View) -> View:
@@ -44,7 +47,7 @@ def read_only(view: View) -> View:
         if request.method in _READ_METHODS:
             return view(request)
         text = "This address takes GET and HEAD only."
-        return error_response(405, "invalid_request", text, Allow=", ".join(_READ_METHODS))
+        return error_response(405, "invalid_request", text, {"Allow": ", ".join(_READ_METHODS)})
 
     return wrapper
 

@@ -79,14 +79,14 @@ def reset(request: HttpRequest) -> HttpResponse:
     """
     if request.method != "POST":
         text = "This address takes POST only."
-        return error_response(405, "invalid_request", text, Allow="POST")
+        return error_response(405, "invalid_request", text, {"Allow": "POST"})
     name = _client_of(request)
     if not name:
         return error_response(400, "invalid_client", NO_CLIENT)
     try:
         reset_sandbox_counter(name=name)
     except DatabaseError:
-        return error_response(503, "temporarily_unavailable", UNAVAILABLE, Retry_After="5")
+        return error_response(503, "temporarily_unavailable", UNAVAILABLE, {"Retry-After": "5"})
     return JsonResponse(
         {"client_id": CREDENTIALS[name].client_id, "name": name, "logins": 0},
         headers={"Cache-Control": "no-store"},

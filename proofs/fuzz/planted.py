@@ -33,7 +33,7 @@ def basic(client_id: bytes, client_secret: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class Planted:
-    """A right client, a wrong secret, and for whom the client may act."""
+    """A right client, a wrong secret, and the taxpayer that the client may act for."""
 
     client_id: bytes
     client_secret: bytes

@@ -13,7 +13,7 @@ from django.conf import settings
 
 from taxpayers.facts.values import Reading
 from taxpayers.identifiers import TaxpayerId
-from taxpayers.redaction import shown
+from taxpayers.redaction import EXAMINED, shown
 from taxpayers.rules import Refused
 from tokens.calls import (
     CountedLogin,
@@ -39,7 +39,6 @@ from tokens.request.token_request import TokenRequest, UnreadableRequest
 from tokens.status_lists.assignment import TokenIndex
 
 _DETAIL_LENGTH, _USER_AGENT_LENGTH = 200, 200
-_READ_OF_AGENT = 800  # `shown` looks at no more
 
 
 def record(
@@ -177,7 +176,7 @@ def _event(
         scope=scope,
         kid=kid,
         source_address=arrival.source_address,
-        user_agent=_shown_agent(arrival.user_agent[:_READ_OF_AGENT]),
+        user_agent=_shown_agent(arrival.user_agent[: EXAMINED * _USER_AGENT_LENGTH]),
     )
 
 

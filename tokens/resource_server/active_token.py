@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
-from django.conf import settings
 from rest_framework import status
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import APIException, AuthenticationFailed
@@ -20,6 +19,7 @@ from tokens.access_tokens.verification import AccessToken, InvalidToken, verify
 from tokens.answers.description import describe_proof_fault, format_moment_with_offset
 from tokens.dpop.proof import InvalidProof
 from tokens.keys.signer import current_key_ring
+from tokens.login_settings import login_settings
 from tokens.request.arrival import called_url, reported_certificate
 from tokens.resource_server.possession import BEARER, DPOP, MustBeBound, check_possession, use_once
 from tokens.status_lists.offline_blocks import token_with_offline_block
@@ -60,7 +60,7 @@ def require_active(encoded: str, token: AccessToken) -> ActiveToken:
     with answered_within(ANSWER_SECONDS):
         reading: TokenReading = store.perform(token_query(encoded))
     facts = token_with_offline_block(reading.token)
-    status = status_of(token, facts, known_scopes=settings.SCOPES, at=reading.at)
+    status = status_of(token, facts, known_scopes=login_settings().scopes, at=reading.at)
     login = facts.login
     if status == ACTIVE and login is not None:
         return ActiveToken(token, login, reading.at)
@@ -148,8 +148,8 @@ def _verified(encoded: str, at: datetime) -> AccessToken:
     return verify(
         encoded,
         current_key_ring(at),
-        issuer=settings.AUTH_URL,
-        audiences={scope["audience"] for scope in settings.SCOPES.values()},
+        issuer=login_settings().issuer,
+        audiences={*login_settings().audiences.values()},
         at=at,
     )
 

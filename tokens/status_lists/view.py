@@ -54,4 +54,4 @@ def _unknown() -> HttpResponse:
 
 def _unavailable() -> HttpResponse:
     text = "The status lists cannot be read; try again."
-    return error_response(503, "temporarily_unavailable", text, Retry_After="1")
+    return error_response(503, "temporarily_unavailable", text, {"Retry-After": "1"})

@@ -261,7 +261,7 @@ _Sent: Any = msgspec.defstruct("_Sent", (*Event._fields, *_OF_CLIENT))
 
 
 def _sent(login: CountedLogin) -> Any:
-    """The row that stands for this login in the parameter."""
+    """This login as a row of the parameter."""
     return _Sent(
         *login.event,
         login.system_user_id,

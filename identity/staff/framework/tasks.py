@@ -236,9 +236,9 @@ class OperationTask(Task):
 _TaskType = TypeVar("_TaskType", bound=Task)
 
 
-def task(base: type[_TaskType], operation: Operation, **said: Any) -> type[_TaskType]:
-    """A task that is described by its operation, and by what else is `said` of it."""
-    return type(operation.name, (base,), {"operation": operation, **said})
+def task(base: type[_TaskType], operation: Operation, **more: Any) -> type[_TaskType]:
+    """A task that is described by its operation; `more` is what a class would have in its body."""
+    return type(operation.name, (base,), {"operation": operation, **more})
 
 
 def tasks_by_reason(

@@ -1,6 +1,6 @@
 """Changes of the registry by its services, as staff and operators make them.
 
-Triggers note a change whoever makes it, so a column that a service only sets is in `by_sql` alone.
+Triggers note both alike, so a column that a service only sets is changed in `by_sql`.
 """
 
 from proofs.interleavings.changes.change import AUTHOR, Changes, Context
