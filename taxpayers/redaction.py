@@ -20,7 +20,7 @@ _SHOWN_OF_AN_ID = 8  # of one with a fault: staff recognise it, and it is no use
 _LONG = 16
 _SHORTEST = len("eyJ") + 4  # of what is hidden
 _LONGEST_WORDS = 40
-_SHORT_WORD = 8
+_SHORT_WORD, _LONG_WORD = 8, 15
 _MOST_ESCAPES = 32
 EXAMINED = 4  # times as much as is stored: what is hidden is often longer than its mark
 
@@ -41,7 +41,10 @@ _NOT_ENCODED = re.compile(r"([^0-9A-Za-z_.~+%-]+)", re.ASCII)
 _ENCODED_PERCENT = re.compile(r"%(?:25)+(?=[0-9A-Fa-f]{2})", re.ASCII)
 _ENCODINGS = 4  # one inside the other, beyond encoded percent signs
 _SCHEME = re.compile(r"\b(basic|bearer)((?:\s*[:=])?\s+)([0-9A-Za-z._~+/=%:-]{8,})", re.IGNORECASE)
-_TOKEN = re.compile(r"eyJ[0-9A-Za-z_-]{4,}(?:\.[0-9A-Za-z_-]*){0,4}", re.ASCII)
+# With the letters and digits before it: it may be the middle of a secret.
+_TOKEN = re.compile(
+    r"(?<![0-9A-Za-z])[0-9A-Za-z]*?eyJ[0-9A-Za-z_-]{4,}(?:\.[0-9A-Za-z_-]*){0,4}", re.ASCII
+)
 # Groups of letters and digits with blanks between: a secret may be broken into several, of which
 # some are hidden already.
 _GROUP = r"(?:[0-9A-Za-z]+|\[hidden\])"
@@ -157,7 +160,8 @@ def _hide_rest(match: re.Match[str]) -> str:
 
 def _hide_in_groups(match: re.Match[str]) -> str:
     pieces = _GROUP_OR_BLANKS.findall(match[0])  # groups at even places, blanks between
-    before = match.string[max(0, match.start() - _PREFIX_LENGTH) : match.start()].lower()
+    start = match.string[max(0, match.start() - _PREFIX_LENGTH - 3) : match.start()].lower()
+    before = start[-_PREFIX_LENGTH:]
     if before in _ID_PREFIXES and _is_id(before + pieces[0]):
         pieces[0], known = "", pieces[0]
     else:
@@ -166,6 +170,7 @@ def _hide_in_groups(match: re.Match[str]) -> str:
     hidden[0] = hidden[0] or before in _SECRET_PREFIXES
     if not any(hidden):
         return str(match[0])
+    hidden[0] = hidden[0] or start.rstrip().endswith(_SECRET_PREFIXES)  # broken after its prefix
     _spread(hidden, pieces[::2])
     shown = pieces[0][:_SHOWN_OF_AN_ID] if before in _ID_PREFIXES and hidden[0] else ""
     return f"{known}{shown}{_joined(pieces, hidden)}"
@@ -178,7 +183,10 @@ def _could_be_secret(group: str) -> bool:
 
 
 def _spread(hidden: list[bool], groups: list[str]) -> None:
-    """What is no plain word belongs to a hidden group beside it, also beyond one short word."""
+    """What is no plain word belongs to a hidden group beside it, also beyond one short word.
+
+    Beyond a longer one, if without the blank both would be as long as what is hidden by itself.
+    """
     for order in (range(1, len(groups)), range(len(groups) - 2, -1, -1)):
         for place in order:
             neighbour, beyond = place - order.step, place - 2 * order.step
@@ -187,7 +195,9 @@ def _spread(hidden: list[bool], groups: list[str]) -> None:
             if hidden[neighbour]:
                 hidden[place] = True
             elif 0 <= beyond < len(groups) and hidden[beyond]:
-                hidden[place] = hidden[neighbour] = len(groups[neighbour]) <= _SHORT_WORD
+                word, joined = len(groups[neighbour]), len(groups[neighbour] + groups[place])
+                is_part = word <= _SHORT_WORD or (word < _LONG_WORD and joined >= _LONG)
+                hidden[place] = hidden[neighbour] = is_part
 
 
 def _joined(pieces: list[str], hidden: list[bool]) -> str:

@@ -76,6 +76,11 @@ def nested(text: str, depth: int) -> str:
         (f"{PART} platform {REST}", HIDDEN),
         (f"{PART} platforms {REST}", f"{HIDDEN} platforms {REST}"),
         (f"word {REST} internationally {PART}", f"word {REST} internationally {HIDDEN}"),
+        # Beyond a longer one, if both would be long without the blank.
+        (f"{PART} Fxzjzsskog 7pLdtUG", HIDDEN),
+        # "eyJ" in the middle of a secret, and a break after its prefix.
+        ("Qp3uKBP Lp3zRtd1nzyEeyJMjgmflt16UfRzOQAfLsJyniN18w", HIDDEN),
+        (f"cs_test_ MPBFQPKI {PART}", f"cs_test_ {HIDDEN}"),
     ],
 )
 def test_what_could_be_a_secret_is_hidden(text: str, shown: str) -> None:
@@ -179,8 +184,8 @@ PIECES = (slice(None), slice(8, None), slice(40), slice(9, 51))
 def disguised(secret: str, other: str, rng: Random) -> list[tuple[str, str]]:
     """How a secret may stand in a text, and of what nothing may survive."""
     found = [(form, form) for form in (*(secret[piece] for piece in PIECES), secret.swapcase())]
+    places = [rng.randrange(200) for _ in range(rng.randint(1, 2))]
     for blank in (" ", "\n", "\r\n", "\t"):
-        places = [rng.randrange(200) for _ in range(rng.randint(1, 2))]
         found += [(broken(form, places, blank), form) for form in (secret, secret[8:])]
     for depth in range(4):
         form = encoded(secret, rng, depth, rng.random())
