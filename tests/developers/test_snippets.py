@@ -7,32 +7,41 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from html import unescape
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from django.conf import settings
 from django.test import Client
 from pytest_django import DjangoDbBlocker
 
-from identity.developers.examples import issued_example, refused_example
+from clientcheck import clientcheck
+from clientcheck.clientcheck import (
+    CLIENT_ID,
+    NEW_SECRET,
+    PASS,
+    REPRESENTED,
+    SECRET,
+    Answer,
+    Authority,
+    Fault,
+    Finding,
+    Request,
+    Server,
+    check,
+)
 from identity.developers.snippets.catalogue import AUTH_URL_OF_THE_FILES, SNIPPETS
 from tests.developers.pages import page_of
 from tests.servers.npm import install_locked
 from tests.servers.processes import CHECKOUT, NotAvailable
 from tests.servers.service import Service
-from tokens.refusals.table import ProtocolReason
 
 TIN, INTERMEDIARY = "C8888888811", "C8888888812"
-SECONDS = 60.0
+SECONDS = 240.0
 # How each is run here. C# and ABAP are only parsed, below: their tools cannot be had.
 COMMANDS = {
     "token_client.sh": ("sh",),
@@ -129,98 +138,46 @@ def test_the_lines_to_try_in_a_shell_work_as_they_are_shown(
     assert json.loads(ran("sh", "-c", to_ask, env=environment).stdout)["subject"] == INTERMEDIARY
 
 
-# --- 429 and 503 ----------------------------------------------------------------------------------
+# --- By our own client check ----------------------------------------------------------------------
 
 
-@dataclass
-class BusyService:
-    """Answers the first logins with refusals, and counts them; its answers are the documented."""
+class Paced(Authority):
+    """The client check in two minutes: a call of an API takes a while, as it does elsewhere."""
 
-    refusals: list[tuple[int, str]]
-    logins: list[str | None] = field(default_factory=list)
-    lifetime: int = 3600
-    after: list[tuple[int, str]] = field(default_factory=list)  # of later logins; 0: no answer
-
-    def next(self) -> tuple[int, str]:
-        if self.refusals:
-            return self.refusals.pop(0)
-        self.refusals, self.after = self.after, []
-        return 200, issued_example("").body.replace("3600", str(self.lifetime))
-
-
-@contextmanager
-def serve(busy: BusyService) -> Iterator[str]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            busy.logins.append(self.headers["onbehalfof"])
-            status, body = busy.next()
-            if status:
-                self.answer(status, body, {"Retry-After": "1"})
-
-        def do_GET(self) -> None:
-            if busy.lifetime < 60:  # until it is time to renew the token, which is not over
-                time.sleep(0.92 * busy.lifetime)
-                busy.lifetime = 3600
-            self.answer(200, json.dumps({"token": self.headers["Authorization"]}), {})
-
-        def answer(self, status: int, body: str, headers: dict[str, str]) -> None:
-            encoded = body.replace("…", "").encode()
-            more = {"Content-Type": "application/json", "Content-Length": str(len(encoded))}
-            self.send_response(status)
-            for name, value in {**more, **headers}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(encoded)
-
-        def log_message(self, *_: Any) -> None: ...
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    def _call(self, request: Request) -> Answer:
+        return super()._call(request)._replace(delay=0.2)
 
 
 @pytest.mark.processes
-@every_program
-def test_a_program_waits_as_long_as_it_is_told_and_logs_in_once_for_all_calls(
-    tmp_path: Path, file: str
+def test_each_program_passes_the_client_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    examples = [
-        refused_example(reason, settings.AUTH_URL)
-        for reason in (ProtocolReason.RATE_LIMITED, ProtocolReason.TEMPORARILY_UNAVAILABLE)
-    ]
-    busy = BusyService([(example.status, example.body) for example in examples])
-    with serve(busy) as url:
-        done = run(tmp_path, file, url, CLIENT_ID="a", CLIENT_SECRET="b")
-    assert done.returncode == 0, done.stderr
-    # Twice refused, then a token for the client's own taxpayer; two calls with it.
-    assert busy.logins == [None] * 3
-    token = json.loads(issued_example("").body)["access_token"].replace("…", "")
-    assert done.stdout.count(f"Bearer {token}") == 2
+    """All at once. When its secret has ended, a program says so and ends; it starts with a new."""
+    for name in ("RETRY_AFTER", "RETRY_UNAVAILABLE", "SLOW"):
+        monkeypatch.setattr(clientcheck, name, 2)
+    monkeypatch.setattr(clientcheck, "MOST_WAITING", 1)
 
-
-@pytest.mark.processes
-@pytest.mark.parametrize("status", [0, 503])
-def test_each_program_goes_on_with_its_token_while_the_service_is_away(
-    tmp_path: Path, status: int
-) -> None:
-    """All at once: each waits for the last moments of its token."""
-    example = refused_example(ProtocolReason.TEMPORARILY_UNAVAILABLE, settings.AUTH_URL)
-    files = [file for file in COMMANDS if file != "token_client.sh"]
-
-    def logins_of(file: str) -> tuple[Ran, list[str | None]]:
-        busy = BusyService([], lifetime=8, after=[(status, example.body)] * 9)
-        with serve(busy) as url:
-            return run(tmp_path, file, url, CLIENT_ID="a", CLIENT_SECRET="b"), busy.logins
+    def checked(file: str) -> tuple[list[Finding], list[str]]:
+        plan = {3: Fault.SLOW, 4: Fault.CUT, 6: Fault.LIMIT, 8: Fault.DOWN, 12: Fault.SKEW}
+        authority = Paced(token_seconds=20, plan=plan, rotate_after=14, end_secret_after=16)
+        who = {"CLIENT_ID": CLIENT_ID, "ONBEHALFOF": " ".join(REPRESENTED)}
+        with Server(0, authority) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            ended = run(tmp_path, file, authority.url, **who, CLIENT_SECRET=SECRET, CALLS="9999")
+            again = run(tmp_path, file, authority.url, **who, CLIENT_SECRET=NEW_SECRET)
+            server.shutdown()
+        assert (ended.returncode, again.returncode) == (1, 0), (file, ended.stderr, again.stderr)
+        log = "".join(done.stdout + done.stderr for done in (ended, again))
+        accepted = [call.token for call in authority.calls if call.token and call.status == 200]
+        return check(authority, log), [token.subject for token in accepted]
 
     with ThreadPoolExecutor() as pool:
-        for file, (done, logins) in zip(files, pool.map(logins_of, files), strict=True):
-            assert done.returncode == 0, (file, done.stderr)
-            assert logins == [None] * 2, f"{file} tried to renew the token once, in time"
-            assert done.stdout.count("Bearer ") == 2
+        for file, (findings, subjects) in zip(COMMANDS, pool.map(checked, COMMANDS), strict=True):
+            wrong = {one.name: one.seen for one in findings if one.state != PASS}
+            # Its calls name no taxpayer, and are for one and the other in turn, from each start.
+            assert wrong.keys() == {"each call has the token of its taxpayer"}, (file, wrong)
+            assert set(subjects) == set(REPRESENTED), file
+            assert sum(one == next_ for one, next_ in pairwise(subjects)) <= 1, file
 
 
 # --- Programs that cannot be run here -------------------------------------------------------------

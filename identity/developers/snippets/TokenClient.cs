@@ -51,7 +51,7 @@ class TokenClient(string clientId, string clientSecret)
     // For your own taxpayer (an empty text), or for another one: TIN or TIN:ROB.
     public async Task<string> TokenAsync(string onBehalfOf)
     {
-        if (!tokens.TryGetValue(onBehalfOf, out var stored) || Now >= stored.RenewAt)
+        if (!tokens.TryGetValue(onBehalfOf, out var stored) || Now >= Math.Min(stored.RenewAt, stored.EndsAt))
             tokens[onBehalfOf] = stored = await RenewedAsync(stored, onBehalfOf);
         return stored.Token;
     }
@@ -59,19 +59,23 @@ class TokenClient(string clientId, string clientSecret)
     // The next token. While the service is away the old one, until it ends.
     async Task<Stored> RenewedAsync(Stored? old, string onBehalfOf)
     {
+        if (old?.RenewAt > Now) await Task.Delay(TimeSpan.FromSeconds(old.RenewAt - Now));  // it ended before the pause
         for (var failures = old?.Failures ?? 0; ; failures++)
         {
+            var askedAt = Now;  // before the answer, which may be slow
             var (status, body, retryAfter) = await LogInAsync(onBehalfOf);
             if (status == 200)
             {
                 // At a random moment, so that not all clients come at once.
                 var lifetime = body.GetProperty("expires_in").GetInt32();
-                var renewAt = Now + lifetime * (0.5 + 0.4 * Random.Shared.NextDouble());
-                return new Stored(body.GetProperty("access_token").GetString()!, renewAt, Now + lifetime, 0);
+                var renewAt = askedAt + lifetime * (0.5 + 0.4 * Random.Shared.NextDouble());
+                return new Stored(body.GetProperty("access_token").GetString()!, renewAt, askedAt + lifetime, 0);
             }
             var isUsable = old is not null && Now < old.EndsAt;
+            var description = body.GetProperty("error_description").GetString()!;
             if (status is not (0 or 429 or 503) || (failures >= 4 && !isUsable))
-                throw new RefusedException(body.GetProperty("error_description").GetString()!);
+                throw new RefusedException(description);
+            Console.Error.WriteLine(description);  // your log
             // Longer after each failure, but not the same for all.
             var pause = retryAfter * (1 << Math.Min(failures, 6)) * (1 + Random.Shared.NextDouble() / 2);
             if (isUsable) return old! with { RenewAt = Now + pause, Failures = failures + 1 };

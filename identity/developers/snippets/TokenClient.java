@@ -50,7 +50,7 @@ public class TokenClient {
   /** For your own taxpayer (an empty text), or for another one: TIN or TIN:ROB. */
   String token(String onBehalfOf) throws Exception {
     var stored = tokens.get(onBehalfOf);
-    if (stored == null || now() >= stored.renewAt()) {
+    if (stored == null || now() >= Math.min(stored.renewAt(), stored.endsAt())) {
       stored = renewed(stored, onBehalfOf);
       tokens.put(onBehalfOf, stored);
     }
@@ -60,18 +60,21 @@ public class TokenClient {
   /** The next token. While the service is away the old one, until it ends. */
   Stored renewed(Stored old, String onBehalfOf) throws Exception {
     var random = ThreadLocalRandom.current();
+    if (old != null) Thread.sleep((long) Math.max(0, (old.renewAt() - now()) * 1000));  // it ended before the pause
     for (int failures = old == null ? 0 : old.failures(); ; failures++) {
+      var askedAt = now();  // before the answer, which may be slow
       var answer = logIn(onBehalfOf);
       if (answer.status() == 200) {
         // At a random moment, so that not all clients come at once.
         var lifetime = Long.parseLong(value(answer.body(), "expires_in"));
-        var renewAt = now() + lifetime * random.nextDouble(0.5, 0.9);
-        return new Stored(value(answer.body(), "access_token"), renewAt, now() + lifetime, 0);
+        var renewAt = askedAt + lifetime * random.nextDouble(0.5, 0.9);
+        return new Stored(value(answer.body(), "access_token"), renewAt, askedAt + lifetime, 0);
       }
       boolean isUsable = old != null && now() < old.endsAt();
       boolean isBusy = answer.status() == 0 || answer.status() == 429 || answer.status() == 503;
-      if (!isBusy || (failures >= 4 && !isUsable))
-        throw new Refused(answer.status() == 0 ? answer.body() : value(answer.body(), "error_description"));
+      var description = answer.status() == 0 ? answer.body() : value(answer.body(), "error_description");
+      if (!isBusy || (failures >= 4 && !isUsable)) throw new Refused(description);
+      System.err.println(description);  // your log
       // Longer after each failure, but not the same for all.
       double pause = answer.retryAfter() * (1 << Math.min(failures, 6)) * random.nextDouble(1, 1.5);
       if (isUsable) return new Stored(old.token(), now() + pause, old.endsAt(), failures + 1);

@@ -29,7 +29,7 @@ export class TokenClient {
   // For your own taxpayer, or for another one: TIN or TIN:ROB.
   async token(onBehalfOf = "") {
     let stored = this.#tokens.get(onBehalfOf);
-    if (!stored || now() >= stored.renewAt) {
+    if (!stored || now() >= Math.min(stored.renewAt, stored.endsAt)) {
       stored = await this.#renewed(stored, onBehalfOf);
       this.#tokens.set(onBehalfOf, stored);
     }
@@ -38,16 +38,19 @@ export class TokenClient {
 
   // The next token. While the service is away the old one, until it ends.
   async #renewed(old, onBehalfOf) {
+    if (old) await seconds(Math.max(0, old.renewAt - now())); // it ended before the pause
     for (let failures = old?.failures ?? 0; ; failures++) {
+      const askedAt = now(); // before the answer, which may be slow
       const { status, body, retryAfter } = await this.#logIn(onBehalfOf);
       if (status === 200) {
         // At a random moment, so that not all clients come at once.
-        const renewAt = now() + body.expires_in * (0.5 + 0.4 * Math.random());
-        return { token: body.access_token, renewAt, endsAt: now() + body.expires_in, failures: 0 };
+        const renewAt = askedAt + body.expires_in * (0.5 + 0.4 * Math.random());
+        return { token: body.access_token, renewAt, endsAt: askedAt + body.expires_in, failures: 0 };
       }
       const isUsable = old && now() < old.endsAt;
       if (![0, 429, 503].includes(status) || (failures >= 4 && !isUsable))
         throw new Refused(body.error_description);
+      console.error(body.error_description); // your log
       // Longer after each failure, but not the same for all.
       const pause = retryAfter * 2 ** Math.min(failures, 6) * (1 + Math.random() / 2);
       if (isUsable) return { ...old, renewAt: now() + pause, failures: failures + 1 };

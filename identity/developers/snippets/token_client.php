@@ -43,7 +43,7 @@ class TokenClient
     public function token(string $onBehalfOf = ''): string
     {
         $stored = $this->tokens[$onBehalfOf] ?? null;
-        if ($stored === null || now() >= $stored['renew_at']) {
+        if ($stored === null || now() >= min($stored['renew_at'], $stored['ends_at'])) {
             $stored = $this->tokens[$onBehalfOf] = $this->renewed($stored, $onBehalfOf);
         }
         return $stored['token'];
@@ -52,15 +52,19 @@ class TokenClient
     /** The next token. While the service is away the old one, until it ends. */
     private function renewed(?array $old, string $onBehalfOf): array
     {
+        if ($old !== null) {  // it ended before the pause
+            usleep((int) (max(0, $old['renew_at'] - now()) * 1_000_000));
+        }
         for ($failures = $old['failures'] ?? 0; ; $failures++) {
+            $askedAt = now();  // before the answer, which may be slow
             [$status, $body, $retryAfter] = $this->logIn($onBehalfOf);
             if ($status === 200) {
                 // At a random moment, so that not all clients come at once.
                 $lifetime = $body['expires_in'];
                 return [
                     'token' => $body['access_token'],
-                    'renew_at' => now() + $lifetime * random_int(50, 90) / 100,
-                    'ends_at' => now() + $lifetime,
+                    'renew_at' => $askedAt + $lifetime * random_int(5000, 9000) / 10000,
+                    'ends_at' => $askedAt + $lifetime,
                     'failures' => 0,
                 ];
             }
@@ -68,6 +72,7 @@ class TokenClient
             if (!in_array($status, [0, 429, 503], true) || ($failures >= 4 && !$isUsable)) {
                 throw new Refused($body['error_description']);
             }
+            fwrite(STDERR, $body['error_description'] . PHP_EOL);  // your log
             // Longer after each failure, but not the same for all.
             $pause = $retryAfter * 2 ** min($failures, 6) * random_int(100, 150) / 100;
             if ($isUsable) {

@@ -46,24 +46,28 @@ class TokenClient:
     def token(self, on_behalf_of: str = "") -> str:
         """For your own taxpayer, or for another one: TIN or TIN:ROB."""
         stored = self._tokens.get(on_behalf_of)
-        if stored is None or time.monotonic() >= stored.renew_at:
+        if stored is None or time.monotonic() >= min(stored.renew_at, stored.ends_at):
             stored = self._tokens[on_behalf_of] = self._renewed(stored, on_behalf_of)
         return stored.token
 
     def _renewed(self, old: "Stored | None", on_behalf_of: str) -> Stored:
         """The next token. While the service is away the old one, until it ends."""
         failures = old.failures if old else 0
+        if old is not None:  # it ended before the pause
+            time.sleep(max(0, old.renew_at - time.monotonic()))
         while True:
+            now = time.monotonic()  # before the answer, which may be slow
             status, answer, pause = self._log_in(on_behalf_of)
             if status == 200:
                 # At a random moment, so that not all clients come at once.
-                now, lifetime = time.monotonic(), answer["expires_in"]
+                lifetime = answer["expires_in"]
                 renew_at = now + lifetime * random.uniform(0.5, 0.9)
                 return Stored(answer["access_token"], renew_at, now + lifetime)
             now = time.monotonic()
             is_usable = old is not None and now < old.ends_at
             if status not in (0, 429, 503) or (failures >= 4 and not is_usable):
                 raise Refused(answer["error_description"])
+            sys.stderr.write(f"{answer['error_description']}\n")  # your log
             # Longer after each failure, but not the same for all.
             pause *= 2 ** min(failures, 6) * random.uniform(1, 1.5)
             failures += 1

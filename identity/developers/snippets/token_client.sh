@@ -8,13 +8,18 @@ AUTH_URL=http://127.0.0.1:8000
 tokens=$(mktemp -d) # only you can read it
 trap 'rm -rf "$tokens"' EXIT
 
-between() { awk -v a="$1" -v b="$2" 'BEGIN { srand(); print a + (b - a) * rand() }'; }
+between() { # another number for each client, also in the same second
+  awk -v a="$1" -v b="$2" -v seed="$(od -An -N4 -tu4 /dev/urandom)" \
+    'BEGIN { srand(seed); print a + (b - a) * rand() }'
+}
 
 log_in() { # TAXPAYER: stores when to fetch the next token, when this one ends, failures, and it
-  attempt=1 ends_at=0
-  [ ! -f "$tokens/$1.token" ] || read -r _ ends_at failures token <"$tokens/$1.token"
-  [ "$(date +%s)" -ge "$ends_at" ] || attempt=$((failures + 1))
+  renew_at=0 ends_at=0 failures=0
+  [ ! -f "$tokens/$1.token" ] || read -r renew_at ends_at failures token <"$tokens/$1.token"
+  attempt=$((failures + 1)) now=$(date +%s)
+  [ "$now" -ge "$renew_at" ] || sleep "$((renew_at - now))" # it ended before the pause
   while :; do
+    asked_at=$(date +%s) # before the answer, which may be slow
     : >"$tokens/headers"
     # The form comes from standard input, so that no list of processes shows the secret.
     answer=$(printf 'grant_type=client_credentials&client_id=%s&client_secret=%s' \
@@ -28,14 +33,13 @@ log_in() { # TAXPAYER: stores when to fetch the next token, when this one ends, 
     least=$((${pause:-1} << (attempt < 7 ? attempt - 1 : 6)))
     case $attempt:${answer:+$status} in
       *: | *:429 | *:503) # it is safe to repeat; the old token goes on until it ends
+        printf '%s\n' "${answer:-No answer.}" >&2 # your log
         if [ "$(date +%s)" -lt "$ends_at" ]; then
           later=$(between "$least" "$((least + (least + 1) / 2))")
-          next=$(($(date +%s) + ${later%.*}))
-          [ "$next" -lt "$ends_at" ] || next=$ends_at
-          echo "$next $ends_at $attempt $token" >"$tokens/$1.token"
+          echo "$(($(date +%s) + ${later%.*} + 1)) $ends_at $attempt $token" >"$tokens/$1.token"
           return
         fi
-        [ "$attempt" -le 5 ] || { printf '%s\n' "${answer:-No answer.}" >&2; exit 1; }
+        [ "$attempt" -le 5 ] || exit 1
         ;;
       *) printf '%s\n' "${answer:-The service does not answer.}" >&2; exit 1 ;; # error_description
     esac
@@ -46,15 +50,14 @@ log_in() { # TAXPAYER: stores when to fetch the next token, when this one ends, 
   seconds=$(printf '%s' "$answer" | sed -n 's/.*"expires_in": *\([0-9]*\).*/\1/p')
   # At a random moment, so that not all clients come at once.
   share=$(between 50 90)
-  now=$(date +%s)
-  echo "$((now + seconds * ${share%.*} / 100)) $((now + seconds)) 0 $token" >"$tokens/$1.token"
+  echo "$((asked_at + seconds * ${share%.*} / 100)) $((asked_at + seconds)) 0 $token" >"$tokens/$1.token"
 }
 
 get() { # URL TAXPAYER: a token that the API does not take any more (401) is replaced once
   for try in 1 2; do
-    renew_at=0
-    [ ! -f "$tokens/$2.token" ] || read -r renew_at _ _ token <"$tokens/$2.token"
-    [ "$(date +%s)" -lt "$renew_at" ] || log_in "$2"
+    renew_at=0 ends_at=0 now=$(date +%s)
+    [ ! -f "$tokens/$2.token" ] || read -r renew_at ends_at _ token <"$tokens/$2.token"
+    { [ "$now" -lt "$renew_at" ] && [ "$now" -lt "$ends_at" ]; } || log_in "$2"
     answer=$(curl --silent --show-error --write-out '\n%{http_code}' \
       --header "Authorization: Bearer $token" "$1")
     [ "${answer##*[!0-9]}" = 401 ] || break

@@ -41,20 +41,23 @@ START-OF-SELECTION.
       http->receive( EXCEPTIONS OTHERS = 1 ).
     ENDIF.
     IF sy-subrc <> 0.
-      http->get_last_error( IMPORTING message = DATA(fault) ).
-      MESSAGE fault TYPE 'E'.
+      http->get_last_error( IMPORTING message = answer-error_description ).
+      DATA(status) = 0.
+    ELSE.
+      http->response->get_status( IMPORTING code = status ).
+      CLEAR answer.
+      /ui2/cl_json=>deserialize( EXPORTING json = http->response->get_cdata( )
+                                 CHANGING data = answer ).
     ENDIF.
-    http->response->get_status( IMPORTING code = DATA(status) ).
-    CLEAR answer.
-    /ui2/cl_json=>deserialize( EXPORTING json = http->response->get_cdata( )
-                               CHANGING data = answer ).
     DATA(pause) = http->response->get_header_field( 'Retry-After' ).
     http->close( ).
-    IF status <> 429 AND status <> 503.
+    IF status <> 0 AND status <> 429 AND status <> 503.
       EXIT.
     ENDIF.
-    WAIT UP TO COND i( WHEN pause CO ' 0123456789' AND pause IS NOT INITIAL
-                       THEN pause ELSE ipow( base = 2 exp = sy-index ) ) SECONDS.
+    " Longer after each failure, but not the same for all.
+    DATA(percent) = cl_abap_random_int=>create( seed = cl_abap_random=>seed( ) min = 100 max = 150 )->get_next( ).
+    WAIT UP TO COND i( WHEN pause CO ' 0123456789' AND pause IS NOT INITIAL THEN pause ELSE 1 )
+               * ipow( base = 2 exp = sy-index - 1 ) * percent / 100 SECONDS.
   ENDDO.
   IF status <> 200.
     " It says what to do, and ends with a reference for support.
