@@ -28,12 +28,23 @@ class Prefix(StrEnum):
 
     CLIENT_ID = "ci"
     CLIENT_SECRET = "cs"
+    API_ID = "pa"  # of a protected API, which asks about tokens and gets none
+    API_SECRET = "ps"
 
 
+IDS = (Prefix.CLIENT_ID, Prefix.API_ID)
+_PAIRED = {
+    Prefix.CLIENT_ID: Prefix.CLIENT_SECRET,
+    Prefix.CLIENT_SECRET: Prefix.CLIENT_ID,
+    Prefix.API_ID: Prefix.API_SECRET,
+    Prefix.API_SECRET: Prefix.API_ID,
+}
 # 22 digits hold 128 bits, 43 hold 256.
-_BITS = {Prefix.CLIENT_ID: 128, Prefix.CLIENT_SECRET: 256}
-_LENGTH = {Prefix.CLIENT_ID: 22, Prefix.CLIENT_SECRET: 43}
-_FORM = re.compile(r"(?P<kind>ci|cs)_(?P<environment>live|test)_(?P<body>[0-9A-Za-z]+)", re.ASCII)
+_BITS = {kind: 128 if kind in IDS else 256 for kind in Prefix}
+_LENGTH = {kind: 22 if kind in IDS else 43 for kind in Prefix}
+_FORM = re.compile(
+    r"(?P<kind>ci|cs|pa|ps)_(?P<environment>live|test)_(?P<body>[0-9A-Za-z]+)", re.ASCII
+)
 
 
 class Fault(StrEnum):
@@ -42,6 +53,7 @@ class Fault(StrEnum):
     BLANKS = "blanks"
     QUOTED = "quoted"
     SWAPPED = "swapped"
+    OTHER_PARTY = "other_party"
     OTHER_ENVIRONMENT = "other_environment"
     PLACEHOLDER = "placeholder"
     CUT_OFF = "cut_off"
@@ -60,14 +72,14 @@ class Credentials:
         return f"Credentials({self.client_id}, secret not shown)"
 
 
-def new_client_id(environment: Environment) -> str:
+def new_client_id(environment: Environment, kind: Prefix = Prefix.CLIENT_ID) -> str:
     """A new random client id of this environment."""
-    return _new(Prefix.CLIENT_ID, environment)
+    return _from_number(kind, environment, secrets.randbits(_BITS[kind]))
 
 
-def new_client_secret(environment: Environment) -> str:
+def new_client_secret(environment: Environment, kind: Prefix = Prefix.CLIENT_SECRET) -> str:
     """A new random client secret (256 bits) of this environment, in clear."""
-    return _new(Prefix.CLIENT_SECRET, environment)
+    return _from_number(kind, environment, secrets.randbits(_BITS[kind]))
 
 
 def public_credentials(name: str) -> Credentials:
@@ -88,7 +100,7 @@ def fault_of(text: str, kind: Prefix, environment: Environment) -> Fault | None:
     if match is None:
         return _fault_of_shape(text, kind)
     if match["kind"] != kind:
-        return Fault.SWAPPED
+        return Fault.SWAPPED if match["kind"] == _PAIRED[kind] else Fault.OTHER_PARTY
     missing = _LENGTH[kind] + _CHECKSUM_LENGTH - len(match["body"])
     if missing > 0:
         return Fault.PLACEHOLDER if _is_placeholder_body(match["body"]) else Fault.CUT_OFF
@@ -101,9 +113,9 @@ def fault_of(text: str, kind: Prefix, environment: Environment) -> Fault | None:
     return None
 
 
-def is_client_id(text: str) -> bool:
-    """Whether it has the form of a client id of either environment, and its checksum is right."""
-    return fault_of(text, Prefix.CLIENT_ID, "live") in (None, Fault.OTHER_ENVIRONMENT)
+def is_client_id(text: str, kind: Prefix = Prefix.CLIENT_ID) -> bool:
+    """Whether it has the form of such an id of either environment, and its checksum is right."""
+    return fault_of(text, kind, "live") in (None, Fault.OTHER_ENVIRONMENT)
 
 
 def hash_secret(client_secret: str) -> str:
@@ -133,8 +145,7 @@ def _fault_of_shape(text: str, kind: Prefix) -> Fault:
         return Fault.BLANKS
     if _FORM.fullmatch(bare.strip(_QUOTES).strip()):
         return Fault.QUOTED
-    other = Prefix.CLIENT_ID if kind is Prefix.CLIENT_SECRET else Prefix.CLIENT_SECRET
-    if bare.startswith(f"{other}_"):
+    if bare.startswith(f"{_PAIRED[kind]}_"):
         return Fault.SWAPPED
     if _is_placeholder(bare):
         return Fault.PLACEHOLDER
@@ -158,10 +169,6 @@ def _is_placeholder(text: str) -> bool:
 def _is_placeholder_body(body: str) -> bool:
     # Random characters can spell "your" or "todo" too: then there are digits among them.
     return _is_placeholder(body) and (body.isalpha() or len(set(body)) == 1)
-
-
-def _new(kind: Prefix, environment: Environment) -> str:
-    return _from_number(kind, environment, secrets.randbits(_BITS[kind]))
 
 
 def _from_number(kind: Prefix, environment: Environment, number: int) -> str:

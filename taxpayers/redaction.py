@@ -12,7 +12,7 @@ import re
 from functools import lru_cache
 from urllib.parse import unquote_plus
 
-from taxpayers.credentials import is_client_id
+from taxpayers.credentials import IDS, is_client_id
 
 HIDDEN = "[hidden]"
 _CLIENT_ID_LENGTH = 36
@@ -25,16 +25,16 @@ _MOST_ESCAPES = 32
 EXAMINED = 4  # times as much as is stored: what is hidden is often longer than its mark
 
 _MARKED = re.compile(
-    r"(cs_(?:live|test)_)[0-9A-Za-z]+|(whsec_)[0-9A-Za-z+/]+=*|\beyJ[\w-]{8,500}+\.[\w.-]+",
+    r"([cp]s_(?:live|test)_)[0-9A-Za-z]+|(whsec_)[0-9A-Za-z+/]+=*|\beyJ[\w-]{8,500}+\.[\w.-]+",
     re.ASCII,
 )
 # Without a match nothing is to be hidden: one pass over the text, as most have nothing.
 _SUSPECT = re.compile(
-    r"[0-9A-Za-z]{16}|[Cc][Ss]_[LlTt]|%[0-9A-Fa-f]{2}|eyJ|[Bb](?:asic|earer|ASIC|EARER)", re.ASCII
+    r"[0-9A-Za-z]{16}|[CcPp][Ss]_[LlTt]|%[0-9A-Fa-f]{2}|eyJ|[Bb](?:asic|earer|ASIC|EARER)", re.ASCII
 )
 # A secret by its prefix, also broken or in capital letters, or a token: nothing else has this form.
 _PASTED = re.compile(
-    r"(?<![0-9a-z])(?:cs_(?:live|test)_|whsec_)(?!\[hidden\])|\beyJ[\w-]{8,500}\.[\w-]",
+    r"(?<![0-9a-z])(?:[cp]s_(?:live|test)_|whsec_)(?!\[hidden\])|\beyJ[\w-]{8,500}\.[\w-]",
     re.IGNORECASE | re.ASCII,
 )
 _NOT_ENCODED = re.compile(r"([^0-9A-Za-z_.~+%-]+)", re.ASCII)
@@ -57,7 +57,8 @@ _REST_OF_TOKEN = re.compile(
 _WORDS = re.compile(r"[a-z]*(?:[A-Z]{1,5}[a-z]{2,})*[A-Z]{0,5}", re.ASCII)  # also CamelCase
 _PLAIN = re.compile(r"[A-Z]?[a-z]*|[A-Z]+|[0-9]+", re.ASCII)
 _PREFIX_LENGTH = len("cs_live_")
-_SECRET_PREFIXES, _ID_PREFIXES = ("cs_live_", "cs_test_"), ("ci_live_", "ci_test_")
+_SECRET_PREFIXES = ("cs_live_", "cs_test_", "ps_live_", "ps_test_")
+_ID_PREFIXES = ("ci_live_", "ci_test_", "pa_live_", "pa_test_")
 
 
 def hide_secrets(text: str) -> str:
@@ -130,7 +131,9 @@ def _is_known(text: str) -> bool:
     return len(text) == _CLIENT_ID_LENGTH and text.startswith(_ID_PREFIXES) and _is_id(text)
 
 
-_is_id = lru_cache(maxsize=4096)(is_client_id)
+@lru_cache(maxsize=4096)
+def _is_id(text: str) -> bool:
+    return any(is_client_id(text, kind) for kind in IDS)
 
 
 def _hide_encoded(part: str) -> str:

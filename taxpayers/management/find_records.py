@@ -29,6 +29,7 @@ from taxpayers.services import ServiceError, named
 _FAULT_TEXTS = {
     Fault.BLANKS: "it has blanks around it",
     Fault.QUOTED: "it has quotation marks around it",
+    Fault.OTHER_PARTY: "it is of a protected API",
     Fault.OTHER_ENVIRONMENT: "it belongs to the other environment",
     Fault.PLACEHOLDER: "it is a placeholder",
     Fault.CUT_OFF: "it is cut off",

@@ -14,7 +14,7 @@ from django.test import Client
 from identity.developers.examples import refused_example
 from identity.sandbox.urls import urlpatterns as sandbox
 from identity.urls import health_paths
-from tests.introspection.api import INTROSPECT, REVOKE, new_api, post, revoke, token_of
+from tests.introspection.api import INTROSPECT, REVOKE, another, new_api, post, revoke, token_of
 from tests.self_service.calls import CREDENTIALS, PERMISSIONS, call, explanation_path, second_secret
 from tests.support.erp import Erp
 from tests.support.factories import GrantedPermissionFactory
@@ -188,17 +188,17 @@ def test_examples_are_real_answers(description: dict[str, Any], erp: Erp) -> Non
         assert answer.status_code == status
         assert_described(description, "post", "/sandbox/reset", answer)
         assert answer.json() == shown("/sandbox/reset", "post", status)
-    api, token, other = new_api(), token_of(erp), new_api("Third").client_secret
+    api, token = new_api(), token_of(erp)
     real: dict[str, list[HttpResponse]] = {
         INTROSPECT: [
             api.introspect(None),
             post(INTROSPECT, "token=a&token=b"),
-            new_api("Other", "InvoicingAPI").introspect(token, client_secret=other),
+            new_api("Other").introspect(token, client_secret=another(api.client_secret)),
         ],
         REVOKE: [
             revoke(erp, None),
             post(REVOKE, "token=a&token=b"),
-            revoke(erp, token, client_secret=other),
+            revoke(erp, token, client_secret=another(erp.client_secret)),
         ],
     }
     for path, answers in real.items():

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taxpayers.credentials import (
+    IDS,
     Environment,
     Fault,
     Prefix,
@@ -27,12 +28,13 @@ DIGITS = string.digits + string.ascii_uppercase + string.ascii_lowercase
 ALPHABET = string.ascii_letters + string.digits + "_"
 CLIENT_ID = "ci_test_7lmqToiYlcJNiFW0w5ce5U1kLdBn"
 CLIENT_SECRET = "cs_test_6GKfzaScRpPgQkVDIuxfPaHQntHPKzeApvGRXlvM9NH2UpRB0"
+API_ID = new_client_id("test", Prefix.API_ID)
 environments: st.SearchStrategy[Environment] = st.sampled_from(["live", "test"])
 kinds = st.sampled_from(Prefix)
 
 
 def new(kind: Prefix, environment: Environment) -> str:
-    return (new_client_id if kind is Prefix.CLIENT_ID else new_client_secret)(environment)
+    return (new_client_id if kind in IDS else new_client_secret)(environment, kind)
 
 
 def number_in(credential: str) -> int:
@@ -67,7 +69,7 @@ def test_every_credential_is_another_one() -> None:
     assert len({new_client_id("live") for _ in range(1000)}) == 1000
 
 
-@pytest.mark.parametrize(("kind", "bits"), [(Prefix.CLIENT_ID, 128), (Prefix.CLIENT_SECRET, 256)])
+@pytest.mark.parametrize(("kind", "bits"), [*zip(Prefix, (128, 256, 128, 256), strict=True)])
 def test_a_credential_has_this_many_random_bits(kind: Prefix, bits: int) -> None:
     """Each bit is set in some and not in others, and none is set beyond them."""
     numbers = [number_in(new(kind, "live")) for _ in range(200)]
@@ -130,6 +132,10 @@ def test_every_character_of_one_secret_counts() -> None:
         (CLIENT_ID, Prefix.CLIENT_SECRET, Fault.SWAPPED),
         ("cs_wherever", Prefix.CLIENT_ID, Fault.SWAPPED),
         (CLIENT_SECRET, Prefix.CLIENT_ID, Fault.SWAPPED),
+        (API_ID, Prefix.CLIENT_ID, Fault.OTHER_PARTY),
+        (API_ID, Prefix.CLIENT_SECRET, Fault.OTHER_PARTY),
+        (API_ID, Prefix.API_SECRET, Fault.SWAPPED),
+        (CLIENT_SECRET, Prefix.API_SECRET, Fault.OTHER_PARTY),
         (f" {CLIENT_SECRET}", Prefix.CLIENT_SECRET, Fault.BLANKS),
         (f"\u00a0{CLIENT_ID}\t", Prefix.CLIENT_ID, Fault.BLANKS),
         (f'"{CLIENT_SECRET}"', Prefix.CLIENT_SECRET, Fault.QUOTED),

@@ -10,6 +10,7 @@ import jwt
 from django.http import HttpResponse
 from django.test import Client
 
+from taxpayers.credentials import IDS, Prefix, new_client_id, new_client_secret
 from tests.support.answers import body_of, headers_of
 from tests.support.erp import FORM, Erp
 from tests.support.moments import why
@@ -40,6 +41,12 @@ class Api:
     def introspect(self, token: Any, *, headers: Any = None, **form: Any) -> HttpResponse:
         """Posts the form; a parameter given as None is left out."""
         return post(INTROSPECT, {**self.form, "token": token, **form}, headers=headers)
+
+
+def another(credential: str) -> str:
+    """One of the same kind that was never issued."""
+    kind = Prefix(credential[:2])
+    return (new_client_id if kind in IDS else new_client_secret)("test", kind)
 
 
 def new_api(name: str = "Invoicing", audience: str = "InvoicingAPI") -> Api:

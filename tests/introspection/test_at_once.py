@@ -6,10 +6,9 @@ from urllib.parse import urlencode
 
 import pytest
 
-from taxpayers.credentials import new_client_secret
 from taxpayers.models import SystemUser
 from tests.endpoint.test_event_loop import Sent, answers_to
-from tests.introspection.api import INACTIVE, INTROSPECT, REVOKE, Api, claims_of, token_of
+from tests.introspection.api import INACTIVE, INTROSPECT, REVOKE, Api, another, claims_of, token_of
 from tests.lanes.calls import note_batches, results, with_store
 from tests.support.erp import new_erp
 from tests.support.factories import GrantedPermissionFactory, IntermediaryFactory
@@ -66,7 +65,7 @@ def test_the_signed_form_and_a_failure_are_answered_there_too(api: Api) -> None:
         path=INTROSPECT,
         headers={"Accept": "application/token-introspection+jwt"},
     )
-    wrong = asked(api, token, client_secret=new_client_secret("test"))
+    wrong = asked(api, token, client_secret=another(api.client_secret))
     answers = answers_to([signed, wrong])
     assert answers[0].headers["Content-Type"] == "application/token-introspection+jwt"
     assert (answers[1].status, answers[1].reason) == (401, "invalid_client")

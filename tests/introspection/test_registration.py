@@ -40,8 +40,8 @@ def test_a_registered_api_has_generated_credentials_of_which_only_a_hash_is_stor
     issued = register()
     clear = issued.credentials.client_secret
     row, secret = ProtectedApi.objects.get(), ProtectedApiSecret.objects.get()
-    assert fault_of(row.client_id, Prefix.CLIENT_ID, "test") is None
-    assert fault_of(clear, Prefix.CLIENT_SECRET, "test") is None
+    assert fault_of(row.client_id, Prefix.API_ID, "test") is None
+    assert fault_of(clear, Prefix.API_SECRET, "test") is None
     assert (row.name, row.audience, row.is_active) == ("Invoicing", "InvoicingAPI", True)
     assert (secret.lookup, secret.hint) == (hash_secret(clear), clear[-4:])
     assert secret.expires_at == AT + timedelta(days=365)

@@ -35,7 +35,7 @@ def test_a_registered_api_gets_its_secret_on_one_page_with_a_question_that_works
 ) -> None:
     response = officer.post(task_url(ProtectedApi, "register_protected_api"), NEW)
     api, page = ProtectedApi.objects.get(), text_of(response)
-    secret = re.search(r"\bcs_test_\w+", page)
+    secret = re.search(r"\bps_test_\w+", page)
     assert secret is not None
     assert "no-store" in response["Cache-Control"]
     assert f"curl http://127.0.0.1:8000/connect/introspect -u {api.client_id}:{secret[0]}" in page
@@ -68,7 +68,7 @@ def test_a_secret_is_replaced_and_the_former_one_revoked(
     assert "Active Ends soon Its last valid secret" in text_of(officer.get(page_url(api)))
     assert "Ends soon" in text_of(officer.get(list_url(ProtectedApi)))
     sent = opened(officer, url) | {"reason": "yearly"}
-    assert "cs_test_" in text_of(officer.post(url, sent))
+    assert "ps_test_" in text_of(officer.post(url, sent))
     assert "Its last valid secret" not in text_of(officer.get(page_url(api)))
     assert "has two live secrets" in text_of(officer.get(url, follow=True))
     old, new = ProtectedApiSecret.objects.order_by("pk")

@@ -16,6 +16,7 @@ from uuid_utils.compat import uuid7
 from identity.demo.sample_logins import set_last_used
 from taxpayers.credentials import (
     Environment,
+    Prefix,
     hash_secret,
     hint_of,
     new_client_id,
@@ -125,7 +126,7 @@ class ProtectedApiFactory(DjangoModelFactory[ProtectedApi]):
     class Meta:
         model = ProtectedApi
 
-    client_id = LazyFunction(lambda: new_client_id(ENVIRONMENT))
+    client_id = LazyFunction(lambda: new_client_id(ENVIRONMENT, Prefix.API_ID))
     name = Sequence(lambda n: f"API {n}")
     audience = "InvoicingAPI"
     created_at = LazyFunction(lambda: timezone.now() - timedelta(days=1))
@@ -138,7 +139,7 @@ class ProtectedApiSecretFactory(DjangoModelFactory[ProtectedApiSecret]):
         model = ProtectedApiSecret
 
     protected_api = SubFactory(ProtectedApiFactory)
-    lookup = LazyFunction(lambda: hash_secret(new_client_secret(ENVIRONMENT)))
+    lookup = LazyFunction(lambda: hash_secret(new_client_secret(ENVIRONMENT, Prefix.API_SECRET)))
     hint = LazyAttribute(lambda row: hint_of(row.lookup))
     created_at = LazyFunction(lambda: timezone.now() - timedelta(days=1))
     expires_at = LazyAttribute(lambda row: row.created_at + timedelta(days=365))

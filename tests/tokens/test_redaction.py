@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from identity.logs import JsonFormatter, TextFormatter
 from taxpayers import credentials
+from taxpayers.credentials import Prefix, new_client_id
 from taxpayers.redaction import HIDDEN, hide_marked_secrets, hide_secrets
 from taxpayers.validation import validate_reason
 from tests.support.erp import Erp
@@ -22,6 +23,7 @@ from tokens.http import error_description
 from tokens.refusals.table import REFUSALS
 
 ID = "ci_test_7lmqToiYlcJNiFW0w5ce5U1kLdBn"
+API_ID = new_client_id("test", Prefix.API_ID)
 SECRET = "cs_test_6GKfzaScRpPgQkVDIuxfPaHQntHPKzeApvGRXlvM9NH2UpRB0"
 BODY = SECRET[8:]
 PART, REST = BODY[:20], "9xQ7a"
@@ -41,6 +43,10 @@ def nested(text: str, depth: int) -> str:
     [
         (SECRET, f"cs_test_{HIDDEN}"),
         (SECRET.upper(), f"CS_TEST_{HIDDEN}"),
+        (f"ps{SECRET[2:]}", f"ps_test_{HIDDEN}"),
+        ("ps_live_abc, cut off", f"ps_live_{HIDDEN}, cut off"),
+        (API_ID, API_ID),
+        (API_ID[:-1], f"{API_ID[:16]}{HIDDEN}"),
         ("cs_test_abc, cut off", f"cs_test_{HIDDEN}, cut off"),
         (BODY, HIDDEN),
         (f"{SECRET[:20]} {SECRET[20:]}", f"cs_test_{HIDDEN}"),
@@ -168,7 +174,7 @@ TEXT = st.one_of(
 
 def secret_of(rng: Random) -> str:
     body = "".join(rng.choices(credentials._DIGITS, k=49))
-    return rng.choice(["cs_test_", "cs_live_"]) + body
+    return rng.choice(["cs_test_", "cs_live_", "ps_live_"]) + body
 
 
 def assert_nothing_survives(shown: str, secret: str) -> None:

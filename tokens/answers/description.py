@@ -48,6 +48,10 @@ _FAULTS: Mapping[str, str] = {
     Fault.BLANKS: _("{parameter} has blanks or a line break around it."),
     Fault.QUOTED: _("{parameter} has quotation marks, or an invisible byte order mark, around it."),
     Fault.SWAPPED: _("client_id and client_secret are swapped: {parameter} holds the other one."),
+    Fault.OTHER_PARTY: _(
+        "{parameter} is of another kind of client: ci_ and cs_ are of an ERP system, which gets"
+        " tokens, pa_ and ps_ of a protected API, which asks about tokens."
+    ),
     Fault.OTHER_ENVIRONMENT: _(
         "{parameter} belongs to the other environment (live and test have different credentials and"
         " addresses)."
@@ -57,7 +61,7 @@ _FAULTS: Mapping[str, str] = {
     Fault.MISTYPED: _("{parameter} was changed on the way: its checksum is wrong."),
     Fault.FOREIGN: _(
         "{parameter} is not of this service: what it issues begins with ci_ for an id and cs_ for a"
-        " secret."
+        " secret, of a protected API with pa_ and ps_."
     ),
     AssertionFault.TOO_LONG: _("{parameter} is longer than 4096 characters."),
     AssertionFault.UNREADABLE: _(

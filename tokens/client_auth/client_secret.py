@@ -13,6 +13,8 @@ from tokens.form_encoding import malformed, percent_decoded
 from tokens.refusals.table import ProtocolReason
 
 _LONGEST_BASIC = 1024  # a pair of ours has 376 characters, if every one of its own is escaped
+_OF_CLIENTS = Prefix.CLIENT_ID, Prefix.CLIENT_SECRET
+_OF_APIS = Prefix.API_ID, Prefix.API_SECRET
 _BASIC_FAULT = "the Basic Authorization header is not base64 of client_id:client_secret"
 
 
@@ -54,10 +56,16 @@ def read_credentials(form: Mapping[str, str], authorization: str) -> ClientSecre
     return ClientSecretCredentials(Method.CLIENT_SECRET_BASIC, basic_id, basic_secret)
 
 
-def check_form(credentials: ClientSecretCredentials, environment: Environment) -> None:
-    """Raises Refused if an id or a secret of this form was never issued: no query, no hash."""
-    check_client_id(credentials.client_id, environment)
-    _check(Prefix.CLIENT_SECRET, "client_secret", credentials.client_secret, environment)
+def check_form(
+    credentials: ClientSecretCredentials, environment: Environment, *, is_api: bool = False
+) -> None:
+    """Raises Refused if an id or a secret of this form was never issued: no query, no hash.
+
+    `is_api`: to a protected API.
+    """
+    of_id, of_secret = _OF_APIS if is_api else _OF_CLIENTS
+    _check(of_id, "client_id", credentials.client_id, environment)
+    _check(of_secret, "client_secret", credentials.client_secret, environment)
 
 
 def check_client_id(client_id: str, environment: Environment) -> None:

@@ -16,6 +16,7 @@ from taxpayers import actions as registry
 from taxpayers.actions import marked
 from taxpayers.credentials import (
     Credentials,
+    Prefix,
     hash_secret,
     hint_of,
     new_client_id,
@@ -74,7 +75,10 @@ def register_protected_api(
             ).format(name=name, client_id=present.client_id)
         )
     owner = ProtectedApi.objects.create(
-        client_id=new_client_id(settings.ENVIRONMENT), name=name, audience=audience, created_at=at
+        client_id=new_client_id(settings.ENVIRONMENT, Prefix.API_ID),
+        name=name,
+        audience=audience,
+        created_at=at,
     )
     return _create_secret(owner, secret_expires_at, context, {"name": name, "audience": audience})
 
@@ -209,7 +213,7 @@ def _create_secret(
     context: ChangeContext,
     also: dict[str, Any] | None = None,
 ) -> IssuedApiSecret:
-    clear = new_client_secret(settings.ENVIRONMENT)
+    clear = new_client_secret(settings.ENVIRONMENT, Prefix.API_SECRET)
     secret = ProtectedApiSecret.objects.create(
         protected_api=owner,
         lookup=hash_secret(clear),

@@ -124,7 +124,7 @@ def read_api_request(
     sent, value = _read_client_and(parameter, raw)
     if not isinstance(sent, ClientSecretCredentials):
         raise malformed("a protected API authenticates with client_id and client_secret")
-    client_secret.check_form(sent, environment)
+    client_secret.check_form(sent, environment, is_api=True)
     return sent, value
 
 

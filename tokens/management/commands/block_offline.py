@@ -17,6 +17,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from taxpayers.credentials import Prefix, fault_of
 from taxpayers.management.command import Output, ServiceCommand
+from taxpayers.redaction import hide_pasted_secrets
 from taxpayers.services import Author
 from tokens.status_lists.offline_block import MAX_CLIENTS, OfflineBlock, public_part, signed
 
@@ -46,7 +47,8 @@ class Command(ServiceCommand):
             raise CommandError(f"Give {MAX_CLIENTS} client IDs at most.")
         for client_id in client_ids:
             if fault := fault_of(client_id, Prefix.CLIENT_ID, settings.ENVIRONMENT):
-                raise CommandError(f"{client_id} is no client ID of this service: {fault}.")
+                shown = hide_pasted_secrets(client_id)
+                raise CommandError(f"{shown} is no client ID of this service: {fault}.")
         block = OfflineBlock(client_ids, at, by.name, options["reason"])
         file = _written(block, _key(options["key"]))
         lines = (f"  manage.py block_system_user {one} --reason TEXT" for one in client_ids)
