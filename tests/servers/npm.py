@@ -1,4 +1,4 @@
-"""Programs for Node.js with the packages that their package-lock.json names."""
+"""Programs for Node.js with their packages: as locked, or the newest of a day."""
 
 import shutil
 import subprocess
@@ -6,17 +6,22 @@ from pathlib import Path
 
 from tests.servers.processes import CHECKOUT, NotAvailable
 
+BEFORE = "2026-11-27"  # what needs no lock is taken as it was on this day
+
 
 def install_locked(source: Path, folder: Path) -> Path:
     """A copy of a program for Node.js in a new folder, with its packages.
 
-    Raises NotAvailable where there is no Node.js, or its packages cannot be installed.
+    Without a package-lock.json those of its package.json, and what these needed at BEFORE. Raises
+    NotAvailable where there is no Node.js, or its packages cannot be installed.
     """
     name = source.relative_to(CHECKOUT)
     if not (shutil.which("node") and shutil.which("npm")):
         raise NotAvailable(f"node and npm are needed for {name}.")
     shutil.copytree(source, folder, ignore=shutil.ignore_patterns("node_modules"))
-    install = ["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"]
+    is_locked = (source / "package-lock.json").exists()
+    command = ["ci"] if is_locked else ["install", "--no-package-lock", f"--before={BEFORE}"]
+    install = ["npm", *command, "--no-audit", "--no-fund", "--ignore-scripts"]
     done = subprocess.run(install, cwd=folder, check=False, capture_output=True, text=True)
     if done.returncode:
         shutil.rmtree(folder)

@@ -1,0 +1,119 @@
+"""Clients that generators make of both OpenAPI descriptions, at the service as it runs.
+
+Each imports all that was made, and runs one story: two logins, and calls of the management API.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from shutil import copy
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+from django.test import override_settings
+from pytest_django import DjangoDbBlocker
+
+from tests.management_api.portal import SCOPES
+from tests.servers.npm import install_locked
+from tests.servers.processes import free_port, stopping
+from tests.servers.service import Service, service_environment, start_service
+
+if TYPE_CHECKING:
+    from tests.support.databases import MigratedSqlite
+
+STORIES = Path(__file__).parent / "generated"
+DESCRIPTIONS = {"public": "/openapi.json", "management": "/api/v1/management/openapi.json"}
+SECONDS = 120.0
+
+
+@pytest.fixture(scope="module")
+def staff_node(
+    migrated_sqlite: "MigratedSqlite",
+    tmp_path_factory: pytest.TempPathFactory,
+    django_db_blocker: DjangoDbBlocker,
+) -> Iterator[Service]:
+    """The service with the scopes of the management API."""
+    folder = tmp_path_factory.mktemp("staff-node")
+    migrated_sqlite.write_to(folder / "identity.sqlite3")
+    environment = service_environment(folder, free_port(), SCOPES=json.dumps(SCOPES))
+    service = start_service(environment, folder / "service.log")
+    with stopping(service), override_settings(SCOPES=SCOPES), django_db_blocker.unblock():
+        service.manage("register_taxpayer", "C1000000000", "--name", "Tax authority")
+        yield service
+
+
+def ran(folder: Path, *command: str | Path, **environment: str) -> str:
+    known = {"PATH": os.environ["PATH"], "HOME": str(folder)}
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={**known, **environment},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def described(node: Service, folder: Path) -> None:
+    for name, path in DESCRIPTIONS.items():
+        (folder / f"{name}.json").write_bytes(httpx.get(f"{node.url}{path}").content)
+
+
+def assert_story(node: Service, folder: Path, tin: str, *command: str | Path) -> None:
+    scope = "RegistryAPI:taxpayers"
+    issued = node.manage("issue_credentials", "C1000000000", "--name", tin, "--scope", scope)
+    login = {name.upper(): issued[name] for name in ("client_id", "client_secret")}
+    told: dict[str, Any] = json.loads(
+        ran(folder, *command, **login, URL=node.url, TIN=tin, SCOPE=scope)
+    )
+    assert datetime.fromisoformat(told.pop("registered_at")).tzinfo is not None
+    assert told == {
+        "refused": "invalid_scope",
+        "name": "Kedai Runcit",
+        "stale": 412,
+        "pointer": "#/name",
+        "found": [tin],
+    }
+
+
+def test_openapi_python_client(staff_node: Service, tmp_path: Path) -> None:
+    described(staff_node, tmp_path)
+    programs = Path(sys.executable).parent  # its own ruff is there, too
+    for name in DESCRIPTIONS:
+        made = ("--path", f"{name}.json", "--meta", "none", "--output-path", name)
+        # It knows no status list, and says so.
+        strict = () if name == "public" else ("--fail-on-warning",)
+        generator = (programs / "openapi-python-client", "generate", *made, *strict)
+        ran(tmp_path, *generator, PATH=f"{programs}:{os.environ['PATH']}")
+    copy(STORIES / "openapi_python_client.py", tmp_path)
+    assert_story(staff_node, tmp_path, "C2584563221", sys.executable, "openapi_python_client.py")
+
+
+@pytest.fixture(scope="module")
+def typescript(staff_node: Service, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of both stories, compiled with all that the generators made for them."""
+    folder = install_locked(STORIES, tmp_path_factory.mktemp("typescript") / "node")
+    described(staff_node, folder)
+    programs = folder / "node_modules" / ".bin"
+    for name in DESCRIPTIONS:
+        ran(folder, programs / "openapi-ts", "-i", f"{name}.json", "-o", name)
+        ran(folder, programs / "openapi-typescript", f"{name}.json", "-o", f"{name}.d.ts")
+    ran(folder, programs / "tsc")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("story", "tin"), [("openapi_typescript", "C2584563222"), ("openapi_ts", "C2584563223")]
+)
+def test_generators_of_typescript(
+    staff_node: Service, typescript: Path, story: str, tin: str
+) -> None:
+    assert_story(staff_node, typescript, tin, "node", f"{story}.js")
