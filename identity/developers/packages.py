@@ -15,10 +15,12 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext
 
 from identity.developers.pages import Page, show, static_answer
+from identity.developers.snippets.catalogue import AUTH_URL_OF_THE_FILES
 from tokens.http import read_only
 
 _PACKAGES = Path(settings.BASE_DIR) / "packages"
-_BUILT, _EXAMPLES = _PACKAGES / "dist", _PACKAGES / "einvoicing_tokens" / "examples"
+_BUILT, _OURS = _PACKAGES / "dist", _PACKAGES / "einvoicing_tokens"
+_CHANGES = "CHANGELOG.md"
 _NO_SNIFFING = {"X-Content-Type-Options": "nosniff"}
 
 
@@ -28,8 +30,8 @@ def packages(request: HttpRequest, language: str) -> HttpResponse:
 
 
 def download(request: HttpRequest, name: str) -> HttpResponse:
-    """`GET /packages/<name>`: a file of the list, or `examples/…`. Raises Http404."""
-    content_type, body = _file(name)
+    """`GET /packages/<name>`: a file of the list, an example or the changes. Raises Http404."""
+    content_type, body = _file(name, settings.AUTH_URL)
 
     @read_only
     def view(request: HttpRequest) -> HttpResponse:
@@ -52,14 +54,16 @@ def _built() -> list[Path]:
 
 def _examples() -> dict[str, Path]:
     """By their paths below `/packages/`."""
-    files = (file for file in _EXAMPLES.rglob("*") if file.is_file() and file.suffix != ".pyc")
-    return {f"examples/{file.relative_to(_EXAMPLES).as_posix()}": file for file in files}
+    files = (_OURS / "examples").rglob("*")
+    shown = (file for file in files if file.is_file() and file.suffix != ".pyc")
+    return {file.relative_to(_OURS).as_posix(): file for file in shown}
 
 
 @cache
-def _file(name: str) -> tuple[str, bytes]:
-    if example := _examples().get(name):
-        return "text/plain; charset=utf-8", example.read_bytes()
+def _file(name: str, auth_url: str) -> tuple[str, bytes]:
+    if found := {_CHANGES: _OURS / _CHANGES, **_examples()}.get(name):
+        text = found.read_text(encoding="utf-8").replace(AUTH_URL_OF_THE_FILES, auth_url)
+        return "text/plain; charset=utf-8", text.encode()
     for file in _built():
         if file.name == name:
             return "application/octet-stream", file.read_bytes()

@@ -1,8 +1,9 @@
-"""The gateway: by ASGI, and behind the real nginx for an API in PHP that knows no OAuth."""
+"""The gateway: by ASGI, and behind the real nginx and Envoy for an API in PHP without OAuth."""
 
 import asyncio
 import json
 import os
+import re
 import shutil
 import signal
 import sys
@@ -105,7 +106,7 @@ def test_a_proof_counts_for_the_request_that_the_proxy_names(proxy: str, issuer:
         assert ask(gateway, headers, **request).status_code == status
 
 
-# --- Behind nginx ---------------------------------------------------------------------------------
+# --- Behind a proxy -------------------------------------------------------------------------------
 
 _MAIN = "daemon off; pid {0}/pid; error_log {0}/log; {1} events {{}} http {{ access_log off; {2} }}"
 _ECHO = "<?php header('Content-Type: application/json'); echo json_encode(getallheaders());"
@@ -125,20 +126,26 @@ class Api:
         return httpx.post(f"{self.url}/documents", headers=headers, json={"a": 1}, timeout=20)
 
 
-@pytest.fixture
-def api(issuer: Issuer, tmp_path: Path) -> Iterator[Api]:
+@pytest.fixture(params=["nginx", "envoy"])
+def api(request: pytest.FixtureRequest, issuer: Issuer, tmp_path: Path) -> Iterator[Api]:
     issuer.clock.seconds = float(int(time.time() - AT.timestamp()))
     php, gateway, public = (free_port() for _ in range(3))
     (tmp_path / "echo.php").write_text(_ECHO)
-    served = (EXAMPLES / "gateway" / "nginx.conf").read_text()
-    for old, new in (("9000", gateway), ("8081", php)):
-        assert f"127.0.0.1:{old};" in served
-        served = served.replace(f"127.0.0.1:{old};", f"127.0.0.1:{new};")
-    served = served.replace("listen 8080;", f"listen 127.0.0.1:{public};")
-    user = "user root root;" if os.geteuid() == 0 else ""
-    (tmp_path / "nginx.conf").write_text(_MAIN.format(tmp_path, user, served))
+    (file,) = (EXAMPLES / "gateway").glob(f"{request.param}.*")
+    served = file.read_text().replace("listen ", "listen 127.0.0.1:")
+    for old, new in (("9000", gateway), ("8081", php), ("8080", public)):
+        served = re.sub(rf"(127.0.0.1:|port_value: ){old}\b", rf"\g<1>{new}", served)
+    if request.param == "nginx":
+        user = "user root root;" if os.geteuid() == 0 else ""
+        served = _MAIN.format(tmp_path, user, served)
+        proxy = [str(nginx_program()), "-p", str(tmp_path), "-c", file.name]
+    else:
+        envoy = str(Path(sys.executable).with_name("envoy"))
+        proxy = [envoy, "--config-path", str(tmp_path / file.name), "--concurrency", "1"]
+    (tmp_path / file.name).write_text(served)
     listen = f"127.0.0.1:{gateway}"
     options = ["--issuer", issuer.url, "--audience", "InvoicingAPI", "--listen", listen]
+    options += ["--proxy", request.param]
     program = [sys.executable, "-B", "-m", "einvoicing_tokens.gateway", *options]
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(PACKAGE / "src")}
     with ExitStack() as stack:
@@ -153,7 +160,7 @@ def api(issuer: Issuer, tmp_path: Path) -> Iterator[Api]:
         interpreter = shutil.which("php") or pytest.fail("no PHP here")
         start([interpreter, "-S", f"127.0.0.1:{php}", str(tmp_path / "echo.php")], php)
         verifies = start(program, gateway)
-        start([str(nginx_program()), "-p", str(tmp_path), "-c", "nginx.conf"], public)
+        start(proxy, public)
         yield Api(f"http://127.0.0.1:{public}", verifies)
 
 
@@ -178,7 +185,7 @@ def test_an_api_in_php_reads_for_whom_it_works_and_no_client_can_invent_it(
         assert answer.status_code == 200, answer.text
         received = {name.title(): value for name, value in answer.json().items()}
         assert {name: received.get(name, "") for name in OF_TAXPAYER} == headers
-        assert "Authorization" not in received
+        assert not [name for name in received if name == "Authorization" or "_" in name]
     for refused, status, error in (
         (api.get(**INVENTED), 401, "invalid_token"),
         (api.get(**bearer(own[:-4] + "AAAA")), 401, "invalid_token"),
@@ -190,5 +197,7 @@ def test_an_api_in_php_reads_for_whom_it_works_and_no_client_can_invent_it(
     api.gateway.kill()
     api.gateway.wait()
     away = api.get(**bearer(own))
-    assert (away.status_code, away.json()["error"]) == (503, "temporarily_unavailable")
-    assert away.headers["Retry-After"] == "5"
+    assert away.status_code == 503
+    if away.headers["Server"] != "envoy":  # which has no body for it
+        assert away.json()["error"] == "temporarily_unavailable"
+        assert away.headers["Retry-After"] == "5"

@@ -1,6 +1,6 @@
 """A protected API with Django REST framework, in one file.
 
-pip install "./packages/einvoicing_tokens[django]"
+pip install --find-links http://127.0.0.1:8000/packages/ "einvoicing-tokens[django]"
 AUTH_URL=http://127.0.0.1:8000 python django_api.py runserver --noreload 9000
 """
 

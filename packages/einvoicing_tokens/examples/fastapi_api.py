@@ -1,6 +1,6 @@
 """A protected API with FastAPI.
 
-pip install "./packages/einvoicing_tokens[fastapi]" uvicorn
+pip install --find-links http://127.0.0.1:8000/packages/ "einvoicing-tokens[fastapi]" uvicorn
 AUTH_URL=http://127.0.0.1:8000 uvicorn fastapi_api:app --port 9000
 """
 

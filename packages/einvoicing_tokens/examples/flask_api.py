@@ -1,6 +1,6 @@
 """A protected API with Flask.
 
-pip install "./packages/einvoicing_tokens[flask]"
+pip install --find-links http://127.0.0.1:8000/packages/ "einvoicing-tokens[flask]"
 AUTH_URL=http://127.0.0.1:8000 FOLDER=facts flask --app flask_api run --port 9000
 """
 
