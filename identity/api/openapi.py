@@ -29,7 +29,7 @@ from identity.webhooks.subjects import KINDS
 _DESCRIPTION = (
     "Manages the registry of the token service: who may log in, and act for which taxpayer. Every"
     " operation names the scopes of which an access token needs one, and every change of a record"
-    " needs its ETag in If-Match. docs/management-api.md begins with the first change."
+    " needs its ETag in If-Match."
 )
 _PATCHES: dict[str, Any] = {
     "TITLE": "Token service: management API",
@@ -91,6 +91,8 @@ def describe(patterns: Sequence[URLPattern]) -> dict[str, Any]:
     components["schemas"]["Event"] = _EVENT
     schema["webhooks"] = {name: {"post": _received(name)} for name in (*EVENT_TYPES, TEST)}
     schema["servers"] = [{"url": base_url()}]
+    guide = {"url": f"{settings.AUTH_URL}/management-api", "description": "From the first login"}
+    schema["externalDocs"] = guide
     return schema
 
 

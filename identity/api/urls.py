@@ -1,6 +1,7 @@
 """Every address of the management API. `identity.urls` has them unless SERVE=login."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from django.urls import URLPattern, path
 
@@ -62,34 +63,26 @@ def _part(kind: RecordKind, name: str, listing: Listing) -> URLPattern:
     return path(f"{BASE_PATH}/{kind.name}/<str:{kind.parameter}>/{name}", view)
 
 
-def _history(kind: RecordKind) -> URLPattern:
-    return _part(kind, "history", history_of(kind.name.replace("-", "_"), kind.singular))
+def _kind(module: Any, tasks: Iterable[ApiTask] = (), **parts: Listing) -> list[URLPattern]:
+    """A kind that changes, by what its module has of it."""
+    kind = module.KIND
+    return [
+        _list(kind, module.LISTING, getattr(module, "CREATE", None)),
+        _record(kind, getattr(module, "CHANGE", None)),
+        *_tasks(kind, tasks or module.TASKS),
+        *(_part(kind, name, listing) for name, listing in parts.items()),
+        _part(kind, "history", history_of(kind.name.replace("-", "_"), kind.singular)),
+    ]
 
 
+_OF_SYSTEM_USERS = (*system_user_tasks.TASKS, *credential_records.TASKS)
 records: list[URLPattern] = [
-    _list(taxpayers.KIND, taxpayers.LISTING, taxpayers.CREATE),
-    _record(taxpayers.KIND, taxpayers.CHANGE),
-    *_tasks(taxpayers.KIND, taxpayers.TASKS),
-    _history(taxpayers.KIND),
-    _list(intermediaries.KIND, intermediaries.LISTING, intermediaries.CREATE),
-    _record(intermediaries.KIND, intermediaries.CHANGE),
-    *_tasks(intermediaries.KIND, intermediaries.TASKS),
-    _history(intermediaries.KIND),
+    *_kind(taxpayers),
+    *_kind(intermediaries),
     _list(permission_codes.KIND, permission_codes.LISTING),
-    _list(permissions.KIND, permissions.LISTING, permissions.CREATE),
-    _record(permissions.KIND),
-    *_tasks(permissions.KIND, permissions.TASKS),
-    _history(permissions.KIND),
-    _list(permission_requests.KIND, permission_requests.LISTING),
-    _record(permission_requests.KIND),
-    *_tasks(permission_requests.KIND, permission_requests.TASKS),
-    _history(permission_requests.KIND),
-    _list(system_users.KIND, system_users.LISTING, system_users.CREATE),
-    _record(system_users.KIND, system_users.CHANGE),
-    *_tasks(system_users.KIND, system_user_tasks.TASKS),
-    *_tasks(system_users.KIND, credential_records.TASKS),
-    _part(system_users.KIND, "credentials", credential_records.LISTING),
-    _history(system_users.KIND),
+    *_kind(permissions),
+    *_kind(permission_requests),
+    *_kind(system_users, _OF_SYSTEM_USERS, credentials=credential_records.LISTING),
     _list(logins.KIND, logins.LISTING),
     _record(logins.KIND),
     *(
@@ -97,11 +90,7 @@ records: list[URLPattern] = [
         for name, kind in ROW_KINDS.items()
     ),
     path(f"{BASE_PATH}/changes", changes.ChangesView.as_view()),
-    _list(webhooks.KIND, webhooks.LISTING, webhooks.CREATE),
-    _record(webhooks.KIND, webhooks.CHANGE),
-    *_tasks(webhooks.KIND, webhooks.TASKS),
-    _part(webhooks.KIND, "deliveries", webhooks.DELIVERIES),
-    _history(webhooks.KIND),
+    *_kind(webhooks, deliveries=webhooks.DELIVERIES),
 ]
 urlpatterns: list[URLPattern] = [
     *records,

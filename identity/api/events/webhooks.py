@@ -8,10 +8,9 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from identity.api.framework.fields import Body, Choice, Moment, Reason, Start, Text, Texts
-from identity.api.framework.kinds import ApiTask, Asker, Once, RecordKind, Values
-from identity.api.framework.problems import Problem
+from identity.api.framework.kinds import ApiTask, Asker, Once, RecordKind, Values, part_of
 from identity.api.framework.query import Filters
-from identity.api.framework.records import GREATEST_ID, Listing
+from identity.api.framework.records import Listing
 from identity.api.registry.taxpayers import ReasonBody
 from identity.webhooks.destination import LONGEST_URL
 from identity.webhooks.endpoints import (
@@ -139,9 +138,7 @@ class RepeatBody(Body):
 class DeliveryFilters(Filters):
     """Which deliveries are listed."""
 
-    state = Choice(
-        [WebhookDelivery.PENDING, WebhookDelivery.DELIVERED, WebhookDelivery.FAILED], required=False
-    )
+    state = Choice(_STATES, required=False)
 
 
 def _find(text: str) -> WebhookEndpoint | None:
@@ -165,14 +162,6 @@ def _register(_row: None, values: Values, asker: Asker) -> IssuedWebhookSecret:
 
 def _test(row: WebhookEndpoint, values: Values, asker: Asker) -> list[WebhookDelivery]:
     return send_test(endpoint=row, **values, at=asker.at)
-
-
-def _delivery(row: WebhookEndpoint, address: Values) -> WebhookDelivery:
-    number = address["delivery"]
-    found = row.deliveries.filter(pk=number).first() if number <= GREATEST_ID else None
-    if found is None:
-        raise Problem("not_found", "This webhook has no such delivery.")
-    return found
 
 
 def _resend(row: WebhookDelivery, _values: Values, asker: Asker) -> WebhookDelivery:
@@ -238,8 +227,6 @@ TASKS = (
         RESEND,
         NoBody,
         _resend,
-        before="deliveries/<int:delivery>/",
-        parameters={"delivery": "The id of the delivery."},
-        part=_delivery,
+        **part_of("deliveries", "delivery", "delivery"),
     ),
 )

@@ -9,11 +9,13 @@ from django.db.models import Model
 from rest_framework import serializers
 
 from identity.api.framework.fields import Body
+from identity.api.framework.problems import Problem
 from taxpayers.duties import Duty
 from taxpayers.operations import Operation
 from taxpayers.services import Author
 
 Values = Mapping[str, Any]
+GREATEST_ID = 2**63 - 1  # of a record in the database
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,20 @@ class ApiTask:
         is_record = row is None or isinstance(done, (type(row), Once))
         record: Model | Once = done if is_record else row
         return record
+
+
+def part_of(names: str, name: str, what: str) -> dict[str, Any]:
+    """For a task of one of what a record has, of which the address has the number."""
+
+    def found(row: Any, address: Values) -> Any:
+        number = address[name]
+        part = getattr(row, names).filter(pk=number).first() if number <= GREATEST_ID else None
+        if part is None:
+            raise Problem("not_found", f"This record has no such {what}.")
+        return part
+
+    parameters = {name: f"The id of the {what}."}
+    return {"before": f"{names}/<int:{name}>/", "parameters": parameters, "part": found}
 
 
 def described(operation: Operation, note: str = "") -> dict[str, str]:

@@ -23,8 +23,6 @@ from taxpayers.services import OnlyOperators, ServiceError
 from taxpayers.services.history import lock_for_update
 from tokens.resource_server.pagination import BadCursor, ListPage, page_of
 
-GREATEST_ID = 2**63 - 1  # of a record in the database
-
 
 @dataclass(frozen=True, slots=True)
 class Listing:

@@ -6,9 +6,8 @@ from django.db.models import QuerySet
 from rest_framework import serializers
 
 from identity.api.framework.fields import Body, End, Moment, Reason, Texts, Words
-from identity.api.framework.kinds import ApiTask, Values
-from identity.api.framework.problems import Problem
-from identity.api.framework.records import GREATEST_ID, Listing
+from identity.api.framework.kinds import ApiTask, part_of
+from identity.api.framework.records import Listing
 from identity.api.registry.taxpayers import ReasonBody
 from taxpayers.models import Credential, SystemUser
 from taxpayers.services.credential_changes import RETIRE_SECRET, REVOKE_SECRET
@@ -69,19 +68,7 @@ class NetworksBody(Body):
     reason = Reason()
 
 
-def _credential(row: SystemUser, address: Values) -> Credential:
-    number = address["credential"]
-    found = row.credentials.filter(pk=number).first() if number <= GREATEST_ID else None
-    if found is None:
-        raise Problem("not_found", "This system user has no such secret, key or certificate.")
-    return found
-
-
-_ADDRESS: dict[str, Any] = {
-    "before": "credentials/<int:credential>/",
-    "parameters": {"credential": "The id of the secret, key or certificate."},
-    "part": _credential,
-}
+_ADDRESS = part_of("credentials", "credential", "secret, key or certificate")
 TASKS = (
     ApiTask("revoke", REVOKE_SECRET, ReasonBody, note="Its tokens end.", **_ADDRESS),
     ApiTask("retire", RETIRE_SECRET, RetireBody, **_ADDRESS),
