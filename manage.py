@@ -10,6 +10,7 @@ from django.core.management import execute_from_command_line
 from django.db import Error
 
 from identity.configuration.refused_commands import REFUSED_IN_LIVE
+from identity.demo.scopes import demo_scopes
 from identity.version import version_line
 from taxpayers.management.database_errors import describe, exit_code
 
@@ -20,6 +21,8 @@ if __name__ == "__main__":
     if command in ("version", "--version"):
         sys.stdout.write(f"{version_line(as_json='--json' in sys.argv)}\n")
         sys.exit()
+    if command == "demo" and "SCOPES_FILE" not in os.environ:
+        os.environ.setdefault("SCOPES", demo_scopes())
     try:
         if command in REFUSED_IN_LIVE and settings.ENVIRONMENT == "live":
             sys.exit(f"{command} is refused in live: {REFUSED_IN_LIVE[command]}.")

@@ -7,9 +7,9 @@ import fcntl
 import json
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from django.db import transaction
 from identity.demo.sample_day import make_sample_day
 from identity.sandbox.registry import make_sandbox
 from taxpayers.credentials import Credentials, hash_secret
+from taxpayers.duties import SCOPE_OF_DUTY, Duty
 from taxpayers.evidence import on_paper
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Credential, GrantedPermission, Intermediary, Taxpayer
@@ -39,10 +40,14 @@ from taxpayers.services import (
 
 @dataclass(frozen=True, slots=True)
 class SampleCredentials:
-    """Of the taxpayer's own ERP, and of the intermediary's, which may act for the taxpayer."""
+    """Of the taxpayer's own ERP, of the intermediary's, which may act for the taxpayer, and of the
+    authority's portal: it has one client that registers and grants, and one that issues.
+    """
 
     taxpayer: Credentials
     intermediary: Credentials
+    portal: Credentials
+    issuing: Credentials
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +63,7 @@ def read_saved_credentials(path: Path) -> SavedCredentials | None:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         sample = SampleCredentials(
-            Credentials(**data["taxpayer"]), Credentials(**data["intermediary"])
+            **{one.name: Credentials(**data[one.name]) for one in fields(SampleCredentials)}
         )
         return SavedCredentials(sample, data["password"])
     except (OSError, ValueError, TypeError, KeyError):
@@ -119,6 +124,10 @@ def _staff_password(saved: str | None) -> str | None:
 
 
 TAXPAYER, INTERMEDIARY = TaxpayerId("C1234567890"), TaxpayerId("C9876543210")
+AUTHORITY = TaxpayerId("C1000000000")
+# As docs/management-api.md has them.
+PORTAL = tuple(SCOPE_OF_DUTY[duty] for duty in (Duty.REGISTER, Duty.GRANT, Duty.WEBHOOKS))
+ISSUING = (SCOPE_OF_DUTY[Duty.ISSUE],)
 PERMISSIONS = ("documents:submit", "documents:view")
 _BY = Author("demo (manage.py)", kind=AuthorKind.OPERATOR)
 
@@ -143,9 +152,12 @@ def make_sample_registry(saved: SampleCredentials | None, at: datetime) -> Sampl
             by=_BY,
             at=at,
         )
+    authority = _taxpayer(AUTHORITY, "Demo Tax Authority", at)
     return SampleCredentials(
-        _credentials(taxpayer, "Demo ERP", saved.taxpayer if saved else None, at),
-        _credentials(agent, "Demo intermediary ERP", saved.intermediary if saved else None, at),
+        _credentials(taxpayer, "Demo ERP", saved and saved.taxpayer, at),
+        _credentials(agent, "Demo intermediary ERP", saved and saved.intermediary, at),
+        _credentials(authority, "Demo portal", saved and saved.portal, at, PORTAL),
+        _credentials(authority, "Demo portal: credentials", saved and saved.issuing, at, ISSUING),
     )
 
 
@@ -155,14 +167,24 @@ def _taxpayer(identifier: TaxpayerId, name: str, at: datetime) -> Taxpayer:
 
 
 def _credentials(
-    taxpayer: Taxpayer, name: str, saved: Credentials | None, at: datetime
+    taxpayer: Taxpayer,
+    name: str,
+    saved: Credentials | None,
+    at: datetime,
+    scopes: Collection[str] = (),
 ) -> Credentials:
     if saved is not None and _are_valid(taxpayer, saved, at):
         return saved
+    scopes = [scope for scope in scopes if scope in settings.SCOPES]
     existing = taxpayer.system_users.filter(name=name).first()
     if existing is None:
         return register_system_user(
-            reason="a new ERP system", taxpayer=taxpayer, name=name, by=_BY, at=at
+            reason="a new ERP system",
+            taxpayer=taxpayer,
+            name=name,
+            scopes=scopes or None,
+            by=_BY,
+            at=at,
         ).credentials
     # Its secrets are lost, and a system user has room for two: revoke them all.
     for secret in existing.credentials.filter(slot__isnull=False):

@@ -18,18 +18,13 @@ from identity.developers.openapi.document import document
 from identity.developers.pages import Page, show
 from identity.developers.snippets.catalogue import AUTH_URL_OF_THE_FILES
 
-_EXAMPLE = "https://id.example.org"
+_EXAMPLE, _STAFF_EXAMPLE = "https://id.example.org", "https://staff.id.example.org"
 _PACKAGE = "](../packages/einvoicing_tokens/"  # a link from a document to a file of the package
 
 
-def guide(request: HttpRequest, language: str) -> HttpResponse:
-    """For developers of ERP systems; it is written in English."""
-    return show(request, _GUIDE, language)
-
-
-def api_teams(request: HttpRequest, language: str) -> HttpResponse:
-    """For teams of protected APIs."""
-    return show(request, _API_TEAMS, language)
+def guide(request: HttpRequest, language: str, file: str) -> HttpResponse:
+    """A document of docs/; it is written in English."""
+    return show(request, _GUIDES[file], language)
 
 
 def as_html(text: str) -> SafeString:
@@ -54,13 +49,26 @@ def _document(file: str, title: str) -> Mapping[str, Any]:
     text = (settings.BASE_DIR / "docs" / file).read_text(encoding="utf-8")
     for address in (AUTH_URL_OF_THE_FILES, _EXAMPLE):
         text = text.replace(address, settings.AUTH_URL)
-    text = text.replace(_PACKAGE, f"]({urlsplit(settings.AUTH_URL).path}/packages/")
+    # A node that serves logins only does not know the address of the staff.
+    text = text.replace(_STAFF_EXAMPLE, getattr(settings, "STAFF_URL", _STAFF_EXAMPLE))
+    base = urlsplit(settings.AUTH_URL).path
+    text = text.replace(_PACKAGE, f"]({base}/packages/")
+    for name, page in _GUIDES.items():
+        text = text.replace(f"]({name}", f"]({base}/{page.address}")
     return {"title": gettext(title), "guide": as_html(text)}
 
 
 _TEMPLATE = "developers/guide.html"
-_GUIDE = Page("guide", _TEMPLATE, partial(_document, "erp-developers.md", _("Guide")))
-_API_TEAMS = Page("api-teams", _TEMPLATE, partial(_document, "api-teams.md", _("API teams")))
+_GUIDES = {
+    file: Page(address, _TEMPLATE, partial(_document, file, title))
+    for file, address, title in (
+        ("erp-developers.md", "guide", _("Guide")),
+        ("api-teams.md", "api-teams", _("API teams")),
+        ("management-api.md", "management-api", _("Management API")),
+        ("webhooks.md", "webhooks", _("Webhooks")),
+        ("permission-requests.md", "permission-requests", _("Permission requests")),
+    )
+}
 
 
 Part = Mapping[str, Any]

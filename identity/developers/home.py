@@ -38,6 +38,7 @@ _ADDRESSES = (
     ("", reverse("jwks"), _("the keys that sign tokens")),
     ("", "/reference", _("all of these on one page")),
     ("", "/api-teams", _("for teams of protected APIs: how to verify tokens")),
+    ("", "/management-api", _("for programs of the tax authority: how to manage the registry")),
     ("", "/packages/", _("packages that verify tokens, with their digests")),
     ("", "/openapi.json", _("the OpenAPI description of all of these")),
     ("", "/openapi.yaml", _("the same in YAML")),

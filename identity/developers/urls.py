@@ -24,8 +24,12 @@ def _page(address: str, view: str, **about: str) -> list[URLPattern]:
 
 urlpatterns: list[URLPattern] = [
     *_page("", "home.home"),
-    *_page("guide", "guide.guide"),
-    *_page("api-teams", "guide.api_teams"),
+    *_page("guide", "guide.guide", file="erp-developers.md"),
+    *(
+        page
+        for name in ("api-teams", "management-api", "webhooks", "permission-requests")
+        for page in _page(name, "guide.guide", file=f"{name}.md")
+    ),
     *_page("packages/", "packages.packages"),
     path("packages/<path:name>", imported_on_first_use(f"{_ROOM}.packages.download")),
     *_page("reference", "guide.reference"),

@@ -22,6 +22,8 @@ from django.conf import global_settings
 from django.db import connections
 from pytest_django import DjangoDbBlocker, Settings
 
+from identity.demo.preparation import ISSUING, PORTAL
+from identity.demo.scopes import demo_scopes
 from tests.servers.processes import CHECKOUT, free_port
 from tests.servers.service import service_environment
 from tests.support.command_line import manage, other_database, run
@@ -99,6 +101,7 @@ def in_process(
     settings.VAR_DIR = tmp_path / "var"
     settings.PASSWORD_HASHERS = global_settings.PASSWORD_HASHERS  # those of the first run
     settings.PORT = free_port()
+    settings.SCOPES = json.loads(demo_scopes())
     monkeypatch.setenv("PORT", str(settings.PORT))
     with django_db_blocker.unblock(), other_database("", tmp_path / "var"):
         yield tmp_path / "var"
@@ -205,10 +208,12 @@ def test_the_printed_curl_lines_give_tokens_and_the_staff_can_sign_in(first_run:
     port, lines = first_run.environment["PORT"], first_run.text.splitlines()
     assert f"The token service is at http://127.0.0.1:{port}\n" in first_run.text
     # Written once the service answers, so they work as soon as they can be pasted.
-    assert [answer.status_code for answer in first_run.logins] == [200, 200]
+    assert [answer.status_code for answer in first_run.logins] == [200] * 4
     assert {answer.json()["token_type"] for answer in first_run.logins} == {"Bearer"}
-    _as_taxpayer, on_behalf = (line for line in lines if line.startswith("curl"))
+    _as_taxpayer, on_behalf, *portal = (line for line in lines if line.startswith("curl"))
     assert on_behalf.endswith(" -H 'onbehalfof: C1234567890'")
+    scopes = [answer.json()["scope"] for answer in first_run.logins[-len(portal) :]]
+    assert scopes == [" ".join(PORTAL), *ISSUING]
     (staff,) = (line for line in lines if line.startswith("Staff: "))
     *_, user, _, password = staff.split()
     assert staff == f"Staff: http://localhost:{port}/admin/  user {user}  password {password}"
@@ -272,7 +277,7 @@ def test_nothing_is_made_twice_also_by_two_that_start_at_once(
         "SELECT u.name, count(*) FROM system_users u JOIN credentials s"
         " ON s.system_user_id = u.id WHERE u.name LIKE 'Demo%' GROUP BY u.name",
     )
-    assert sorted(sample) == [("Demo ERP", 1), ("Demo intermediary ERP", 1)]
+    assert [count for _name, count in sample] == [1] * 4
     assert made["auth_user"] == 1
 
 
@@ -299,7 +304,8 @@ def test_lost_credentials_are_replaced_and_the_old_ones_no_longer_work(
         " WHERE u.name LIKE 'Demo%' AND s.slot IS NOT NULL",
     )
     assert {hint for (hint,) in live} == {
-        second[who]["client_secret"][-4:] for who in ("taxpayer", "intermediary")
+        issued["client_secret"][-4:]
+        for issued in (second["taxpayer"], second["intermediary"], *second["portal"].values())
     }
     assert second["staff"] == {"username": "admin", "password": None}
 

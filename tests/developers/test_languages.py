@@ -5,7 +5,7 @@ import re
 import pytest
 from django.test import Client
 
-ADDRESSES = ["", "guide", "api-teams", "packages/", "reference", "errors/", "errors/no_permission"]
+ADDRESSES = ["", "management-api", "packages/", "reference", "errors/", "errors/no_permission"]
 every_address = pytest.mark.parametrize("address", ADDRESSES)
 
 

@@ -50,6 +50,8 @@ def _answer(credentials: SavedCredentials, port: int) -> Output:
     endpoint = f"{auth_url}/connect/token"
     as_taxpayer = login_example(sample.taxpayer, endpoint)
     on_behalf = f"{login_example(sample.intermediary, endpoint)} -H 'onbehalfof: {TAXPAYER}'"
+    as_portal = login_example(sample.portal, endpoint)
+    as_issuing = login_example(sample.issuing, endpoint)
     data = {
         "auth_url": auth_url,
         "token_endpoint": endpoint,
@@ -61,7 +63,13 @@ def _answer(credentials: SavedCredentials, port: int) -> Output:
             "onbehalfof": TAXPAYER,
             **asdict(sample.intermediary),
         },
-        "curl": {"taxpayer": as_taxpayer, "intermediary": on_behalf},
+        "portal": {name: asdict(getattr(sample, name)) for name in ("portal", "issuing")},
+        "curl": {
+            "taxpayer": as_taxpayer,
+            "intermediary": on_behalf,
+            "portal": as_portal,
+            "issuing": as_issuing,
+        },
     }
     shown_password = password or f"changed since; manage.py changepassword {STAFF_USER}"
     text = f"""
@@ -74,6 +82,12 @@ Log in as the taxpayer {TAXPAYER}:
 Log in as the intermediary {INTERMEDIARY} on behalf of the taxpayer {TAXPAYER}:
 
 {on_behalf}
+
+As the authority's portal: to register and grant, and to issue ({auth_url}/management-api):
+
+{as_portal}
+
+{as_issuing}
 
 Staff: {staff_url}/admin/  user {STAFF_USER}  password {shown_password}
 
