@@ -154,10 +154,10 @@ def make_sample_registry(saved: SampleCredentials | None, at: datetime) -> Sampl
         )
     authority = _taxpayer(AUTHORITY, "Demo Tax Authority", at)
     return SampleCredentials(
-        _credentials(taxpayer, "Demo ERP", saved and saved.taxpayer, at),
-        _credentials(agent, "Demo intermediary ERP", saved and saved.intermediary, at),
-        _credentials(authority, "Demo portal", saved and saved.portal, at, PORTAL),
-        _credentials(authority, "Demo portal: credentials", saved and saved.issuing, at, ISSUING),
+        _credentials(taxpayer, "Demo ERP", getattr(saved, "taxpayer", None), at),
+        _credentials(agent, "Demo intermediary ERP", getattr(saved, "intermediary", None), at),
+        _credentials(authority, "Demo portal", getattr(saved, "portal", None), at, PORTAL),
+        _credentials(authority, "Demo issuing", getattr(saved, "issuing", None), at, ISSUING),
     )
 
 

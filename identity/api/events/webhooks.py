@@ -222,11 +222,5 @@ TASKS = (
     ApiTask("delete", DELETE_WEBHOOK, ReasonBody),
     ApiTask("test", SEND_TEST, TestBody, _test),
     ApiTask("repeat-failed", REPEAT_FAILED, RepeatBody, _repeat),
-    ApiTask(
-        "resend",
-        RESEND,
-        NoBody,
-        _resend,
-        **part_of("deliveries", "delivery", "delivery"),
-    ),
+    ApiTask("resend", RESEND, NoBody, _resend, **part_of("deliveries", "delivery", "delivery")),
 )

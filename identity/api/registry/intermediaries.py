@@ -13,12 +13,7 @@ from identity.api.registry.ends import end_tasks
 from identity.api.registry.taxpayers import find_taxpayer, tasks_by_reason
 from taxpayers.duties import Duty
 from taxpayers.models import Intermediary
-from taxpayers.services import (
-    intermediaries,
-    named,
-    register_intermediary,
-    set_intermediary_active,
-)
+from taxpayers.services import intermediaries, named, register_intermediary, set_intermediary_active
 from taxpayers.services.ends import END_INTERMEDIARY_EARLIER, EXTEND_INTERMEDIARY
 from taxpayers.services.intermediaries import CHANGE_INTERMEDIARY, REGISTER_INTERMEDIARY
 
@@ -94,12 +89,7 @@ KIND = RecordKind(
     also_read_by=frozenset({Duty.GRANT}),
 )
 LISTING = Listing(
-    "intermediaries",
-    "List intermediaries",
-    IntermediaryRecord,
-    ("pk",),
-    _rows,
-    IntermediaryFilters,
+    "intermediaries", "List intermediaries", IntermediaryRecord, ("pk",), _rows, IntermediaryFilters
 )
 CREATE = ApiTask(
     "",

@@ -13,8 +13,9 @@ from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
 from identity.api.registry.evidence import EvidenceBody, EvidenceRecord
 from identity.api.registry.permissions import PermissionRecord
+from identity.api.registry.taxpayers import of_intermediary
 from taxpayers.duties import Duty
-from taxpayers.models import Intermediary, PermissionRequest
+from taxpayers.models import PermissionRequest
 from taxpayers.services.permission_requests import (
     APPROVE_PERMISSION_REQUEST,
     DECLINE_PERMISSION_REQUEST,
@@ -99,13 +100,9 @@ def _with_names(rows: "QuerySet[PermissionRequest]") -> "QuerySet[PermissionRequ
 
 
 def _rows(given: dict[str, Any], _owner: Any) -> "QuerySet[PermissionRequest]":
-    rows = _with_names(PermissionRequest.objects.all())
+    rows = of_intermediary(_with_names(PermissionRequest.objects.all()), given)
     if "taxpayer" in given:
         rows = rows.filter(tin=given["taxpayer"].tin, rob=given["taxpayer"].rob)
-    if "intermediary" in given:
-        named = given["intermediary"]
-        roles = Intermediary.objects.filter(taxpayer__tin=named.tin, taxpayer__rob=named.rob)
-        rows = rows.filter(intermediary=roles.values("pk")[:1])
     if "state" in given:
         rows = rows.filter(Q(state=given["state"]))
     return rows

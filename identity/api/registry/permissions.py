@@ -12,10 +12,9 @@ from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
 from identity.api.registry.ends import end_tasks
 from identity.api.registry.evidence import EvidenceBody, EvidenceRecord
-from identity.api.registry.taxpayers import ReasonBody
+from identity.api.registry.taxpayers import ReasonBody, of_parties
 from taxpayers.duties import Duty
-from taxpayers.models import GrantedPermission, Intermediary
-from taxpayers.models import Taxpayer as TaxpayerRow
+from taxpayers.models import GrantedPermission
 from taxpayers.services import grant_permission, named
 from taxpayers.services.ends import END_PERMISSION_EARLIER, EXTEND_PERMISSION
 from taxpayers.services.granted_permissions import GRANT_PERMISSION, REVOKE_PERMISSION
@@ -95,16 +94,7 @@ def _with_names(rows: "QuerySet[GrantedPermission]") -> "QuerySet[GrantedPermiss
 
 
 def _rows(given: dict[str, Any], _owner: Any) -> "QuerySet[GrantedPermission]":
-    rows = _with_names(GrantedPermission.objects.all())
-    if "taxpayer" in given:
-        named = given["taxpayer"]
-        found = TaxpayerRow.objects.filter(tin=named.tin, rob=named.rob).values("pk")
-        rows = rows.filter(taxpayer=found[:1])
-    if "intermediary" in given:
-        named = given["intermediary"]
-        roles = Intermediary.objects.filter(taxpayer__tin=named.tin, taxpayer__rob=named.rob)
-        rows = rows.filter(intermediary=roles.values("pk")[:1])
-    return rows
+    return of_parties(_with_names(GrantedPermission.objects.all()), given)
 
 
 def _grant(_row: None, values: Values, asker: Asker) -> GrantedPermission:

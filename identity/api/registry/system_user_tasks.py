@@ -64,15 +64,6 @@ class RotateSecretBody(Body):
     reason = Reason()
 
 
-class KeysBody(Body):
-    """Public keys beside the present one."""
-
-    keys = PublicKeys()
-    expires_at = End(required=False)
-    allowed_networks = Texts(required=False)
-    reason = Reason()
-
-
 class CertificateBody(Body):
     """A name in a certificate: from the certificate itself, or as a text."""
 
@@ -96,8 +87,10 @@ class UseKeysBody(Body):
     reason = Reason()
 
 
-class UseCertificateBody(CertificateBody):
-    """From now on it logs in with a certificate with this name."""
+class KeysBody(UseKeysBody):
+    """Public keys beside the present one."""
+
+    allowed_networks = Texts(required=False)
 
 
 class UseSecretBody(Body):
@@ -122,7 +115,7 @@ TASKS = (
     ApiTask("register-key", REGISTER_CLIENT_KEY, KeysBody),
     ApiTask("register-certificate", REGISTER_CLIENT_CERTIFICATE, CertificateBody),
     ApiTask("use-private-key", USE_PRIVATE_KEY, UseKeysBody),
-    ApiTask("use-certificate", USE_CERTIFICATE, UseCertificateBody),
+    ApiTask("use-certificate", USE_CERTIFICATE, CertificateBody),
     ApiTask(
         "use-client-secret",
         USE_CLIENT_SECRET,

@@ -26,9 +26,9 @@ from identity.api.registry.system_user_records import (
     SystemUserRecord,
     show_once,
 )
+from identity.api.registry.taxpayers import of_parties
 from taxpayers.duties import Duty
 from taxpayers.models import MAX_LOGINS_PER_MINUTE, Credential, SystemUser
-from taxpayers.models import Taxpayer as TaxpayerRow
 from taxpayers.services import (
     change_system_user,
     extend_system_user,
@@ -100,13 +100,9 @@ def _with_credentials(rows: "QuerySet[SystemUser]") -> "QuerySet[SystemUser]":
 
 
 def _rows(given: dict[str, Any], _owner: Any) -> "QuerySet[SystemUser]":
-    rows = _with_credentials(SystemUser.objects.all())
+    rows = of_parties(_with_credentials(SystemUser.objects.all()), given)
     if "client_id" in given:
         rows = rows.filter(client_id=given["client_id"])
-    if "taxpayer" in given:
-        named = given["taxpayer"]
-        found = TaxpayerRow.objects.filter(tin=named.tin, rob=named.rob).values("pk")
-        rows = rows.filter(taxpayer=found[:1])
     if "name" in given:
         rows = rows.filter(name__has_words=given["name"])
     if "state" in given:
@@ -143,12 +139,7 @@ KIND = RecordKind(
     duty=Duty.ISSUE,
 )
 LISTING = Listing(
-    "system_users",
-    "List system users",
-    SystemUserRecord,
-    ("pk",),
-    _rows,
-    SystemUserFilters,
+    "system_users", "List system users", SystemUserRecord, ("pk",), _rows, SystemUserFilters
 )
 CREATE = ApiTask(
     "",

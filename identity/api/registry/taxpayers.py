@@ -72,6 +72,23 @@ def find_taxpayer(text: str) -> models.Taxpayer | None:
     return models.Taxpayer.objects.filter(tin=named.tin, rob=named.rob).first()
 
 
+def of_parties(rows: "QuerySet[Any]", given: Mapping[str, Any]) -> "QuerySet[Any]":
+    """Those of the taxpayer and of the intermediary that the filters name."""
+    if named := given.get("taxpayer"):
+        found = models.Taxpayer.objects.filter(tin=named.tin, rob=named.rob).values("pk")
+        rows = rows.filter(taxpayer=found[:1])
+    return of_intermediary(rows, given)
+
+
+def of_intermediary(rows: "QuerySet[Any]", given: Mapping[str, Any]) -> "QuerySet[Any]":
+    """Those of the intermediary that the filters name."""
+    if (named := given.get("intermediary")) is None:
+        return rows
+    taxpayer = {"taxpayer__tin": named.tin, "taxpayer__rob": named.rob}
+    roles = models.Intermediary.objects.filter(**taxpayer).values("pk")
+    return rows.filter(intermediary=roles[:1])
+
+
 def _rows(given: dict[str, Any], _owner: Any) -> "QuerySet[models.Taxpayer]":
     rows = models.Taxpayer.objects.all()
     if "tin" in given:
