@@ -26,11 +26,17 @@ def used() -> list[int]:
     return sorted(RateLimitCounter.objects.values_list("used", flat=True))
 
 
-def test_calls_that_wait_at_the_same_moment_go_in_one_statement(sizes: list[int]) -> None:
+def test_calls_of_the_next_few_turns_of_the_loop_go_in_one_statement(sizes: list[int]) -> None:
     calls = [counted(secret) for secret in clients(40)]
-    quotas = with_store(lambda store: results(store, calls))
+
+    async def send(store: AsyncStore, turn: int) -> list[Any]:
+        for _ in range(turn):
+            await asyncio.sleep(0)
+        return await results(store, calls[turn::4])
+
+    quotas = with_store(lambda store: asyncio.gather(*[send(store, turn) for turn in range(4)]))
     assert sizes == [40]
-    assert [quota.used for quota in quotas] == [1] * 40
+    assert [quota.used for part in quotas for quota in part] == [1] * 40
     assert LoginEvent.objects.count() == 40
 
 
@@ -103,7 +109,6 @@ def test_a_call_without_enough_time_left_is_not_sent(sizes: list[int]) -> None:
 
     with_store(send_late)
     assert sizes == []
-    assert LoginEvent.objects.count() == 0
 
 
 def test_a_lane_closes_after_what_is_under_way() -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from functools import cache
+from functools import lru_cache
 
 from django.utils import timezone
 
@@ -201,20 +201,18 @@ def describe(
         text = refusal.without_date
     elif refusal.without_detail and not refused.detail:
         text = refusal.without_detail
-    if "{" not in text and translate is str:
-        return _own_text(text)
-    since = refused.since
-    return error_description(
-        translate(text).format(
+    if "{" in text or translate is not str:
+        since = refused.since
+        text = translate(text).format(
             since=format_moment_with_offset(since) if since else translate(_("an unknown date")),
             parameter=refused.parameter,
             detail=translate(refused.detail) if refused.detail else "",
             fault=_fault(refused, translate),
         )
-    )
+    return _allowed(text)
 
 
-_own_text = cache(error_description)  # as many as the table has
+_allowed = lru_cache(maxsize=256)(error_description)  # most are the same again and again
 
 
 def describe_proof_fault(fault: ProofFault) -> str:

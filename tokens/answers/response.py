@@ -3,11 +3,12 @@
 Introspection and revocation refuse a caller that is not authenticated with 401, as their RFCs say.
 """
 
-import json
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
-from django.conf import settings
+from msgspec.json import encode as encode_json
+from msgspec.json import format as format_json
 
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.rules import Refused
@@ -18,6 +19,7 @@ from tokens.client_auth.authenticated import SECRET_METHODS, AuthenticatedClient
 from tokens.dpop.possession import NONCE_HEADER, must_prove_key, nonces
 from tokens.http import rfc3339
 from tokens.lifetime import renew_at
+from tokens.login_settings import login_settings
 from tokens.rate_limits.quota import Quota
 from tokens.rate_limits.throttle import RateLimited
 from tokens.refusals.table import REFUSALS, ProtocolReason
@@ -30,7 +32,7 @@ def help_path(reason: str) -> str:
 
 def help_url(reason: str) -> str:
     """The whole address of the page."""
-    return f"{settings.AUTH_URL}{help_path(reason)}"
+    return f"{login_settings().issuer}{help_path(reason)}"
 
 
 def help_link(reason: str) -> str:
@@ -83,12 +85,17 @@ def accepted_answer(reference: UUID, body: str, media_type: str = "application/j
     return _answer(str(reference), 200, "OK", body, media_type)
 
 
+def json_text(value: dict[str, Any]) -> str:
+    """The value as JSON in one line, as people read it."""
+    return format_json(encode_json(value), indent=0).decode()
+
+
 def error_answer(reference: UUID, status: int, error: str, description: str) -> Answer:
     """An error by its code, with a description that ends with the reference."""
     shown = str(reference)
     body = {"error": error, "error_description": f"{description} Reference: {shown}"}
     # Many ERP systems show nothing but the status line, so it names the error.
-    return _answer(shown, status, error, json.dumps(body))
+    return _answer(shown, status, error, json_text(body))
 
 
 def refused_answer(

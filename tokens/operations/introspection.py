@@ -3,7 +3,6 @@
 The steps of one request, without any input or output, as those of a login: both doors run them.
 """
 
-import json
 import logging
 from collections.abc import Generator
 from datetime import datetime
@@ -22,6 +21,7 @@ from tokens.answers.response import (
     Ended,
     accepted_answer,
     error_answer,
+    json_text,
     refused_by,
 )
 from tokens.calls import ApiSecretUse, Call
@@ -147,7 +147,7 @@ def _answer(
     if token is not None:
         members |= {"token_type": token_type(token.confirmation), **token.claims}
     if media_type == JSON:
-        return accepted_answer(arrival.id, json.dumps(members))
+        return accepted_answer(arrival.id, json_text(members))
     signed = {
         "iss": login_settings().issuer,
         "aud": api.client_id,

@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 
-from msgspec.json import encode as encode_json
-from msgspec.json import format as format_json
 from oauth2_provider.oauth2_backends import OAuthLibCore
 from oauth2_provider.oauth2_validators import OAuth2Validator
 from oauth2_provider.views.mixins import OAuthLibMixin
@@ -22,6 +20,7 @@ from taxpayers.facts.values import Reading
 from taxpayers.rules import Authorization, AuthorizationRequest, decide
 from tokens.access_tokens.claims import token_type
 from tokens.access_tokens.issuing import SignedToken, issue_access_token
+from tokens.answers.response import json_text
 from tokens.client_auth.authenticated import AuthenticatedClient
 from tokens.client_auth.methods import authenticate
 from tokens.client_auth.tls_client_auth import with_certificate
@@ -167,7 +166,7 @@ class LoginBackend(OAuthLibCore):
         """As the toolkit's: URI (none), headers, body and status of RFC 6749 section 5.1."""
         self.server.default_grant_type_handler.validate_token_request(request)
         token = self.server.default_token_type.create_token(request)
-        return None, {}, format_json(encode_json(token), indent=0).decode(), HTTPStatus.OK
+        return None, {}, json_text(token), HTTPStatus.OK
 
 
 class TokenIssuer(OAuthLibMixin):

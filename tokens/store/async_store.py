@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, nullcontext
 from datetime import datetime
 from math import inf
-from typing import Any
+from typing import Any, get_args
 
 from django.db import OperationalError, connection
 
@@ -17,16 +17,11 @@ from taxpayers.async_sql import ANSWER_SECONDS, AsyncSession, NoConnection, NotA
 from taxpayers.facts.values import FactsQuery, Reading
 from tokens.calls import (
     ApiSecretUse,
-    AssertionUse,
     Call,
-    CountedLogin,
+    CallOfClient,
     FailedAuthentication,
     FailedLogin,
-    ProofUse,
-    RejectedRequest,
-    TakeStatusIndex,
     TokenQuery,
-    TokenRevocation,
     Write,
 )
 from tokens.store import sqlite
@@ -98,19 +93,14 @@ class AsyncStore:
 
     def _postgresql_lanes(self) -> dict[type, Lane]:
         # One for each kind: who fails, or is rejected, does not wait together with who logs in.
-        of_login, of_token = (
-            (FactsQuery, FailedLogin, RejectedRequest),
-            (TokenQuery, TokenRevocation),
-        )
-        lanes: dict[type, Lane] = {
-            kind: Lane(_PostgresqlExecutor(self._observe), kind.__name__)
-            for kind in (*of_login, *of_token, AssertionUse, ProofUse)
-        } | {
-            kind: LaneOfClients(_PostgresqlExecutor(self._observe), self._of_locked, kind.__name__)
-            for kind in (CountedLogin, TakeStatusIndex)
-        }
-        seldom = Lane(_ClosingExecutor(self._observe))
-        return {**lanes, FailedAuthentication: lanes[FailedLogin], ApiSecretUse: seldom}
+        lanes: dict[type, Lane] = {ApiSecretUse: Lane(_ClosingExecutor(self._observe))}
+        for kind in {*get_args(Call)} - {ApiSecretUse, FailedAuthentication}:
+            executor = _PostgresqlExecutor(self._observe)
+            if kind in get_args(CallOfClient):
+                lanes[kind] = LaneOfClients(executor, self._of_locked, kind.__name__)
+            else:
+                lanes[kind] = Lane(executor, kind.__name__)
+        return {**lanes, FailedAuthentication: lanes[FailedLogin]}
 
 
 class _PostgresqlExecutor:
@@ -201,12 +191,8 @@ def _sqlite_lanes() -> dict[type, Lane]:
     # SQLite has one writer, so all that write go together; readers do not wait.
     reader = Lane(_SqliteExecutor(takes_turns=False), "reader")
     writer = Lane(_SqliteExecutor(takes_turns=True), "writer")
-    return {
-        **dict.fromkeys((FactsQuery, TokenQuery), reader),
-        **dict.fromkeys((CountedLogin, FailedLogin, RejectedRequest), writer),
-        **dict.fromkeys((FailedAuthentication, TokenRevocation, ApiSecretUse), writer),
-        **dict.fromkeys((AssertionUse, ProofUse, TakeStatusIndex), writer),
-    }
+    kinds = get_args(Call)
+    return {**dict.fromkeys(kinds, writer), **dict.fromkeys((FactsQuery, TokenQuery), reader)}
 
 
 class _SqliteExecutor:

@@ -31,6 +31,7 @@ from tokens.metrics import waiting_calls
 # A call has this long from its login's beginning to its result: so a login is never answered later.
 CALL_SECONDS = 1.9
 MAX_BATCH, MAX_WAITING = 64, 512
+_TURNS = 4  # of the loop before a batch: what is ready by then is decided first, and goes with it
 _RECONNECT_SECONDS = 0.05
 
 
@@ -102,7 +103,8 @@ class Lane:
     async def drive(self) -> None:
         """Until nothing waits."""
         while self.waiting:
-            await asyncio.sleep(0)  # what is ready on the loop by now is decided first
+            for _ in range(_TURNS):
+                await asyncio.sleep(0)
             self._drop_late()
             batch = take_batch(self.waiting)
             self._show_waiting()
