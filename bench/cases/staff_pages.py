@@ -111,6 +111,8 @@ PAGES = {
     "logins by client ID": f"{_LOGINS}?q={{client_id}}",
     "logins by TIN": f"{_LOGINS}?q={{tin}}",
     "logins by address": f"{_LOGINS}?q={{address}}",
+    "logins by network": f"{_LOGINS}?q={{network}}",
+    "search everything by network": "/admin/search/?q={network}",
     "page of a system user": f"{_SYSTEM_USERS}{{number}}/change/",
     "page of a taxpayer": f"{_TAXPAYERS}{{number}}/change/",
     "why did this login fail": f"{_LOGINS}{{login}}/change/",
@@ -171,6 +173,7 @@ def _path(template: str, users: int, logins: Sequence[str], chance: random.Rando
         login=chance.choice(logins),
         agent_client=client_id(chance.choice(agents)),
         address=f"10.0.{chance.randrange(256)}.{chance.randrange(1, 255)}",
+        network=f"10.0.{chance.randrange(256)}.0/24",
     )
 
 

@@ -695,6 +695,14 @@ class Migration(migrations.Migration):
                         name="secret_by_end",
                     ),
                     models.Index(fields=["hint"], name="secret_by_hint"),
+                    models.Index(
+                        condition=models.Q(
+                            ("slot__isnull", False),
+                            models.Q(("allowed_networks", ""), _negated=True),
+                        ),
+                        fields=["-id", "system_user", "allowed_networks"],
+                        name="secret_by_network",
+                    ),
                 ],
                 "constraints": [
                     models.UniqueConstraint(

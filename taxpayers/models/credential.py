@@ -78,6 +78,11 @@ class Credential(models.Model):
                 condition=Q(slot__isnull=False),
             ),
             models.Index(fields=["hint"], name="secret_by_hint"),
+            models.Index(
+                fields=["-id", "system_user", "allowed_networks"],
+                name="secret_by_network",
+                condition=Q(slot__isnull=False) & ~Q(allowed_networks=""),
+            ),
         ]
 
     def __str__(self) -> str:

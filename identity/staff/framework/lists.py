@@ -151,6 +151,10 @@ class RecordPages(ModelAdmin):
         """Conditions that find records by this term, each answered by one index."""
         return ()
 
+    def found(self, request: HttpRequest, rows: "QuerySet[Any]", term: str) -> "QuerySet[Any]":
+        """The rows that this term finds. Raises TooGeneral."""
+        return search_by_index(rows, self.search_conditions(term))
+
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> Any:
@@ -173,7 +177,7 @@ class RecordPages(ModelAdmin):
         if not term:
             return queryset, False
         try:
-            return search_by_index(queryset, self.search_conditions(term)), False
+            return self.found(request, queryset, term), False
         except TooGeneral:
             request.META[_IS_TOO_GENERAL] = True
             return queryset.none(), False

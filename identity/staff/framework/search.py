@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from ipaddress import ip_address
 from typing import Any, TypeVar
 
 from django.core.paginator import Paginator
@@ -104,14 +103,6 @@ def search_by_index(rows: "QuerySet[_Row]", conditions: Iterable[Q]) -> "QuerySe
             matching = rows.filter(condition).order_by()
             keys.update(matching.values_list("pk", flat=True)[:MAX_FOUND])
     return rows.filter(pk__in=keys)
-
-
-def address_in(text: str) -> str | None:
-    """The address that this text is; None: it is none."""
-    try:
-        return str(ip_address(text))
-    except ValueError:
-        return None
 
 
 def taxpayer_conditions(term: str, path: str = "") -> list[Q]:

@@ -16,9 +16,11 @@ from django.utils.text import slugify
 from django.utils.translation import gettext_lazy
 
 from identity.staff.framework.filters import ChoiceFilter, Choices
-from identity.staff.framework.search import MAX_FOUND, address_in, plain
+from identity.staff.framework.networks import came_from, network_in
+from identity.staff.framework.search import MAX_FOUND, limited_search, plain
 from identity.staff.logins.reasons import ISSUED, staff_text_of
 from tokens.login_events.reference import beginning_of_reference, reference_in
+from tokens.models import LoginEvent
 from tokens.refusals.table import REFUSALS
 
 FOR_IT, BY_ITSELF, BY_IT = "for", "itself", "by"  # the part that a taxpayer has in a login
@@ -29,9 +31,9 @@ def search_conditions(term: str, role: str | None = None) -> list[Q]:
     reference = reference_in(term)
     if reference is not None:
         return [Q(pk=reference)]
-    address = address_in(term)
-    if address is not None:
-        return [Q(source_address=address)]
+    network = network_in(term)
+    if network is not None:
+        return [came_from(network, LoginEvent, "source_address")]
     begins = beginning_of_reference(term)
     if begins is not None:
         return [Q(pk__range=begins), Q(subject=term), Q(actor=term)]
@@ -47,27 +49,22 @@ def search_conditions(term: str, role: str | None = None) -> list[Q]:
 
 
 def newest_found(rows: "QuerySet[Any]", conditions: Iterable[Q]) -> "QuerySet[Any]":
-    """The rows for a list: all of those of one condition, or the newest MAX_FOUND of several."""
-    found = _that_find_something(rows, conditions)
-    if len(found) <= 1:
-        return all_found(rows, found)
+    """The newest MAX_FOUND rows, for a list. Raises TooGeneral."""
     keys: set[Any] = set()
-    for condition in found:
-        newest = rows.filter(condition).order_by("-pk")
-        keys.update(newest.values_list("pk", flat=True)[:MAX_FOUND])
+    with limited_search():
+        for condition in conditions:
+            newest = rows.filter(condition).order_by("-pk")
+            keys.update(newest.values_list("pk", flat=True)[:MAX_FOUND])
     return rows.filter(pk__in=heapq.nlargest(MAX_FOUND, keys))
 
 
 def all_found(rows: "QuerySet[Any]", conditions: Iterable[Q]) -> "QuerySet[Any]":
     """Every row, for an export, which has no first page."""
-    either = Q()
-    for condition in _that_find_something(rows, conditions):
-        either |= condition
-    return rows.filter(either) if either else rows.none()
-
-
-def _that_find_something(rows: "QuerySet[Any]", conditions: Iterable[Q]) -> list[Q]:
-    return [condition for condition in conditions if rows.filter(condition).order_by("-pk")[:1]]
+    either = Q(pk__in=())
+    for condition in conditions:
+        if rows.filter(condition).order_by("-pk")[:1]:
+            either |= condition
+    return rows.filter(either)
 
 
 class ResultFilter(ChoiceFilter):

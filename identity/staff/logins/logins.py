@@ -111,7 +111,7 @@ class LoginEventAdmin(ExportingAdmin):
     list_select_related = ("system_user",)
     ordering = ("-pk",)
     search_fields = ("client_id",)
-    search_help_text = gettext_lazy("Reference, client ID, TIN or address")
+    search_help_text = gettext_lazy("Reference, client ID, TIN, address or network")
     record_template = "staff/logins/login.html"
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
@@ -121,11 +121,8 @@ class LoginEventAdmin(ExportingAdmin):
             row.names = names
         return changelist
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str
-    ) -> tuple["QuerySet[Any]", bool]:
-        conditions = self._conditions(request, search_term)
-        return newest_found(queryset, conditions) if conditions else queryset, False
+    def found(self, request: HttpRequest, rows: "QuerySet[Any]", term: str) -> "QuerySet[Any]":
+        return newest_found(rows, self._conditions(request, term))
 
     def exported_rows(self, request: HttpRequest) -> "QuerySet[Any]":
         changelist = self.get_changelist_instance(request)

@@ -9,7 +9,8 @@ from uuid import UUID
 
 from django.utils.translation import gettext as _
 
-from identity.staff.framework.search import address_in
+from identity.staff.framework.networks import network_in
+from taxpayers.facts.source_networks import Network
 from tokens.login_events.reference import reference_in
 
 MAX_IN_GROUP = 6
@@ -65,7 +66,7 @@ class TypedText:
 
     term: str
     reference: UUID | None
-    address: str | None
+    network: Network | None
     is_client_id: bool
 
 
@@ -75,4 +76,4 @@ def read_typed(text: str) -> TypedText:
     client_id = _CLIENT_ID.search(text)
     reference = None if client_id else reference_in(text)
     term = client_id[0] if client_id else str(reference) if reference else text[:_MAX_TERM]
-    return TypedText(term, reference, address_in(term), client_id is not None)
+    return TypedText(term, reference, network_in(term), client_id is not None)

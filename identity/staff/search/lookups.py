@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
-from django.contrib import admin
 from django.contrib.auth.models import User
 from django.db.models import Model, Q
 from django.http import HttpRequest
@@ -22,7 +21,8 @@ from identity.staff.framework.badges import (
     badge_of_system_user,
     badge_of_taxpayer,
 )
-from identity.staff.framework.records import RecordAdmin
+from identity.staff.framework.networks import text_of
+from identity.staff.framework.records import RecordAdmin, pages_of
 from identity.staff.framework.search import limited_search, plain
 from identity.staff.logins.reasons import badge_of_login
 from identity.staff.protected_apis.protected_apis import badge_of_api
@@ -44,6 +44,14 @@ class SearchedKind:
     state: Callable[[Any, datetime], Badge]
 
 
+SYSTEM_USERS = SearchedKind(
+    SystemUser,
+    gettext_lazy("System users"),
+    lambda row: row.name or row.client_id,
+    lambda row: f"{row.client_id} · {row.taxpayer}",
+    lambda row: row.client_id,
+    badge_of_system_user,
+)
 KINDS = (
     SearchedKind(
         Taxpayer,
@@ -53,14 +61,7 @@ KINDS = (
         lambda row: str(row.identifier),
         lambda row, _at: badge_of_taxpayer(row),
     ),
-    SearchedKind(
-        SystemUser,
-        gettext_lazy("System users"),
-        lambda row: row.name or row.client_id,
-        lambda row: f"{row.client_id} · {row.taxpayer}",
-        lambda row: row.client_id,
-        badge_of_system_user,
-    ),
+    SYSTEM_USERS,
     SearchedKind(
         Intermediary,
         gettext_lazy("Intermediaries"),
@@ -82,11 +83,10 @@ KINDS = (
 
 def registry_groups(request: HttpRequest, typed: TypedText) -> Iterator[Group]:
     """A group for each kind that this person may see; none if only logins can have it."""
-    if typed.reference is not None or typed.address is not None:
+    if typed.reference is not None:
         return
-    for kind in KINDS:
-        pages = admin.site.get_model_admin(kind.model)
-        assert isinstance(pages, RecordAdmin)  # noqa: S101 - so are all of ours
+    for kind in KINDS if typed.network is None else (SYSTEM_USERS,):
+        pages = pages_of(kind.model)
         if pages.has_view_permission(request):
             hits = [_hit(kind, row, typed) for row in _rows(request, pages, typed.term)]
             yield group_of(kind.title, hits, pages.list_url(), typed.term)
@@ -138,9 +138,10 @@ def _logins(typed: TypedText) -> Iterator[Hit]:
             title = _("Login of {moment}").format(moment=moment_text(event.at))
             badge = badge_of_login(event).html
             yield Hit(title, event.client_id, record_url(event), badge, is_exact=True)
-    elif typed.address is not None:
-        title = _("Logins from {address}").format(address=typed.address)
-        yield Hit(title, "", _logins_url(typed.address))
+    elif typed.network is not None:
+        address = text_of(typed.network)
+        title = _("Logins from {address}").format(address=address)
+        yield Hit(title, "", _logins_url(address))
     elif (begins := beginning_of_reference(typed.term)) is not None:
         for event in LoginEvent.objects.filter(pk__range=begins).order_by("-pk")[:MAX_IN_GROUP]:
             title = _("Login of {moment}").format(moment=moment_text(event.at))

@@ -24,6 +24,7 @@ from identity.staff.framework.bulk_tasks import BulkTask
 from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.filters import ChoiceFilter, Choices, expires_within
 from identity.staff.framework.lists import Context, column, state_column
+from identity.staff.framework.networks import limited_to, network_in
 from identity.staff.framework.search import taxpayer_conditions
 from identity.staff.framework.tasks import tasks_by_reason
 from identity.staff.history.changes import recent_changes
@@ -125,7 +126,7 @@ class SystemUserAdmin(ExportingAdmin):
     list_filter = (SystemUserStateFilter,)
     ordering = ("-pk",)
     search_fields = ("client_id",)  # Django shows the search; search_conditions does it
-    search_help_text = gettext_lazy("Client ID, TIN, any part of a name")
+    search_help_text = gettext_lazy("Client ID, TIN, network, any part of a name")
     record_template = "staff/system_users/system_user.html"
     tasks: ClassVar = (
         IssueCredentials,
@@ -150,6 +151,8 @@ class SystemUserAdmin(ExportingAdmin):
     def search_conditions(self, term: str) -> Iterable[Q]:
         if term.startswith("ci_"):
             return [Q(client_id__startswith=term)]
+        if (network := network_in(term)) is not None:
+            return [limited_to(network)]
         conditions = [Q(name__has_words=term), *taxpayer_conditions(term, "taxpayer__")]
         hint = term.removeprefix("…")
         return [Q(credentials__hint=hint), *conditions] if len(hint) == HINT_LENGTH else conditions

@@ -21,7 +21,7 @@ from identity.staff.framework.export import Export, ExportingAdmin, field
 from identity.staff.framework.filters import ChoiceFilter, Choices
 from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Context, column
-from identity.staff.framework.search import address_in
+from identity.staff.framework.networks import came_from, network_in
 from identity.staff.framework.tasks import task
 from identity.staff.models import StaffAccount, StaffSignIn
 from taxpayers import actions
@@ -59,12 +59,12 @@ class SignInAdmin(ExportingAdmin):
     list_filter = (OutcomeFilter,)
     ordering = ("-pk",)
     search_fields = ("username",)
-    search_help_text = gettext_lazy("User name or address")
+    search_help_text = gettext_lazy("User name, address or network")
     record_template = "staff/accounts/sign_in.html"
 
     def search_conditions(self, term: str) -> Iterable[Q]:
-        address = address_in(term)
-        return [Q(address=address)] if address else [Q(username__iexact=term)]
+        network = network_in(term)
+        return [came_from(network, StaffSignIn, "address") if network else Q(username__iexact=term)]
 
     def list_context(self, request: HttpRequest, changelist: Any) -> Context:
         sessions = shown_sessions(timezone.now())
