@@ -52,6 +52,7 @@ REGISTER_TAXPAYER = _taxpayer(
     "register_taxpayer", _("Registered the taxpayer"), "taxpayer.registered"
 )
 IMPORT_REGISTRY = _taxpayer("import_registry", _("Imported the taxpayer from a file"))
+UNDO_IMPORT = _taxpayer("undo_import", _("Removed the taxpayer: its import was undone"))
 RENAME_TAXPAYER = _taxpayer("rename_taxpayer", _("Renamed the taxpayer"), "taxpayer.renamed")
 ACTIVATE_TAXPAYER = _taxpayer(
     "activate_taxpayer", _("Activated the taxpayer"), "taxpayer.activated"

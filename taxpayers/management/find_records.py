@@ -17,6 +17,7 @@ from taxpayers.identifiers import TaxpayerId
 from taxpayers.management.arguments import lines_of
 from taxpayers.management.command import WRONG_USAGE
 from taxpayers.models import (
+    Change,
     Credential,
     GrantedPermission,
     Intermediary,
@@ -64,6 +65,14 @@ def find_permission(number: int) -> GrantedPermission:
         raise ServiceError(
             f"There is no permission {number}. Its page and GET /permissions have it."
         )
+    return row
+
+
+def find_change(number: int) -> Change:
+    """Raises ServiceError if there is none."""
+    row = Change.objects.filter(pk=number).first()
+    if row is None:
+        raise ServiceError(f"The history has no change {number}. The address of its page has it.")
     return row
 
 

@@ -10,7 +10,7 @@ from taxpayers.management.arguments import (
     read_tin_and_rob,
 )
 from taxpayers.management.command import Output
-from taxpayers.management.find_records import find_intermediary, find_taxpayer
+from taxpayers.management.find_records import find_change, find_intermediary, find_taxpayer
 from taxpayers.management.operation_command import (
     EARLIER,
     LATER,
@@ -27,7 +27,7 @@ from taxpayers.management.operation_command import (
     words,
 )
 from taxpayers.management.table import Commands, command
-from taxpayers.models import GrantedPermission, Intermediary
+from taxpayers.models import Change, GrantedPermission, Intermediary
 from taxpayers.moments import format_moment
 from taxpayers.operations import by_reason_in
 from taxpayers.services import ends, granted_permissions, intermediaries, taxpayers
@@ -36,6 +36,7 @@ from taxpayers.services.permission_requests import (
     APPROVE_PERMISSION_REQUEST,
     DECLINE_PERMISSION_REQUEST,
 )
+from taxpayers.services.undo_import import UNDO_IMPORT
 
 _ROLE = "{row.taxpayer.identifier} ({row.taxpayer.name})"
 _DONE = {
@@ -174,6 +175,30 @@ class _PermissionCode(OperationCommand):
         return {"code": row.code, "description": row.description}
 
 
+class _UndoImport(OperationCommand):
+    """`NUMBER`."""
+
+    operation = UNDO_IMPORT
+    note = ""
+
+    def add_record(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "change",
+            metavar="NUMBER",
+            type=int,
+            help="of the page of one of its changes",
+        )
+
+    def find(self, options: Options) -> Change:
+        return find_change(options["change"])
+
+    def data(self, count: int) -> dict[str, Any]:
+        return {"removed": count}
+
+    def text(self, count: int) -> str:
+        return f"{count} taxpayers are removed."
+
+
 _EVIDENCE = {"evidence": PAPER_FORM}
 _BY_REASON = {
     record.name: command(base, record, _DONE.get(record.name, ""))
@@ -189,6 +214,7 @@ COMMANDS: Commands = {
         "{row.identifier} has the name {row.name}.",
         fields={"name": {"required": True, "help": "its new name, for staff"}},
     ),
+    "undo_import": _UndoImport,
     "register_intermediary": _RegisterIntermediary,
     "extend_intermediary": command(
         _EndOfRole, ends.EXTEND_INTERMEDIARY, _EndOfRole.done, fields={"until": LATER}

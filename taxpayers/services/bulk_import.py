@@ -18,7 +18,7 @@ from taxpayers import actions
 from taxpayers.files.rows import BadRow, ParsedFile
 from taxpayers.files.taxpayer_rows import MAX_ROWS, TaxpayerRow
 from taxpayers.models import Change, Taxpayer
-from taxpayers.services.history import Author, ChangeContext, creation_of
+from taxpayers.services.history import Author, ChangeContext, change_of
 from taxpayers.services.import_lock import one_import_at_a_time
 from taxpayers.services.row_import import BadRowsError, ImportPreview, ImportResult
 from taxpayers.services.taxpayers import registration_fields
@@ -158,7 +158,7 @@ def _prepared(cursor: Any, rows: Iterable[Taxpayer], context: ChangeContext) -> 
 def _values(rows: Iterable[Taxpayer], context: ChangeContext) -> Iterator[tuple[Any, ...]]:
     of_taxpayer, of_change = _taxpayer_fields(), _change_fields()
     for row in rows:
-        change = creation_of(row, context, after=registration_fields(row))
+        change = change_of(row, context, before={}, after=registration_fields(row))
         yield (*_stored(row, of_taxpayer), *_stored(change, of_change))
 
 

@@ -107,12 +107,7 @@ def record_change(
     after: dict[str, Any],
 ) -> None:
     """Write a change of `row` into the history. Never pass a secret or a hash."""
-    _change(row, context, before=before or {}, after=after).save()
-
-
-def creation_of(row: Model, context: ChangeContext, *, after: dict[str, Any]) -> Change:
-    """The history's row for a new row, not yet saved: for bulk changes."""
-    return _change(row, context, before={}, after=after)
+    change_of(row, context, before=before or {}, after=after).save()
 
 
 def record_export(model: type[Model], context: ChangeContext, *, filters: str, form: str) -> None:
@@ -146,9 +141,10 @@ def change_part(
 _OF_SECRET = ("expires_at", "revoked_at")
 
 
-def _change(
+def change_of(
     row: Model, context: ChangeContext, *, before: dict[str, Any], after: dict[str, Any]
 ) -> Change:
+    """The history's row, not yet saved: for bulk changes."""
     name = row._meta.model_name or ""
     return _row(name, str(row.pk), label_of(row), context, before, after)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from taxpayers.models import Change, GrantedPermission
-from taxpayers.services.history import ChangeContext, creation_of, record_change
+from taxpayers.services.history import ChangeContext, change_of, record_change
 
 _Codes = GrantedPermission.codes.through
 
@@ -43,7 +43,7 @@ def save_all_new(records: Sequence[NewRecord], context: ChangeContext) -> None:
     type(records[0].row)._default_manager.bulk_create([record.row for record in records])
     _Codes._default_manager.bulk_create(link for record in records for link in _codes_of(record))
     Change.objects.bulk_create(
-        creation_of(record.row, context, after=record.fields) for record in records
+        change_of(record.row, context, before={}, after=record.fields) for record in records
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Model, Q
 
+from taxpayers import actions
 from taxpayers.models import (
     Change,
     Credential,
@@ -129,7 +130,9 @@ class Compared:
         while some := list(keys.filter(object_id__gt=last)[:_AT_ONCE]):
             last = some[-1]
             found = self.model._default_manager.filter(pk__in=some).values_list("pk", flat=True)
-            for key in sorted(set(some) - {str(pk) for pk in found}):
+            gone = set(some) - {str(pk) for pk in found}
+            removed = changes.filter(object_id__in=gone, action=actions.UNDO_IMPORT.name)
+            for key in sorted(gone.difference(removed.values_list("object_id", flat=True))):
                 named = f"{self.model._meta.verbose_name} {key}"
                 yield f"{named}: the history knows it, and it is gone."
 

@@ -2,17 +2,20 @@
 
 import json
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
+from django.contrib import messages
 from django.core.exceptions import BadRequest, PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
+from django.utils.translation import ngettext
 
 from identity.staff.framework.export import Export, ExportingAdmin, field
-from identity.staff.framework.tasks import Button
+from identity.staff.framework.forms import TaskForm
+from identity.staff.framework.tasks import Button, Task
 from identity.staff.history.as_of_page import TITLE as AS_OF
 from identity.staff.history.as_of_page import as_of_context, may_see_as_of
 from identity.staff.history.changes import action_of, entry_of
@@ -22,6 +25,7 @@ from identity.staff.history.report import report_context, task_context
 from identity.staff.history.report_form import ReportForm, query_of
 from taxpayers import actions
 from taxpayers.models import Change
+from taxpayers.services.undo_import import UNDO_IMPORT, imported_by
 
 
 def _as_json(values: dict[str, Any]) -> str:
@@ -51,8 +55,24 @@ CHANGES = Export(
 )
 
 
+class UndoImport(Task):
+    operation = UNDO_IMPORT
+    template = "staff/history/undo_import.html"
+
+    def form_context(
+        self, request: HttpRequest, record: Change, form: TaskForm, at: datetime
+    ) -> dict[str, Any]:
+        return {"count": imported_by(record).count()}
+
+    def success_response(self, request: HttpRequest, result: int) -> HttpResponse:
+        text = ngettext("{count} taxpayer was removed.", "{count} taxpayers were removed.", result)
+        messages.success(request, text.format(count=result))
+        return HttpResponseRedirect(self.admin.list_url())
+
+
 class HistoryAdmin(ExportingAdmin):
     export = CHANGES
+    tasks: ClassVar = (UndoImport,)
     record_template = "staff/history/change.html"
 
     def get_urls(self) -> list[URLPattern]:
@@ -94,7 +114,9 @@ class HistoryAdmin(ExportingAdmin):
 
     def task_view(self, request: HttpRequest, key: int) -> HttpResponse:
         self._require_history(request)
-        context = task_context(request, self.record_or_404(request, str(key)))
+        change = self.record_or_404(request, str(key))
+        buttons = self.buttons(request, change, timezone.now())
+        context = task_context(request, change) | {"buttons": buttons}
         return self._page(request, "staff/history/task.html", context)
 
     def exported_rows(self, request: HttpRequest) -> "QuerySet[Change]":

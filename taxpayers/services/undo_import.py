@@ -1,0 +1,91 @@
+"""Undo of an import of taxpayers, while nothing was built upon them (contract 4).
+
+They are removed, so that the right file can be imported; the history has them before and after.
+"""
+
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import BigIntegerField, QuerySet
+from django.db.models.functions import Cast
+from django.utils.translation import gettext as _
+
+from taxpayers import actions
+from taxpayers.actions import marked
+from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
+from taxpayers.operations import Operation
+from taxpayers.services.history import Author, change_of, context_of
+from taxpayers.services.import_lock import one_import_at_a_time
+from taxpayers.services.taxpayers import registration_fields
+from taxpayers.validation import ServiceError
+
+_BATCH = 5_000
+
+
+def undo_import(*, change: Change, reason: str, by: Author, at: datetime) -> int:
+    """Remove every taxpayer that the import of this change registered; how many those were.
+
+    All or none. Raises ServiceError if something was built upon one, or another import is running.
+    """
+    context = context_of(UNDO_IMPORT, reason, by.in_one_task(), at)
+    with one_import_at_a_time(), transaction.atomic():
+        # Who refers to one of them waits for the lock, and then finds it gone.
+        keys = list(imported_by(change).select_for_update().values_list("pk", flat=True))
+        if fault := why_not_undone(change, at):
+            raise ServiceError(fault)
+        for start in range(0, len(keys), _BATCH):
+            rows = Taxpayer.objects.filter(pk__in=keys[start : start + _BATCH])
+            Change.objects.bulk_create(
+                change_of(row, context, before=registration_fields(row), after={}) for row in rows
+            )
+            rows.delete()
+    return len(keys)
+
+
+def imported_by(change: Change) -> "QuerySet[Taxpayer]":
+    """The taxpayers that are left of those that the import of this change registered."""
+    keys = _registrations(change).annotate(key=Cast("object_id", BigIntegerField()))
+    return Taxpayer.objects.filter(pk__in=keys.values("key")).order_by("pk")
+
+
+def why_not_undone(change: Change, _at: datetime) -> str:
+    """Why this is no change of an import that can be undone; empty if it can."""
+    if change.action != actions.IMPORT_REGISTRY.name:
+        return _("This is not an import of taxpayers.")
+    imported = imported_by(change)
+    if not imported.exists():
+        return _("This import was undone.")
+    for model in (SystemUser, Intermediary, GrantedPermission):
+        rows = model._default_manager.filter(taxpayer__in=imported).select_related("taxpayer")
+        if row := rows.first():
+            return _built(str(row.taxpayer))
+    changes = Change.objects.filter(
+        object_type=change.object_type, object_id__in=_registrations(change).values("object_id")
+    )
+    later = changes.exclude(task_id=change.task_id).first()
+    return _built(later.label) if later else ""
+
+
+def _registrations(change: Change) -> "QuerySet[Change]":
+    return Change.objects.filter(task_id=change.task_id, action=change.action)
+
+
+def _built(taxpayer: str) -> str:
+    return _(
+        "{taxpayer} was changed since, or is used: it has a system user, a permission or a role."
+        " Only an import upon which nothing was built can be undone."
+    ).format(taxpayer=taxpayer)
+
+
+UNDO_IMPORT = Operation(
+    actions.UNDO_IMPORT,
+    marked("Undo the import"),
+    marked(
+        "Removes every taxpayer that this import registered, so that the right file can be"
+        " imported. The history shows both."
+    ),
+    refusal=why_not_undone,
+    is_danger=True,
+    service=undo_import,
+    row="change",
+)
