@@ -14,3 +14,8 @@ class StaffConfig(AppConfig):
     def ready(self) -> None:
         checks.register(check_deployment, checks.Tags.security, deploy=True)
         checks.register(check_accounts, checks.Tags.security, deploy=True)
+        # They import models, which are not there when this module is read.
+        from identity.staff.accounts.management.account_commands import COMMANDS  # noqa: PLC0415
+        from taxpayers.management.table import add_commands  # noqa: PLC0415
+
+        add_commands(self.name, COMMANDS)
