@@ -47,7 +47,7 @@ def evidence_text(stored: dict[str, str] | None) -> str:
                 "{approved_by} as {capacity}, {at}; signed in by {sign_in_method}, level"
                 " {sign_in_level}; words {words_version}, {words_hash}"
             ).format(**texts | {"at": moment_text(datetime.fromisoformat(texts["at"]))})
-    return _("Entered before evidence was asked for")
+    return _("None was entered")
 
 
 def display_value(value: Any) -> str:

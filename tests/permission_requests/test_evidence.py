@@ -142,7 +142,7 @@ def test_what_was_entered_before_says_so_and_is_part_of_the_past(settings: Setti
     shown = assert_ok(portal.get(f"/permissions/{row.pk}"))
     assert shown["evidence"] == {"kind": "entered_before"}
     client = staff_client("registrar")
-    assert "Entered before evidence was asked for" in text_of(client.get(page_url(row)))
+    assert "None was entered" in text_of(client.get(page_url(row)))
     revoke_permission(permission=row, evidence=SIGNED_IN, **why())
     page = text_of(client.get(page_url(row)))
     assert "p-1 as director" in page

@@ -1,13 +1,15 @@
 """Taxpayers, intermediaries and permissions on the staff pages: each form and its errors."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from taxpayers.models import Change, GrantedPermission, Taxpayer
+from taxpayers.services.granted_permissions import codes_of
 from tests.support.factories import (
     SUBMIT,
     VIEW,
@@ -33,6 +35,8 @@ def test_the_page_of_a_taxpayer_shows_who_logs_in_and_who_acts_for_it(registrar:
     for shown in (row.name, row.tin, "Shop till", user.client_id, "Valid", SUBMIT):
         assert shown in page
     assert str(granted.intermediary) in page
+    SystemUserFactory.create(taxpayer=granted.intermediary.taxpayer, name="Hub")
+    assert "Hub" in text_of(registrar.get(page_url(granted.intermediary)))
     buttons = " ".join(button.url for button in response.context["buttons"])
     for task in ("register_intermediary", "grant_permission"):
         assert f"{task}/?taxpayer={row.tin}" in buttons
@@ -50,6 +54,24 @@ def test_a_permission_is_granted_from_day_to_day(registrar: Client) -> None:
     assert sorted(row.codes.values_list("pk", flat=True)) == [SUBMIT, VIEW]
     for page in (page_url(row), page_url(taxpayer), page_url(role)):
         assert "Not yet valid" in text_of(registrar.get(page))
+
+
+@pytest.mark.parametrize("ended", ["valid_until", "revoked_at"])
+def test_an_ended_permission_is_granted_again_as_it_was(ended: str, registrar: Client) -> None:
+    now = timezone.now()
+    valid = GrantedPermissionFactory.create(valid_from=now - timedelta(days=9))
+    assert "Grant again" not in text_of(registrar.get(page_url(valid)))
+    GrantedPermission.objects.filter(pk=valid.pk).update(**{ended: now - timedelta(days=1)})
+    buttons = registrar.get(page_url(valid)).context["buttons"]
+    (again,) = (button.url for button in buttons if button.title == "Grant again")
+    form = registrar.get(again).context["form"]
+    registrar.post(
+        GRANT, {name: form[name].value() for name in ("taxpayer", "intermediary", "codes")}
+    )
+    row = GrantedPermission.objects.exclude(pk=valid.pk).get()
+    assert (row.taxpayer, row.intermediary) == (valid.taxpayer, valid.intermediary)
+    assert codes_of(row) == codes_of(valid)
+    assert row.valid_from > now
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
-from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
-from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -27,8 +25,8 @@ from identity.staff.expiring.listing import (
     rows_of,
 )
 from identity.staff.framework.lists import Text, page_frame
-from identity.staff.framework.records import RecordAdmin
-from identity.staff.framework.tasks import Button, Task
+from identity.staff.framework.records import task_named
+from identity.staff.framework.tasks import Button
 
 PER_PAGE = 25
 _TITLE = gettext_lazy("Ending soon")
@@ -91,7 +89,7 @@ def ending_soon(request: HttpRequest) -> HttpResponse:
 
 def _button(request: HttpRequest, row: ExpiringRow) -> Button | None:
     """What extends or replaces it; None if that is not needed, or not for this person."""
-    task = _task(type(row.page), row.kind.task_name(row.page))
+    task = task_named(type(row.page), row.kind.task_name(row.page))
     is_possible = not row.to_do and task.is_allowed(request)
     return task.button_for(row.page) if is_possible else None
 
@@ -99,14 +97,10 @@ def _button(request: HttpRequest, row: ExpiringRow) -> Button | None:
 def _lists(request: HttpRequest, filters: Filters) -> Iterator[tuple[Text, str]]:
     """Where this person extends several of one kind: the list with the same choice of time."""
     for kind in filters.kinds:
-        if kind.is_extended and (task := _task(kind.model, kind.extend_task)).is_allowed(request):
+        if kind.is_extended and (task := task_named(kind.model, kind.extend_task)).is_allowed(
+            request
+        ):
             yield kind.plural, f"{task.admin.list_url()}?state={filters.within}"
-
-
-def _task(model: type[Model], name: str) -> Task:
-    registered = admin.site.get_model_admin(model)
-    assert isinstance(registered, RecordAdmin)  # noqa: S101 - so are all of ours
-    return next(task for task in registered.get_tasks() if task.name == name)
 
 
 def _kind_links(filters: Filters) -> list[tuple[Any, str, bool]]:

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 from urllib.parse import urlencode
 
+from django.contrib import admin
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.core.exceptions import BadRequest, ValidationError
 from django.db.models import Model, QuerySet
@@ -18,6 +19,18 @@ from identity.staff.framework.bulk_tasks import BulkTask
 from identity.staff.framework.chips import chips_of
 from identity.staff.framework.lists import RecordPages
 from identity.staff.framework.tasks import Button, Task
+
+
+def pages_of(model: type[Model]) -> "RecordAdmin":
+    """The pages of this kind of record."""
+    found = admin.site.get_model_admin(model)
+    assert isinstance(found, RecordAdmin)  # noqa: S101 - so are all of ours
+    return found
+
+
+def task_named(model: type[Model], name: str) -> Task:
+    """The task with this name of this kind of record."""
+    return next(task for task in pages_of(model).get_tasks() if task.name == name)
 
 
 class RecordAdmin(RecordPages):
@@ -114,19 +127,19 @@ class RecordAdmin(RecordPages):
         return HttpResponseRedirect(f"{self.record_url(record)}#history")
 
     def related_buttons(
-        self, request: HttpRequest, model: type[Model], task: type[Task], **initial: str
+        self, request: HttpRequest, model: type[Model], task: type[Task], **initial: str | list[str]
     ) -> list[Button]:
         """The button of a task of another kind of record, with initial values for its form.
 
         Empty if this person may not do the task.
         """
-        admin = self.admin_site.get_model_admin(model)
-        assert isinstance(admin, RecordAdmin)  # noqa: S101 - so are all of ours
-        other = task(admin)
+        other = task(pages_of(model))
         if not other.is_allowed(request):
             return []
         button = other.button_for()
-        return [replace(button, url=f"{button.url}?{urlencode(initial)}", variant="default")]
+        return [
+            replace(button, url=f"{button.url}?{urlencode(initial, doseq=True)}", variant="default")
+        ]
 
     # --- Both -----------------------------------------------------------------------------------
 

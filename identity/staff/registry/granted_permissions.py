@@ -1,7 +1,7 @@
 """Granted permissions: the list and the page of one (contract 4)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -21,12 +21,13 @@ from identity.staff.framework.export import Export, ExportingAdmin, field
 from identity.staff.framework.filters import ChoiceFilter, Choices, expires_within
 from identity.staff.framework.lists import column, state_column
 from identity.staff.framework.search import taxpayer_conditions
-from identity.staff.framework.tasks import tasks_by_reason
+from identity.staff.framework.tasks import Button, tasks_by_reason
 from identity.staff.history.changes import recent_changes
 from identity.staff.history.related import revocations_of
 from identity.staff.imports.kinds import ImportPermissions
 from identity.staff.registry.permission_tasks import GrantPermission, RevokePermission
 from taxpayers import actions
+from taxpayers.facts.validity import is_over
 from taxpayers.models import Change, GrantedPermission
 from taxpayers.services import granted_permissions
 from taxpayers.services.granted_permissions import codes_of
@@ -169,6 +170,19 @@ class GrantedPermissionAdmin(ExportingAdmin):
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
         rows: QuerySet[Any] = super().get_queryset(request)
         return rows.select_related("taxpayer", "intermediary__taxpayer").prefetch_related("codes")
+
+    def buttons(
+        self, request: HttpRequest, record: GrantedPermission, at: datetime
+    ) -> list[Button]:
+        buttons = super().buttons(request, record, at)
+        if not is_over(facts_of(record).ended_at, at):
+            return buttons
+        taxpayer, intermediary = record.taxpayer.identifier, record.intermediary.taxpayer.identifier
+        given = {"taxpayer": str(taxpayer), "intermediary": str(intermediary)}
+        again = self.related_buttons(
+            request, GrantedPermission, GrantPermission, **given, codes=codes_of(record)
+        )
+        return [*buttons, *(replace(one, title=gettext_lazy("Grant again")) for one in again)]
 
     def record_context(
         self, request: HttpRequest, record: GrantedPermission, at: datetime

@@ -22,6 +22,7 @@ from identity.staff.framework.badges import (
     EXPIRED,
     NOT_ACTIVE,
     badge_of_intermediary,
+    badge_of_system_user,
     badge_of_taxpayer,
 )
 from identity.staff.framework.bulk_tasks import BulkTask
@@ -37,11 +38,14 @@ from identity.staff.imports.kinds import ImportIntermediaries
 from identity.staff.registry.granted_permissions import listed_permissions
 from identity.staff.registry.permission_tasks import GrantPermission
 from taxpayers import actions
-from taxpayers.models import GrantedPermission, Intermediary
+from taxpayers.models import GrantedPermission, Intermediary, Taxpayer
 from taxpayers.services.intermediaries import (
     CHANGE_INTERMEDIARY,
     REGISTER_INTERMEDIARY,
 )
+from taxpayers.standing.loaded_rows import with_credentials
+
+MAX_SYSTEM_USERS = 20
 
 
 class RegisterIntermediaryForm(TaskForm):
@@ -74,6 +78,13 @@ class ChangeIntermediaryForm(EditConflictForm):
 
 
 ChangeIntermediary = task(EditTask, CHANGE_INTERMEDIARY, form=ChangeIntermediaryForm)
+
+
+def own_system_users(owner: Taxpayer, at: datetime) -> Context:
+    """The newest system users of a taxpayer, each with its state, and whether there are more."""
+    found = list(with_credentials(owner.system_users.order_by("-pk"))[: MAX_SYSTEM_USERS + 1])
+    rows = [(row, badge_of_system_user(row, at)) for row in found[:MAX_SYSTEM_USERS]]
+    return {"rows": rows, "has_more": len(found) > MAX_SYSTEM_USERS}
 
 
 INTERMEDIARIES = Export(
@@ -152,6 +163,7 @@ class IntermediaryAdmin(AutocompleteAdmin):
         return {
             "state": badge_of_intermediary(record, at),
             "taxpayer_state": badge_of_taxpayer(record.taxpayer),
+            "system_users": own_system_users(record.taxpayer, at),
             "granted": listed_permissions(request, record.permissions, at),
             "changes": recent_changes(request, record),
         }

@@ -13,7 +13,6 @@ from identity.staff.display import moment
 from identity.staff.framework.autocomplete import AutocompleteAdmin
 from identity.staff.framework.badges import (
     badge_of_intermediary,
-    badge_of_system_user,
     badge_of_taxpayer,
 )
 from identity.staff.framework.export import Export, taxpayer_columns
@@ -23,7 +22,7 @@ from identity.staff.framework.tasks import Button, tasks_by_reason
 from identity.staff.history.changes import recent_changes
 from identity.staff.imports.kinds import ImportTaxpayers
 from identity.staff.registry.granted_permissions import listed_permissions
-from identity.staff.registry.intermediaries import RegisterIntermediary
+from identity.staff.registry.intermediaries import RegisterIntermediary, own_system_users
 from identity.staff.registry.issue_credentials import IssueCredentials
 from identity.staff.registry.permission_tasks import GrantPermission
 from identity.staff.registry.taxpayer_tasks import (
@@ -34,10 +33,6 @@ from identity.staff.registry.taxpayer_tasks import (
 from taxpayers import actions
 from taxpayers.models import GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.services import taxpayers
-from taxpayers.standing.loaded_rows import with_credentials
-
-MAX_SYSTEM_USERS = 20
-
 
 # The columns that an import reads, and one that it ignores.
 TAXPAYERS = Export(
@@ -88,16 +83,11 @@ class TaxpayerAdmin(AutocompleteAdmin):
 
     def record_context(self, request: HttpRequest, record: Taxpayer, at: datetime) -> Context:
         role = intermediary_of(record)
-        users = list(with_credentials(record.system_users.order_by("-pk"))[: MAX_SYSTEM_USERS + 1])
         return {
             "state": badge_of_taxpayer(record),
             "role": role,
             "role_state": badge_of_intermediary(role, at) if role else None,
-            "system_users": [
-                {"row": user, "state": badge_of_system_user(user, at)}
-                for user in users[:MAX_SYSTEM_USERS]
-            ],
-            "has_more_system_users": len(users) > MAX_SYSTEM_USERS,
+            "system_users": own_system_users(record, at),
             "granted": listed_permissions(request, record.granted, at),
             "changes": recent_changes(request, record),
         }

@@ -9,13 +9,12 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from django.contrib import admin
 from django.db.models import Model
 from django.http import HttpRequest
 
 from identity.staff.accounts.roles import ROLES
 from identity.staff.framework.lists import Text
-from identity.staff.framework.records import RecordAdmin
+from identity.staff.framework.records import task_named
 from identity.staff.framework.tasks import Button, Task
 from identity.staff.logins.refused.involved import Involved
 from taxpayers import actions
@@ -178,7 +177,7 @@ def offered_cures(
         target = cure.target(involved)
         if target is None:
             continue
-        task = _task(target.model, cure.task)
+        task = task_named(target.model, cure.task)
         if not task.is_allowed(request):
             if not (target.record and task.refusal(target.record, at)):
                 offered.for_others.append((task.title, _roles_with(task)))
@@ -187,12 +186,6 @@ def offered_cures(
         else:
             offered.buttons.append(_button(task, target))
     return offered
-
-
-def _task(model: type[Model], name: str) -> Task:
-    pages = admin.site.get_model_admin(model)
-    assert isinstance(pages, RecordAdmin)  # noqa: S101 - so are all of ours
-    return next(task for task in pages.get_tasks() if task.name == name)
 
 
 def _button(task: Task, target: Target) -> Button:
