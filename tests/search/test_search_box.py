@@ -7,7 +7,6 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 from django.urls import reverse
 
-from taxpayers.credentials import new_client_secret
 from taxpayers.models import Change, Taxpayer
 from tests.support.accounts import signed_in, with_totp
 from tests.support.answers import body_of
@@ -126,26 +125,19 @@ def test_a_plain_form_leads_to_an_address_that_can_be_sent_to_a_colleague(
         assert officer.post(URL, {"q": text}, headers=AJAX).status_code == 200
 
 
-@pytest.mark.parametrize(
-    "text", ["{secret}", "my secret: {secret}.", "CLIENT_SECRET={secret_upper}"]
-)
 def test_a_pasted_secret_is_neither_searched_nor_shown_nor_put_into_an_address(
-    text: str, officer: Client
+    officer: Client,
 ) -> None:
-    secret = new_client_secret("test")
-    typed = text.format(secret=secret, secret_upper=secret.upper())
-    response: Any = officer.post(URL, {"q": typed})
-    assert response.status_code == 200  # no redirect to an address with it
-    assert "found" not in response.context
-    page = response.content.decode()
-    assert "Treat it as compromised" in page
-    assert secret not in page
-    assert secret[-10:] not in page
     row: Any = CredentialFactory.create()
-    for known in (row.clear, "Bearer eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJ4In0.c2ln"):
-        page = officer.post(URL, {"q": known}, headers=AJAX).content.decode()
-        assert "Treat it as compromised" in page
-        assert row.system_user.client_id not in page
+    for typed in (row.clear, "Bearer eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJ4In0.c2ln"):
+        for headers in ({}, AJAX):
+            response: Any = officer.post(URL, {"q": typed}, headers=headers)
+            assert response.status_code == 200  # no redirect to an address with it
+            assert "found" not in response.context
+            page = response.content.decode()
+            assert "Treat it as compromised" in page
+            assert not {part for part in (typed, typed[-10:]) if part in page}
+            assert row.system_user.client_id not in page
 
 
 def test_every_page_has_the_search_field(officer: Client, shop: Taxpayer) -> None:

@@ -157,17 +157,6 @@ def test_several_are_blocked_after_a_confirmation_as_one_task(
     assert "Select at most 2 records" in text_of(act(registrar, "block_system_user", users))
 
 
-def test_what_becomes_refused_after_the_preview_is_shown_before_anything_is_done(
-    registrar: Client, users: list[SystemUser]
-) -> None:
-    sent = button_of(act(registrar, "block_system_user", users)) | {"reason": "fraud"}
-    block_system_user(system_user=users[0], reason="before", by=Author("x"), at=timezone.now())
-    again = registrar.post(list_url(SystemUser), sent, follow=True)
-    assert "The preview has changed." in errors_of(again)
-    assert "Not changed It is already blocked." in text_of(again)
-    assert blocked() == 1
-
-
 def test_a_bulk_task_needs_the_permission_of_the_task(
     viewer: Client, users: list[SystemUser], rf: RequestFactory
 ) -> None:

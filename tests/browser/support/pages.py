@@ -7,6 +7,7 @@ one more in `_prepare`, and a page that is neither needs a line in `_others`.
 from collections.abc import Iterator
 from datetime import timedelta
 from urllib.parse import urlencode
+from uuid import uuid4
 
 from django.contrib import admin
 from django.contrib.admin.utils import quote
@@ -107,6 +108,8 @@ def _prepare() -> None:
     for secret in ({"expires_at": soon}, {"protected_api__is_active": False}):
         ProtectedApiSecretFactory.create(**secret)
     PermissionRequestFactory.create(intermediary=role)
+    imported = {"object_type": "taxpayer", "object_id": TaxpayerFactory.create().pk, "label": "C1"}
+    Change.objects.create(by="x", action="import_registry", task_id=uuid4(), at=at, **imported)
     WebhookEndpoint.objects.create(url="https://erp.example.org/hooks", created_at=at)
     # Sessions of others may have ended by now, and sign-ins may not have begun.
     signed_in(with_totp(new_staff("viewer", "newcomer")))
