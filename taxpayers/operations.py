@@ -44,7 +44,8 @@ class Operation:
     refusal: Callable[[Any, datetime], str] = never
     is_danger: bool = False
     own_name: str = ""  # where its action has another one
-    service: Callable[..., Any] | None = None  # for doors whose fields have its names
+    # By `makes` beside its service: for doors whose fields have the names of that.
+    service: Callable[..., Any] | None = None
     row: str = ""  # how the service names the record; empty: it makes one
 
     @property
@@ -55,6 +56,11 @@ class Operation:
     @property
     def duty(self) -> Duty | None:
         return self.action.duty
+
+    def made_by(self, service: Callable[..., Any], row: str) -> None:
+        """Once, when the module of the service is loaded."""
+        object.__setattr__(self, "service", service)
+        object.__setattr__(self, "row", row)
 
     def run(self, row: Any, **given: Any) -> Any:
         """Do it. Raises ServiceError as the service does."""

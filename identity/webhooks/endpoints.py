@@ -4,8 +4,7 @@ import contextlib
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 from cryptography.fernet import InvalidToken
 from django.conf import settings
@@ -29,10 +28,12 @@ from taxpayers.operations import (
     unneeded_if_inactive,
 )
 from taxpayers.services.history import (
-    Author,
+    Asked,
     context_of,
     lock_for_update,
+    makes,
     record_change,
+    switches,
     update_and_record,
 )
 from taxpayers.validation import ServiceError, validate_known, validate_text
@@ -50,53 +51,64 @@ class IssuedWebhookSecret:
     secret: str = field(repr=False)
 
 
-@transaction.atomic
+REGISTER_WEBHOOK = Operation(
+    actions.REGISTER_WEBHOOK,
+    "Register a webhook",
+    "It gets what is committed from now on. Its secret is shown once.",
+    Reason.OPTIONAL,
+)
+
+
+@makes(REGISTER_WEBHOOK)
 def register_webhook(
     *,
     url: str,
     event_types: Collection[str] = (),
     description: str = "",
     client_id: str = "",
-    reason: str = "",
-    by: Author,
-    at: datetime,
+    **asked: Unpack[Asked],
 ) -> IssuedWebhookSecret:
     """Register an endpoint, which gets what is committed from now on; no types: all of them.
 
     `client_id`: the system user without which it gets nothing. Raises ServiceError.
     """
-    context = context_of(REGISTER_WEBHOOK, reason, by, at)
+    context = context_of(REGISTER_WEBHOOK, **asked)
     _check_room()
-    publish_all_changes(at)  # what was before is not for it
+    publish_all_changes(context.at)  # what was before is not for it
     secret = new_secret()
     row = WebhookEndpoint(
         url=_validate_url(url),
         description=_validate_description(description),
         event_types=_validate_types(event_types),
         client_id=client_id,
-        created_at=at,
+        created_at=context.at,
         secret=encrypt(secret),
     )
-    confirm_owner(row, at)
+    confirm_owner(row, context.at)
     row.save(force_insert=True)
     after = {"url": row.address, "event_types": row.event_types}
     record_change(row, context, after=after)
     return IssuedWebhookSecret(row, secret)
 
 
-@transaction.atomic
+CHANGE_WEBHOOK = Operation(
+    actions.CHANGE_WEBHOOK,
+    "Change the webhook",
+    "Its address, its types or its description, from the next message on.",
+)
+
+
+@makes(CHANGE_WEBHOOK, "endpoint")
 def change_webhook(
     *,
     endpoint: WebhookEndpoint,
     url: str | None = None,
     event_types: Collection[str] | None = None,
     description: str | None = None,
-    reason: str,
-    by: Author,
-    at: datetime,
+    **asked: Unpack[Asked],
 ) -> WebhookEndpoint:
     """Change what is given; nothing happens if it is so already. Raises ServiceError."""
-    context = context_of(CHANGE_WEBHOOK, reason, by, at)
+    context = context_of(CHANGE_WEBHOOK, **asked)
     row = lock_for_update(endpoint)
     given: dict[str, Any] = {
         "url": None if url is None else _validate_url(url),
@@ -113,29 +125,50 @@ def change_webhook(
     return row
 
 
-@transaction.atomic
+ROTATE_WEBHOOK_SECRET = Operation(
+    actions.ROTATE_WEBHOOK_SECRET,
+    "Issue a new secret of the webhook",
+    "It is shown once. For a day messages are signed with the present one, too.",
+)
+
+
+@makes(ROTATE_WEBHOOK_SECRET, "endpoint")
 def rotate_webhook_secret(
-    *, endpoint: WebhookEndpoint, reason: str, by: Author, at: datetime
+    *, endpoint: WebhookEndpoint, **asked: Unpack[Asked]
 ) -> IssuedWebhookSecret:
     """Issue a new secret; for a day messages are signed with the present one, too.
 
     Unless that one cannot be decrypted.
     """
-    context = context_of(ROTATE_WEBHOOK_SECRET, reason, by, at)
+    context = context_of(ROTATE_WEBHOOK_SECRET, **asked)
     row, secret = lock_for_update(endpoint), new_secret()
     row.former_secret, row.former_secret_until = "", None
     with contextlib.suppress(InvalidToken):
         row.former_secret = encrypt_anew(row.secret)
-        row.former_secret_until = at + FORMER_SECRET_SIGNS
+        row.former_secret_until = context.at + FORMER_SECRET_SIGNS
     row.secret = encrypt(secret)
     row.save(update_fields=["secret", "former_secret", "former_secret_until"])
     record_change(row, context, after={"former_secret_until": row.former_secret_until})
     return IssuedWebhookSecret(row, secret)
 
 
-@transaction.atomic
+ENABLE_WEBHOOK = ByReason(
+    actions.ENABLE_WEBHOOK,
+    "Send to the webhook again",
+    "It gets what waits for it, and what changes from now on.",
+    unneeded=unneeded_if_active,
+)
+DISABLE_WEBHOOK = ByReason(
+    actions.DISABLE_WEBHOOK,
+    "Send nothing to the webhook",
+    "What waits for it is sent when it is enabled again.",
+    unneeded=unneeded_if_inactive,
+)
+
+
+@switches(ENABLE_WEBHOOK, DISABLE_WEBHOOK, "endpoint")
 def set_webhook_active(
-    *, endpoint: WebhookEndpoint, is_active: bool, reason: str, by: Author, at: datetime
+    *, endpoint: WebhookEndpoint, is_active: bool, **asked: Unpack[Asked]
 ) -> WebhookEndpoint:
     """Send to it, or not; nothing happens if it is so already.
 
@@ -143,12 +176,12 @@ def set_webhook_active(
     ServiceError if its owner may not have a webhook now.
     """
     operation = ENABLE_WEBHOOK if is_active else DISABLE_WEBHOOK
-    context = context_of(operation, reason, by, at)
+    context = context_of(operation, **asked)
     if is_active:
         _check_room(besides=endpoint.pk)
-        publish_all_changes(at)  # what happened in between is not for it
+        publish_all_changes(context.at)  # what happened in between is not for it
     row = lock_for_update(endpoint)
-    if is_active and was_stopped(row, confirm_owner(row, at)):
+    if is_active and was_stopped(row, confirm_owner(row, context.at)):
         row.is_active = False  # though no deliverer has noticed yet
     if update_and_record(row, context, is_active=is_active) and is_active:
         row.paused_until, row.failures = None, 0
@@ -156,12 +189,17 @@ def set_webhook_active(
     return row
 
 
-@transaction.atomic
-def delete_webhook(
-    *, endpoint: WebhookEndpoint, reason: str, by: Author, at: datetime
-) -> WebhookEndpoint:
+DELETE_WEBHOOK = Operation(
+    actions.DELETE_WEBHOOK,
+    "Delete the webhook",
+    "It gets nothing more, and what waits for it is dropped.",
+)
+
+
+@makes(DELETE_WEBHOOK, "endpoint")
+def delete_webhook(*, endpoint: WebhookEndpoint, **asked: Unpack[Asked]) -> WebhookEndpoint:
     """Delete it with what waits for it; its history stays."""
-    context = context_of(DELETE_WEBHOOK, reason, by, at)
+    context = context_of(DELETE_WEBHOOK, **asked)
     row = lock_for_update(endpoint)
     before = {"url": row.address, "event_types": row.event_types}
     record_change(row, context, before=before, after={})
@@ -217,50 +255,6 @@ def repeat_failed(*, endpoint: WebhookEndpoint, since: datetime | None = None, a
     return failed.update(state=pending, attempts=0, due_at=at, finished_at=None)
 
 
-REGISTER_WEBHOOK = Operation(
-    actions.REGISTER_WEBHOOK,
-    "Register a webhook",
-    "It gets what is committed from now on. Its secret is shown once.",
-    Reason.OPTIONAL,
-    service=register_webhook,
-)
-CHANGE_WEBHOOK = Operation(
-    actions.CHANGE_WEBHOOK,
-    "Change the webhook",
-    "Its address, its types or its description, from the next message on.",
-    service=change_webhook,
-    row="endpoint",
-)
-ROTATE_WEBHOOK_SECRET = Operation(
-    actions.ROTATE_WEBHOOK_SECRET,
-    "Issue a new secret of the webhook",
-    "It is shown once. For a day messages are signed with the present one, too.",
-    service=rotate_webhook_secret,
-    row="endpoint",
-)
-ENABLE_WEBHOOK = ByReason(
-    actions.ENABLE_WEBHOOK,
-    "Send to the webhook again",
-    "It gets what waits for it, and what changes from now on.",
-    service=partial(set_webhook_active, is_active=True),
-    row="endpoint",
-    unneeded=unneeded_if_active,
-)
-DISABLE_WEBHOOK = ByReason(
-    actions.DISABLE_WEBHOOK,
-    "Send nothing to the webhook",
-    "What waits for it is sent when it is enabled again.",
-    service=partial(set_webhook_active, is_active=False),
-    row="endpoint",
-    unneeded=unneeded_if_inactive,
-)
-DELETE_WEBHOOK = Operation(
-    actions.DELETE_WEBHOOK,
-    "Delete the webhook",
-    "It gets nothing more, and what waits for it is dropped.",
-    service=delete_webhook,
-    row="endpoint",
-)
 # These change nothing that the history shows.
 SEND_TEST = Operation(
     Action("webhookendpoint", Duty.WEBHOOKS, "send_test_webhook", ""),

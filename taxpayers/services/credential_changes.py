@@ -3,10 +3,9 @@
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Unpack
 
 from django.conf import settings
-from django.db import transaction
 from django.db.models import Max
 from django.utils.translation import gettext as _
 
@@ -16,11 +15,12 @@ from taxpayers.credentials import Credentials, hash_secret, hint_of, new_client_
 from taxpayers.models import SLOTS, Credential, SystemUser
 from taxpayers.operations import Operation
 from taxpayers.services.history import (
-    Author,
+    Asked,
     ChangeContext,
     change_part,
     context_of,
     lock_for_update,
+    makes,
     named,
     record_change,
 )
@@ -43,16 +43,40 @@ class LastLiveCredential(ServiceError):
     """Without it its system user could not log in any more."""
 
 
-@transaction.atomic
+def why_no_secret(owner: SystemUser, at: datetime) -> str:
+    """Why no secret can be issued for it; empty if one can."""
+    if owner.uses_key:
+        return _(
+            "{client_id} logs in with a private key and has no secret. Add a key, or change how it"
+            " logs in."
+        ).format(client_id=owner.client_id)
+    if owner.uses_certificate:
+        return _(
+            "{client_id} logs in with a certificate and has no secret. Register another one, or"
+            " change how it logs in."
+        ).format(client_id=owner.client_id)
+    return why_no_room(owner, at)
+
+
+ROTATE_SECRET = Operation(
+    actions.ROTATE_SECRET,
+    marked("Issue a new secret"),
+    marked(
+        "The new secret is shown once. A secret that is valid now keeps working, so that the ERP"
+        " system can change to the new one without a break."
+    ),
+    refusal=why_no_secret,
+)
+
+
+@makes(ROTATE_SECRET, "system_user")
 def issue_secret(
     *,
     system_user: SystemUser,
     expires_at: datetime | None = None,
     retire_old_at: datetime | None = None,
     allowed_networks: Collection[str] | None = None,
-    reason: str,
-    by: Author,
-    at: datetime,
+    **asked: Unpack[Asked],
 ) -> IssuedSecret:
     """Issue a new secret beside the present one.
 
@@ -61,12 +85,12 @@ def issue_secret(
     With `retire_old_at` the present ones end at that moment, unless they end before. Raises
     ServiceError if two secrets are live, or if it logs in with a private key.
     """
-    context = context_of(ROTATE_SECRET, reason, by, at)
-    owner = lock_to_change(system_user, by)
-    if refusal := why_no_secret(owner, at):
+    context = context_of(ROTATE_SECRET, **asked)
+    owner = lock_to_change(system_user, context.by)
+    if refusal := why_no_secret(owner, context.at):
         raise ServiceError(refusal)
-    validate_end(retire_old_at, _("the old secret"), at, "retire_old_at")
-    slot = free_slot(owner, at)
+    validate_end(retire_old_at, _("the old secret"), context.at, "retire_old_at")
+    slot = free_slot(owner, context.at)
     if retire_old_at is not None:
         retiring = replace(context, action=actions.RETIRE_SECRET)
         for row in owner.credentials.filter(slot__isnull=False, expires_at__gt=retire_old_at):
@@ -123,40 +147,60 @@ def store_new(
     return row
 
 
-@transaction.atomic
+RETIRE_SECRET = Operation(
+    actions.RETIRE_SECRET,
+    marked("Set an earlier last day of a secret, key or certificate"),
+    marked("It stops working after this day, or earlier if it expires earlier."),
+    refusal=why_none_valid,
+)
+
+
+@makes(RETIRE_SECRET, "credential")
 def retire_credential(
-    *, credential: Credential, last_moment: datetime, reason: str, by: Author, at: datetime
+    *, credential: Credential, last_moment: datetime, **asked: Unpack[Asked]
 ) -> Credential:
     """Let a live one end earlier; nothing happens if it ends by then anyway.
 
     Raises ServiceError if it is no longer live.
     """
-    context = context_of(RETIRE_SECRET, reason, by, at)
-    validate_end(last_moment, credential.label, at, "last_moment")
-    owner = lock_to_stop(credential.system_user, by)
-    row = lock_live(credential, at)
+    context = context_of(RETIRE_SECRET, **asked)
+    validate_end(last_moment, credential.label, context.at, "last_moment")
+    owner = lock_to_stop(credential.system_user, context.by)
+    row = lock_live(credential, context.at)
     if last_moment < row.expires_at:
         change_part(owner, row, context, expires_at=last_moment)
         store_last_end(owner)
     return row
 
 
-@transaction.atomic
+REVOKE_SECRET = Operation(
+    actions.REVOKE_SECRET,
+    marked("Revoke a secret, key or certificate"),
+    marked(
+        "It stops working now. This cannot be undone. An ERP system that still uses it can no"
+        " longer log in."
+    ),
+    refusal=why_none_valid,
+    is_danger=True,
+)
+
+
+@makes(REVOKE_SECRET, "credential")
 def revoke_credential(
-    *, credential: Credential, reason: str, by: Author, at: datetime, spare_last: bool = False
+    *, credential: Credential, spare_last: bool = False, **asked: Unpack[Asked]
 ) -> Credential:
     """Revoke it now and for good; nothing happens if it was revoked before.
 
     With `spare_last` it raises LastLiveCredential if its system user could no longer log in then.
     """
-    context = context_of(REVOKE_SECRET, reason, by, at)
-    owner = lock_to_stop(credential.system_user, by)
+    context = context_of(REVOKE_SECRET, **asked)
+    owner = lock_to_stop(credential.system_user, context.by)
     row = lock_for_update(credential)
     if row.revoked_at is None:
-        if spare_last and not _has_another_live(owner, row, at):
+        if spare_last and not _has_another_live(owner, row, context.at):
             raise LastLiveCredential(f"The {row.kind} {row} is the last live one.")
         row.slot = None
-        change_part(owner, row, context, also=["slot"], revoked_at=at)
+        change_part(owner, row, context, also=["slot"], revoked_at=context.at)
         store_last_end(owner)
     return row
 
@@ -187,52 +231,6 @@ def free_slot(owner: SystemUser, at: datetime) -> int:
     raise ServiceError(why_no_room(owner, at))
 
 
-def why_no_secret(owner: SystemUser, at: datetime) -> str:
-    """Why no secret can be issued for it; empty if one can."""
-    if owner.uses_key:
-        return _(
-            "{client_id} logs in with a private key and has no secret. Add a key, or change how it"
-            " logs in."
-        ).format(client_id=owner.client_id)
-    if owner.uses_certificate:
-        return _(
-            "{client_id} logs in with a certificate and has no secret. Register another one, or"
-            " change how it logs in."
-        ).format(client_id=owner.client_id)
-    return why_no_room(owner, at)
-
-
-ROTATE_SECRET = Operation(
-    actions.ROTATE_SECRET,
-    marked("Issue a new secret"),
-    marked(
-        "The new secret is shown once. A secret that is valid now keeps working, so that the ERP"
-        " system can change to the new one without a break."
-    ),
-    refusal=why_no_secret,
-    service=issue_secret,
-    row="system_user",
-)
-RETIRE_SECRET = Operation(
-    actions.RETIRE_SECRET,
-    marked("Set an earlier last day of a secret, key or certificate"),
-    marked("It stops working after this day, or earlier if it expires earlier."),
-    refusal=why_none_valid,
-    service=retire_credential,
-    row="credential",
-)
-REVOKE_SECRET = Operation(
-    actions.REVOKE_SECRET,
-    marked("Revoke a secret, key or certificate"),
-    marked(
-        "It stops working now. This cannot be undone. An ERP system that still uses it can no"
-        " longer log in."
-    ),
-    refusal=why_none_valid,
-    is_danger=True,
-    service=revoke_credential,
-    row="credential",
-)
 REVOKE_SECRETS = Operation(
     actions.REVOKE_SECRET,
     marked("Revoke secrets, keys and certificates"),

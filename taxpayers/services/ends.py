@@ -4,6 +4,7 @@ To extend never shortens. To end earlier is another change, so that it is not ma
 """
 
 from datetime import datetime
+from typing import Unpack
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -17,7 +18,7 @@ from taxpayers.moments import a_year_after, format_moment
 from taxpayers.operations import Operation
 from taxpayers.services.evidence import checked_evidence
 from taxpayers.services.granted_permissions import codes_of, grant_permission
-from taxpayers.services.history import Author, ChangeContext, lock_for_update, update_and_record
+from taxpayers.services.history import Asked, context_of, lock_for_update, update_and_record
 from taxpayers.services.intermediaries import set_intermediary_active
 from taxpayers.services.system_users import extend_system_user
 from taxpayers.validation import ServiceError, validate_reason
@@ -104,16 +105,14 @@ def extend(
     record: Ending,
     until: datetime | None,
     evidence: Evidence | None = None,
-    reason: str,
-    by: Author,
-    at: datetime,
+    **asked: Unpack[Asked],
 ) -> Ending:
     """Let it end later, or (None) never. A permission that has ended is granted anew from now on.
 
     `evidence` is of a permission. Raises ServiceError if it would not end later.
     """
-    reason = validate_reason(reason)
-    row = lock_for_update(record)
+    validate_reason(asked.get("reason", ""))
+    row, at = lock_for_update(record), asked["at"]
     if fault := why_not_extended(row, until, at):
         raise _refused(fault, why_never_extended(row, at))
     if isinstance(row, GrantedPermission) and is_over(row.valid_until, at):
@@ -124,29 +123,21 @@ def extend(
             codes=codes_of(row),
             valid_until=until,
             evidence=evidence,
-            reason=reason,
-            by=by,
-            at=at,
+            **asked,
         )
-    return _set_end(row, until, evidence, reason, by, at)
+    return _set_end(row, until, evidence, **asked)
 
 
 @transaction.atomic
 def end_earlier(
-    *,
-    record: Ending,
-    until: datetime,
-    evidence: Evidence | None = None,
-    reason: str,
-    by: Author,
-    at: datetime,
+    *, record: Ending, until: datetime, evidence: Evidence | None = None, **asked: Unpack[Asked]
 ) -> Ending:
     """Let it end earlier, at a moment in the future. Raises ServiceError if it would not."""
-    reason = validate_reason(reason)
-    row = lock_for_update(record)
+    validate_reason(asked.get("reason", ""))
+    row, at = lock_for_update(record), asked["at"]
     if fault := why_not_ended_earlier(row, until, at):
         raise _refused(fault, why_never_ended_earlier(row, at))
-    return _set_end(row, until, evidence, reason, by, at)
+    return _set_end(row, until, evidence, **asked)
 
 
 def _refused(fault: str, whatever_is_given: str) -> ServiceError:
@@ -154,30 +145,18 @@ def _refused(fault: str, whatever_is_given: str) -> ServiceError:
 
 
 def _set_end(
-    row: Ending,
-    until: datetime | None,
-    evidence: Evidence | None,
-    reason: str,
-    by: Author,
-    at: datetime,
+    row: Ending, until: datetime | None, evidence: Evidence | None, **asked: Unpack[Asked]
 ) -> Ending:
     match row:
         case SystemUser():
-            return extend_system_user(
-                system_user=row, expires_at=until, reason=reason, by=by, at=at
-            )
+            return extend_system_user(system_user=row, expires_at=until, **asked)
         case Intermediary():
             return set_intermediary_active(
-                intermediary=row,
-                is_active=row.is_active,
-                until=until,
-                reason=reason,
-                by=by,
-                at=at,
+                intermediary=row, is_active=row.is_active, until=until, **asked
             )
         case GrantedPermission():
-            context = ChangeContext(actions.EXTEND_PERMISSION, by, at, reason)
-            proof = checked_evidence(evidence, at)
+            context = context_of(actions.EXTEND_PERMISSION, **asked)
+            proof = checked_evidence(evidence, context.at)
             update_and_record(row, context, valid_until=until, evidence=proof)
             return row
 

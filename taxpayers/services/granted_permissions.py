@@ -3,8 +3,8 @@
 import re
 from collections.abc import Collection
 from datetime import datetime
+from typing import Unpack
 
-from django.db import transaction
 from django.utils.translation import gettext as _
 
 from taxpayers import actions
@@ -15,10 +15,12 @@ from taxpayers.moments import format_moment
 from taxpayers.operations import ByReason, Operation, Reason
 from taxpayers.services.evidence import checked_evidence
 from taxpayers.services.history import (
+    Asked,
     Author,
     ChangeContext,
     context_of,
     lock_for_update,
+    makes,
     record_change,
     update_and_record,
 )
@@ -28,7 +30,6 @@ from taxpayers.validation import (
     ServiceError,
     validate_end,
     validate_known,
-    validate_reason,
     validate_text,
 )
 
@@ -36,7 +37,15 @@ _CODE = re.compile(r"[a-z0-9_]+(:[a-z0-9_]+)*")
 _MAX_CODE_LENGTH = 64
 
 
-@transaction.atomic
+SET_PERMISSION_CODE = Operation(
+    actions.SET_PERMISSION_CODE,
+    marked("Add or change a permission code"),
+    marked("If the code exists, its description is replaced."),
+    Reason.NONE,
+)
+
+
+@makes(SET_PERMISSION_CODE)
 def set_permission_code(*, code: str, description: str, by: Author, at: datetime) -> PermissionCode:
     """Create the code, or change its description; safe to repeat."""
     if not _CODE.fullmatch(code) or len(code) > _MAX_CODE_LENGTH:
@@ -58,7 +67,15 @@ def set_permission_code(*, code: str, description: str, by: Author, at: datetime
     return row
 
 
-@transaction.atomic
+GRANT_PERMISSION = Operation(
+    actions.GRANT_PERMISSION,
+    marked("Grant a permission"),
+    marked("The intermediary may log in on behalf of the taxpayer."),
+    Reason.OPTIONAL,
+)
+
+
+@makes(GRANT_PERMISSION)
 def grant_permission(
     *,
     taxpayer: Taxpayer,
@@ -67,24 +84,22 @@ def grant_permission(
     valid_from: datetime | None = None,
     valid_until: datetime | None = None,
     evidence: Evidence | None = None,
-    reason: str = "",
-    by: Author,
-    at: datetime,
+    **asked: Unpack[Asked],
 ) -> GrantedPermission:
     """Permit the intermediary to act for the taxpayer, from a moment (None: now) to a last one.
 
     Safe to repeat: returns a permission with the same codes and end that has begun by then.
     """
-    context = context_of(GRANT_PERMISSION, reason, by, at)
+    context = context_of(GRANT_PERMISSION, **asked)
     # Two people who grant the same at once make one permission.
     record = prepare_permission(
         taxpayer=lock_for_update(taxpayer),
         intermediary=intermediary,
         codes=codes,
-        valid_from=valid_from or at,
+        valid_from=valid_from or context.at,
         valid_until=valid_until,
         evidence=evidence,
-        at=at,
+        at=context.at,
     )
     save_new(record, context)
     row: GrantedPermission = record.row
@@ -150,37 +165,6 @@ def codes_of(permission: GrantedPermission) -> list[str]:
     return sorted(code.pk for code in permission.codes.all())
 
 
-@transaction.atomic
-def revoke_permission(
-    *,
-    permission: GrantedPermission,
-    evidence: Evidence | None = None,
-    reason: str,
-    by: Author,
-    at: datetime,
-) -> GrantedPermission:
-    """Revoke it now and for good; nothing happens if it was revoked before."""
-    context = context_of(REVOKE_PERMISSION, reason, by, at)
-    row = lock_for_update(permission)
-    if not REVOKE_PERMISSION.unneeded(row):
-        update_and_record(row, context, revoked_at=at, evidence=checked_evidence(evidence, at))
-    return row
-
-
-SET_PERMISSION_CODE = Operation(
-    actions.SET_PERMISSION_CODE,
-    marked("Add or change a permission code"),
-    marked("If the code exists, its description is replaced."),
-    Reason.NONE,
-    service=set_permission_code,
-)
-GRANT_PERMISSION = Operation(
-    actions.GRANT_PERMISSION,
-    marked("Grant a permission"),
-    marked("The intermediary may log in on behalf of the taxpayer."),
-    Reason.OPTIONAL,
-    service=grant_permission,
-)
 REVOKE_PERMISSION = ByReason(
     actions.REVOKE_PERMISSION,
     marked("Revoke the permission"),
@@ -190,29 +174,48 @@ REVOKE_PERMISSION = ByReason(
         " up to one hour."
     ),
     is_danger=True,
-    service=revoke_permission,
-    row="permission",
     unneeded=lambda row: "" if row.revoked_at is None else marked("It is already revoked."),
 )
 
 
-@transaction.atomic
+@makes(REVOKE_PERMISSION, "permission")
+def revoke_permission(
+    *, permission: GrantedPermission, evidence: Evidence | None = None, **asked: Unpack[Asked]
+) -> GrantedPermission:
+    """Revoke it now and for good; nothing happens if it was revoked before."""
+    context = context_of(REVOKE_PERMISSION, **asked)
+    row = lock_for_update(permission)
+    if not REVOKE_PERMISSION.unneeded(row):
+        update_and_record(
+            row, context, revoked_at=context.at, evidence=checked_evidence(evidence, context.at)
+        )
+    return row
+
+
+REVOKE_CODES = Operation(
+    actions.REVOKE_PERMISSION,
+    "Revoke permissions of an intermediary",
+    "They end now. What is granted together with them stays, for its remaining time.",
+    is_danger=True,
+    own_name="revoke_codes",
+)
+
+
+@makes(REVOKE_CODES)
 def revoke_codes(
     *,
     taxpayer: Taxpayer,
     intermediary: Intermediary,
     codes: Collection[str] = (),
     evidence: Evidence | None = None,
-    reason: str,
-    by: Author,
-    at: datetime,
+    **asked: Unpack[Asked],
 ) -> list[GrantedPermission]:
     """Revoke these codes (none: all) of the intermediary; returns the permissions that this ended.
 
     The other codes of such a permission are granted again for its remaining time. Safe to repeat.
     Raises ServiceError if none of these codes was ever granted.
     """
-    reason = validate_reason(reason)
+    context = context_of(REVOKE_CODES, **asked)
     lock_for_update(taxpayer)
     granted = GrantedPermission.objects.filter(taxpayer=taxpayer, intermediary=intermediary)
     affected = granted.filter(codes__in=codes).distinct() if codes else granted
@@ -226,30 +229,18 @@ def revoke_codes(
             )
         )
     ended = []
-    for row in affected.filter(revoked_at=None).exclude(valid_until__lt=at):
-        ended.append(
-            revoke_permission(permission=row, evidence=evidence, reason=reason, by=by, at=at)
-        )
+    for row in affected.filter(revoked_at=None).exclude(valid_until__lt=context.at):
+        ended.append(revoke_permission(permission=row, evidence=evidence, **asked))
         remaining = [code for code in codes_of(row) if codes and code not in codes]
-        if remaining and row.valid_until != at:
+        if remaining and row.valid_until != context.at:
             grant_permission(
                 taxpayer=taxpayer,
                 intermediary=intermediary,
                 codes=remaining,
-                valid_from=max(row.valid_from, at),
+                valid_from=max(row.valid_from, context.at),
                 valid_until=row.valid_until,
                 evidence=evidence,
-                by=by,
-                at=at,
+                by=context.by,
+                at=context.at,
             )
     return ended
-
-
-REVOKE_CODES = Operation(
-    actions.REVOKE_PERMISSION,
-    "Revoke permissions of an intermediary",
-    "They end now. What is granted together with them stays, for its remaining time.",
-    is_danger=True,
-    own_name="revoke_codes",
-    service=revoke_codes,
-)

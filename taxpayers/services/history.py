@@ -1,12 +1,14 @@
 """The history of every change of state: who, when, from where, what and why (contract 4)."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, NotRequired, TypedDict, TypeVar, Unpack
 from uuid import UUID, uuid4
 
+from django.db import transaction
 from django.db.models import Model
 from django.utils.translation import gettext as _
 
@@ -17,6 +19,7 @@ from taxpayers.redaction import hide_secrets
 from taxpayers.validation import ServiceError, validate_reason
 
 _Row = TypeVar("_Row", bound=Model)
+_Service = TypeVar("_Service", bound=Callable[..., Any])
 
 
 class AuthorKind(StrEnum):
@@ -58,6 +61,14 @@ class Author:
         return replace(self, task_id=self.task_id or uuid4())
 
 
+class Asked(TypedDict):
+    """Who asks for a change, when and why: every service takes it, and passes it on whole."""
+
+    by: Author
+    at: datetime
+    reason: NotRequired[str]
+
+
 @dataclass(frozen=True, slots=True)
 class ChangeContext:
     """What all records of one change have in common."""
@@ -68,11 +79,45 @@ class ChangeContext:
     reason: str = ""
 
 
-def context_of(operation: Operation, reason: str, by: Author, at: datetime) -> ChangeContext:
-    """The change that this operation makes. Raises ServiceError without a reason that it needs."""
-    may_be_left_out = operation.reason in (Reason.NONE, Reason.OPTIONAL)
-    why = "" if may_be_left_out and not reason else validate_reason(reason)
-    return ChangeContext(operation.action, by, at, why)
+def makes(operation: Operation, row: str = "") -> Callable[[_Service], _Service]:
+    """Decorates the service of an operation: it is atomic, and the doors find it.
+
+    `row`: which argument is the record; empty: it makes one.
+    """
+
+    def decorated(service: _Service) -> _Service:
+        atomic = transaction.atomic(service)
+        operation.made_by(atomic, row)
+        return atomic
+
+    return decorated
+
+
+def switches(on: Operation, off: Operation, row: str) -> Callable[[_Service], _Service]:
+    """The same for a service that makes two operations, by its argument `is_active`."""
+
+    def decorated(service: _Service) -> _Service:
+        atomic = transaction.atomic(service)
+        on.made_by(partial(atomic, is_active=True), row)
+        off.made_by(partial(atomic, is_active=False), row)
+        return atomic
+
+    return decorated
+
+
+def context_of(change: Operation | Action, **asked: Unpack[Asked]) -> ChangeContext:
+    """The change that is made. Raises ServiceError without a reason that it needs.
+
+    An action without its operation always needs one.
+    """
+    if isinstance(change, Operation):
+        action, rule = change.action, change.reason
+    else:
+        action, rule = change, Reason.REQUIRED
+    reason = asked.get("reason", "")
+    if reason or rule in (Reason.REQUIRED, Reason.ALWAYS):
+        reason = validate_reason(reason)
+    return ChangeContext(action, asked["by"], asked["at"], reason)
 
 
 def lock_for_update(row: _Row) -> _Row:

@@ -1,7 +1,7 @@
 """Changes of intermediaries: taxpayers in the role of acting for others (contract 4)."""
 
 from datetime import datetime
-from functools import partial
+from typing import Unpack
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -17,26 +17,38 @@ from taxpayers.operations import (
     unneeded_if_active,
     unneeded_if_inactive,
 )
-from taxpayers.services.history import Author, context_of, lock_for_update, update_and_record
+from taxpayers.services.history import (
+    Asked,
+    context_of,
+    lock_for_update,
+    makes,
+    switches,
+    update_and_record,
+)
 from taxpayers.services.new_records import NewRecord, save_new
 from taxpayers.validation import ServiceError, validate_end
 
+REGISTER_INTERMEDIARY = Operation(
+    actions.REGISTER_INTERMEDIARY,
+    marked("Register an intermediary"),
+    marked(
+        "The taxpayer becomes an intermediary. It may act for other taxpayers, but only with the"
+        " permissions that they grant."
+    ),
+    Reason.OPTIONAL,
+)
 
-@transaction.atomic
+
+@makes(REGISTER_INTERMEDIARY)
 def register_intermediary(
-    *,
-    taxpayer: Taxpayer,
-    until: datetime | None = None,
-    reason: str = "",
-    by: Author,
-    at: datetime,
+    *, taxpayer: Taxpayer, until: datetime | None = None, **asked: Unpack[Asked]
 ) -> Intermediary:
     """Make the taxpayer an intermediary, until a last moment or for good; safe to repeat.
 
     Raises ServiceError if it is already one, but inactive or with another end.
     """
-    context = context_of(REGISTER_INTERMEDIARY, reason, by, at)
-    record = prepare_intermediary(taxpayer=lock_for_update(taxpayer), until=until, at=at)
+    context = context_of(REGISTER_INTERMEDIARY, **asked)
+    record = prepare_intermediary(taxpayer=lock_for_update(taxpayer), until=until, at=context.at)
     save_new(record, context)
     row: Intermediary = record.row
     return row
@@ -73,44 +85,17 @@ def _describe_state(row: Intermediary) -> str:
 
 @transaction.atomic
 def set_intermediary_active(
-    *,
-    intermediary: Intermediary,
-    is_active: bool,
-    until: datetime | None,
-    reason: str,
-    by: Author,
-    at: datetime,
+    *, intermediary: Intermediary, is_active: bool, until: datetime | None, **asked: Unpack[Asked]
 ) -> Intermediary:
     """Activate or deactivate it, and set its last moment (None: no end)."""
-    context = context_of(CHANGE_INTERMEDIARY, reason, by, at)
+    context = context_of(CHANGE_INTERMEDIARY, **asked)
     row = lock_for_update(intermediary)
     if until != row.active_until:
-        validate_end(until, _("the role"), at, "until")
+        validate_end(until, _("the role"), context.at, "until")
     update_and_record(row, context, is_active=is_active, active_until=until)
     return row
 
 
-@transaction.atomic
-def switch_intermediary(
-    *, intermediary: Intermediary, is_active: bool, reason: str, by: Author, at: datetime
-) -> Intermediary:
-    """Activate or deactivate it; its last moment stays."""
-    row = lock_for_update(intermediary)
-    return set_intermediary_active(
-        intermediary=row, is_active=is_active, until=row.active_until, reason=reason, by=by, at=at
-    )
-
-
-REGISTER_INTERMEDIARY = Operation(
-    actions.REGISTER_INTERMEDIARY,
-    marked("Register an intermediary"),
-    marked(
-        "The taxpayer becomes an intermediary. It may act for other taxpayers, but only with the"
-        " permissions that they grant."
-    ),
-    Reason.OPTIONAL,
-    service=register_intermediary,
-)
 CHANGE_INTERMEDIARY = Operation(
     actions.CHANGE_INTERMEDIARY,
     marked("Change the intermediary"),
@@ -118,8 +103,6 @@ CHANGE_INTERMEDIARY = Operation(
         "While it is not active, every login on behalf of others is refused. Its permissions stay"
         " in the registry."
     ),
-    service=switch_intermediary,
-    row="intermediary",
 )
 DEACTIVATE_INTERMEDIARY = ByReason(
     actions.CHANGE_INTERMEDIARY,
@@ -128,8 +111,6 @@ DEACTIVATE_INTERMEDIARY = ByReason(
     " permissions stay in the registry.",
     is_danger=True,
     own_name="deactivate_intermediary",
-    service=partial(switch_intermediary, is_active=False),
-    row="intermediary",
     unneeded=unneeded_if_inactive,
 )
 ACTIVATE_INTERMEDIARY = ByReason(
@@ -137,7 +118,17 @@ ACTIVATE_INTERMEDIARY = ByReason(
     "Activate the intermediary",
     "It may act for other taxpayers again, with the permissions that it has.",
     own_name="activate_intermediary",
-    service=partial(switch_intermediary, is_active=True),
-    row="intermediary",
     unneeded=unneeded_if_active,
 )
+
+
+@makes(CHANGE_INTERMEDIARY, "intermediary")
+@switches(ACTIVATE_INTERMEDIARY, DEACTIVATE_INTERMEDIARY, "intermediary")
+def switch_intermediary(
+    *, intermediary: Intermediary, is_active: bool, **asked: Unpack[Asked]
+) -> Intermediary:
+    """Activate or deactivate it; its last moment stays."""
+    row = lock_for_update(intermediary)
+    return set_intermediary_active(
+        intermediary=row, is_active=is_active, until=row.active_until, **asked
+    )

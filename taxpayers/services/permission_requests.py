@@ -145,7 +145,7 @@ def approve_permission_request(
     `taxpayer`: that of the person who approves. Raises OtherTaxpayer, or ServiceError.
     """
     by = by.in_one_task()
-    context = context_of(APPROVE_PERMISSION_REQUEST, reason, by, at)
+    context = context_of(APPROVE_PERMISSION_REQUEST, reason=reason, by=by, at=at)
     row = _locked_open(request, taxpayer, at)
     asked = row.codes.split()
     if more := sorted(set(codes) - set(asked)):
@@ -200,7 +200,7 @@ def decline_permission_request(
     at: datetime,
 ) -> PermissionRequest:
     """The taxpayer does not permit it. Raises as `approve_permission_request`."""
-    context = context_of(DECLINE_PERMISSION_REQUEST, reason, by, at)
+    context = context_of(DECLINE_PERMISSION_REQUEST, reason=reason, by=by, at=at)
     row = _locked_open(request, taxpayer, at)
     proof = checked_evidence(evidence, at)
     update_and_record(row, context, state=DECLINED, decided_at=at, evidence=proof)

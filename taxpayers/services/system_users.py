@@ -26,10 +26,12 @@ from taxpayers.operations import ByReason, Operation, Reason
 from taxpayers.redaction import hide_secrets
 from taxpayers.services.credential_changes import IssuedSecret, create_secret
 from taxpayers.services.history import (
+    Asked,
     Author,
     ChangeContext,
     context_of,
     lock_for_update,
+    makes,
     update_and_record,
 )
 from taxpayers.services.limits.acting import validate_limit
@@ -40,7 +42,6 @@ from taxpayers.validation import (
     validate_end,
     validate_known,
     validate_name,
-    validate_reason,
 )
 
 MAX_ADDRESS_LENGTH = 500
@@ -82,12 +83,13 @@ def register_system_user(
     `allowed_networks` of the secret as for `change_secret`. Raises ServiceError if the taxpayer has
     one of that name: its secret cannot be shown again.
     """
-    context = context_of(ISSUE_CREDENTIALS, reason, by, at)
-    owner, stored = create_system_user(**fields, by=by, at=at)
+    context = context_of(ISSUE_CREDENTIALS, reason=reason, by=by, at=at)
+    owner, stored = create_system_user(context, **fields)
     return create_secret(owner, 1, secret_expires_at, context, stored, allowed_networks)
 
 
 def create_system_user(
+    context: ChangeContext,
     *,
     taxpayer: Taxpayer,
     name: str,
@@ -100,16 +102,14 @@ def create_system_user(
     token_endpoint_auth_method: str = "",
     token_binding: TokenBinding = TokenBinding.BEARER,
     public_id: str = "",
-    by: Author,
-    at: datetime,
 ) -> tuple[SystemUser, dict[str, Any]]:
     """Create it without anything to log in with, and return what the history stores of it.
 
     `public_id`: the id that a client of the sandbox has; all others get a random one.
     Raises ServiceError as `register_system_user`.
     """
-    check_scopes(scopes or (), by)
-    fields = _new_fields(name, scopes, expires_at, logins_per_minute, at)
+    check_scopes(scopes or (), context.by)
+    fields = _new_fields(name, scopes, expires_at, logins_per_minute, context.at)
     present = lock_for_update(taxpayer).system_users.filter(name=fields["name"]).first()
     if present is not None:
         raise ServiceError(
@@ -184,7 +184,14 @@ def _new_system_user(taxpayer: Taxpayer, fields: dict[str, Any], public_id: str 
     return SystemUser(client_id=client_id, taxpayer=taxpayer, **fields)
 
 
-@transaction.atomic
+CHANGE_SYSTEM_USER = Operation(
+    actions.CHANGE_SYSTEM_USER,
+    marked("Change name, scopes or limit"),
+    marked("Applies to every login from now on."),
+)
+
+
+@makes(CHANGE_SYSTEM_USER, "system_user")
 def change_system_user(
     *,
     system_user: SystemUser,
@@ -192,12 +199,10 @@ def change_system_user(
     scopes: Collection[str] | None = None,
     logins_per_minute: int | None = None,
     return_addresses: Collection[str] | None = None,
-    reason: str,
-    by: Author,
-    at: datetime,
+    **asked: Unpack[Asked],
 ) -> SystemUser:
     """Change its name, scopes, limit or return addresses; None leaves the value as it is."""
-    context = context_of(CHANGE_SYSTEM_USER, reason, by, at)
+    context = context_of(CHANGE_SYSTEM_USER, **asked)
     fields: dict[str, Any] = {}
     if name is not None:
         fields["name"] = validate_name(name)
@@ -207,49 +212,74 @@ def change_system_user(
         fields["logins_per_minute"] = _validate_limit(logins_per_minute)
     if return_addresses is not None:
         fields["return_addresses"] = _validate_addresses(return_addresses)
-    row = lock_to_change(system_user, by)
+    row = lock_to_change(system_user, context.by)
     if scopes is not None:
-        check_scopes(scopes, by)
-        _check_credentials(row, scopes, at)
+        check_scopes(scopes, context.by)
+        _check_credentials(row, scopes, context.at)
     update_and_record(row, context, **fields)
     return row
 
 
 @transaction.atomic
 def extend_system_user(
-    *, system_user: SystemUser, expires_at: datetime | None, reason: str, by: Author, at: datetime
+    *, system_user: SystemUser, expires_at: datetime | None, **asked: Unpack[Asked]
 ) -> SystemUser:
     """Set the last moment at which it may log in; None: no end. To stop it at once, block it."""
-    context = ChangeContext(actions.EXTEND_SYSTEM_USER, by, at, validate_reason(reason))
-    row = lock_to_stop(system_user, by)
+    context = context_of(actions.EXTEND_SYSTEM_USER, **asked)
+    row = lock_to_stop(system_user, context.by)
     if expires_at is None or (row.expires_at is not None and expires_at > row.expires_at):
-        row = lock_to_change(system_user, by)
-    end = validate_end(expires_at, _("the system user"), at, "expires_at")
+        row = lock_to_change(system_user, context.by)
+    end = validate_end(expires_at, _("the system user"), context.at, "expires_at")
     update_and_record(row, context, expires_at=end)
     return row
 
 
-@transaction.atomic
-def block_system_user(
-    *, system_user: SystemUser, reason: str, by: Author, at: datetime
-) -> SystemUser:
+BLOCK_SYSTEM_USER = ByReason(
+    actions.BLOCK_SYSTEM_USER,
+    marked("Block the system user"),
+    marked(
+        "From now on, every login of this system user is refused. Tokens that were already issued:"
+        " APIs that check them with this service refuse them within 10 seconds, others accept them"
+        " for up to one hour. Only a security officer can unblock it."
+    ),
+    is_danger=True,
+    reason=Reason.ALWAYS,
+    unneeded=lambda row: "" if row.blocked_at is None else marked("It is already blocked."),
+)
+
+
+@makes(BLOCK_SYSTEM_USER, "system_user")
+def block_system_user(*, system_user: SystemUser, **asked: Unpack[Asked]) -> SystemUser:
     """Refuse all its logins from now on; nothing happens if it is blocked."""
-    context = context_of(BLOCK_SYSTEM_USER, reason, by, at)
-    row = lock_to_stop(system_user, by)
+    context = context_of(BLOCK_SYSTEM_USER, **asked)
+    row = lock_to_stop(system_user, context.by)
     if not BLOCK_SYSTEM_USER.unneeded(row):
         update_and_record(
-            row, context, blocked_at=at, blocked_by=by.name[:150], blocked_reason=context.reason
+            row,
+            context,
+            blocked_at=context.at,
+            blocked_by=context.by.name[:150],
+            blocked_reason=context.reason,
         )
     return row
 
 
-@transaction.atomic
-def unblock_system_user(
-    *, system_user: SystemUser, reason: str, by: Author, at: datetime
-) -> SystemUser:
+UNBLOCK_SYSTEM_USER = ByReason(
+    actions.UNBLOCK_SYSTEM_USER,
+    marked("Unblock the system user"),
+    marked(
+        "It can log in again at once, with what is valid. Tokens from before the block stay ended."
+    ),
+    reason=Reason.ALWAYS,
+    unneeded=lambda row: marked("It is not blocked.") if row.blocked_at is None else "",
+)
+
+
+@makes(UNBLOCK_SYSTEM_USER, "system_user")
+def unblock_system_user(*, system_user: SystemUser, **asked: Unpack[Asked]) -> SystemUser:
     """Let it log in again; nothing happens if it is not blocked."""
-    context = context_of(UNBLOCK_SYSTEM_USER, reason, by, at)
-    row = lock_to_change(system_user, by)
+    context = context_of(UNBLOCK_SYSTEM_USER, **asked)
+    row = lock_to_change(system_user, context.by)
     update_and_record(row, context, blocked_at=None, blocked_by="", blocked_reason="")
     return row
 
@@ -261,38 +291,6 @@ ISSUE_CREDENTIALS = Operation(
         "This registers a new system user for the taxpayer. A secret is shown once. Have a safe"
         " way ready to give it to the operator of the ERP system."
     ),
-)
-CHANGE_SYSTEM_USER = Operation(
-    actions.CHANGE_SYSTEM_USER,
-    marked("Change name, scopes or limit"),
-    marked("Applies to every login from now on."),
-    service=change_system_user,
-    row="system_user",
-)
-BLOCK_SYSTEM_USER = ByReason(
-    actions.BLOCK_SYSTEM_USER,
-    marked("Block the system user"),
-    marked(
-        "From now on, every login of this system user is refused. Tokens that were already issued:"
-        " APIs that check them with this service refuse them within 10 seconds, others accept them"
-        " for up to one hour. Only a security officer can unblock it."
-    ),
-    is_danger=True,
-    reason=Reason.ALWAYS,
-    service=block_system_user,
-    row="system_user",
-    unneeded=lambda row: "" if row.blocked_at is None else marked("It is already blocked."),
-)
-UNBLOCK_SYSTEM_USER = ByReason(
-    actions.UNBLOCK_SYSTEM_USER,
-    marked("Unblock the system user"),
-    marked(
-        "It can log in again at once, with what is valid. Tokens from before the block stay ended."
-    ),
-    reason=Reason.ALWAYS,
-    service=unblock_system_user,
-    row="system_user",
-    unneeded=lambda row: marked("It is not blocked.") if row.blocked_at is None else "",
 )
 
 

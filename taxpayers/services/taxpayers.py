@@ -1,9 +1,8 @@
 """Changes of taxpayers (contract 4)."""
 
 from datetime import datetime
-from functools import partial
+from typing import Unpack
 
-from django.db import transaction
 from django.utils.translation import gettext as _
 
 from taxpayers import actions
@@ -18,18 +17,28 @@ from taxpayers.operations import (
     unneeded_if_inactive,
 )
 from taxpayers.services.history import (
+    Asked,
     Author,
     ChangeContext,
     context_of,
     lock_for_update,
+    makes,
     record_change,
+    switches,
     update_and_record,
 )
 from taxpayers.services.management_clients import check_taxpayer
 from taxpayers.validation import ServiceError, validate_name
 
+REGISTER_TAXPAYER = Operation(
+    actions.REGISTER_TAXPAYER,
+    marked("Register a taxpayer"),
+    "",
+    Reason.NONE,
+)
 
-@transaction.atomic
+
+@makes(REGISTER_TAXPAYER)
 def register_taxpayer(*, taxpayer: TaxpayerId, name: str, by: Author, at: datetime) -> Taxpayer:
     """Register the taxpayer unless it is registered; safe to repeat.
 
@@ -60,45 +69,22 @@ def registration_fields(row: Taxpayer) -> dict[str, object]:
     return {"tin": row.tin, "rob": row.rob, "name": row.name, "is_active": row.is_active}
 
 
-@transaction.atomic
-def rename_taxpayer(
-    *, taxpayer: Taxpayer, name: str, reason: str, by: Author, at: datetime
-) -> Taxpayer:
+RENAME_TAXPAYER = Operation(
+    actions.RENAME_TAXPAYER,
+    marked("Rename the taxpayer"),
+    marked("The identifier does not change. Permissions and credentials stay valid."),
+)
+
+
+@makes(RENAME_TAXPAYER, "taxpayer")
+def rename_taxpayer(*, taxpayer: Taxpayer, name: str, **asked: Unpack[Asked]) -> Taxpayer:
     """Change its name; nothing happens if it has that name."""
-    context = context_of(RENAME_TAXPAYER, reason, by, at)
+    context = context_of(RENAME_TAXPAYER, **asked)
     row = lock_for_update(taxpayer)
     update_and_record(row, context, name=validate_name(name))
     return row
 
 
-@transaction.atomic
-def set_taxpayer_active(
-    *, taxpayer: Taxpayer, is_active: bool, reason: str, by: Author, at: datetime
-) -> Taxpayer:
-    """Activate or deactivate it: without an active taxpayer its system users get no token."""
-    operation = ACTIVATE_TAXPAYER if is_active else DEACTIVATE_TAXPAYER
-    context = context_of(operation, reason, by, at)
-    row = lock_for_update(taxpayer)
-    check_taxpayer(row, by)
-    if not operation.unneeded(row):
-        update_and_record(row, context, is_active=is_active)
-    return row
-
-
-REGISTER_TAXPAYER = Operation(
-    actions.REGISTER_TAXPAYER,
-    marked("Register a taxpayer"),
-    "",
-    Reason.NONE,
-    service=register_taxpayer,
-)
-RENAME_TAXPAYER = Operation(
-    actions.RENAME_TAXPAYER,
-    marked("Rename the taxpayer"),
-    marked("The identifier does not change. Permissions and credentials stay valid."),
-    service=rename_taxpayer,
-    row="taxpayer",
-)
 DEACTIVATE_TAXPAYER = ByReason(
     actions.DEACTIVATE_TAXPAYER,
     marked("Deactivate the taxpayer"),
@@ -109,15 +95,23 @@ DEACTIVATE_TAXPAYER = ByReason(
         " within 10 seconds, others accept them for up to one hour."
     ),
     is_danger=True,
-    service=partial(set_taxpayer_active, is_active=False),
-    row="taxpayer",
     unneeded=unneeded_if_inactive,
 )
 ACTIVATE_TAXPAYER = ByReason(
     actions.ACTIVATE_TAXPAYER,
     marked("Activate the taxpayer"),
     marked("Its system users and its intermediaries can log in for it again."),
-    service=partial(set_taxpayer_active, is_active=True),
-    row="taxpayer",
     unneeded=unneeded_if_active,
 )
+
+
+@switches(ACTIVATE_TAXPAYER, DEACTIVATE_TAXPAYER, "taxpayer")
+def set_taxpayer_active(*, taxpayer: Taxpayer, is_active: bool, **asked: Unpack[Asked]) -> Taxpayer:
+    """Activate or deactivate it: without an active taxpayer its system users get no token."""
+    operation = ACTIVATE_TAXPAYER if is_active else DEACTIVATE_TAXPAYER
+    context = context_of(operation, **asked)
+    row = lock_for_update(taxpayer)
+    check_taxpayer(row, context.by)
+    if not operation.unneeded(row):
+        update_and_record(row, context, is_active=is_active)
+    return row

@@ -27,7 +27,7 @@ def undo_import(*, change: Change, reason: str, by: Author, at: datetime) -> int
 
     All or none. Raises ServiceError if something was built upon one, or another import is running.
     """
-    context = context_of(UNDO_IMPORT, reason, by.in_one_task(), at)
+    context = context_of(UNDO_IMPORT, reason=reason, by=by.in_one_task(), at=at)
     with one_import_at_a_time(), transaction.atomic():
         # Who refers to one of them waits for the lock, and then finds it gone.
         keys = list(imported_by(change).select_for_update().values_list("pk", flat=True))

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from django.db.models import Min, Model, Q
 from django.db.models.fields.json import KT
 
+from taxpayers.facts.epochs.row import DECIDING_COLUMNS
 from taxpayers.models import (
     Change,
     Credential,
@@ -24,16 +25,15 @@ from taxpayers.models import (
 
 _Row = TypeVar("_Row", bound=Taxpayer | Intermediary | GrantedPermission)
 
+_NEVER_CHANGED = ("id", "client_id", "taxpayer_id")
 # The fields that services change, of each kind of record.
 CHANGING: dict[type[Model], tuple[str, ...]] = {
     Taxpayer: ("name", "is_active"),
     Intermediary: ("is_active", "active_until"),
     GrantedPermission: ("valid_from", "valid_until", "first_used_at", "evidence"),
     SystemUser: (
-        *("name", "scopes", "logins_per_minute", "expires_at"),
-        *("blocked_at", "blocked_by", "blocked_reason", "token_endpoint_auth_method"),
-        "token_binding",
-        *("allowed_permissions", "allowed_taxpayers", "only_on_behalf", "return_addresses"),
+        *(column for column in DECIDING_COLUMNS["system_users"] if column not in _NEVER_CHANGED),
+        *("name", "blocked_by", "blocked_reason", "return_addresses"),
     ),
 }
 # What services change of a secret, by its name in the history of its system user.

@@ -1,6 +1,7 @@
 """The facts of rows that are already loaded, for pages that show many of them (contract 4)."""
 
 from datetime import datetime
+from typing import Any
 
 from django.conf import settings
 from django.db.models import Prefetch, QuerySet
@@ -35,21 +36,16 @@ def credentials_of(row: SystemUser) -> list[Credential]:
 
 def client_facts(row: SystemUser) -> ClientFacts:
     """As a login for its own taxpayer sees it: without the role of an intermediary."""
-    return ClientFacts(
-        id=row.pk,
-        client_id=row.client_id,
-        taxpayer=row.taxpayer.identifier,
-        taxpayer_is_active=row.taxpayer.is_active,
-        scopes=tuple(row.scopes.split()),
-        logins_per_minute=row.logins_per_minute,
-        blocked_at=row.blocked_at,
-        expires_at=row.expires_at,
-        intermediary=None,
-        token_binding=row.token_binding,
-        allowed_permissions=tuple(row.allowed_permissions.split()),
-        has_allowed_taxpayers=bool(row.allowed_taxpayers),
-        only_on_behalf=row.only_on_behalf,
-    )
+    made: dict[str, Any] = {
+        "taxpayer": row.taxpayer.identifier,
+        "taxpayer_is_active": row.taxpayer.is_active,
+        "scopes": tuple(row.scopes.split()),
+        "intermediary": None,
+        "allowed_permissions": tuple(row.allowed_permissions.split()),
+        "has_allowed_taxpayers": bool(row.allowed_taxpayers),
+    }
+    as_stored = (name for name in ClientFacts.__struct_fields__ if name not in made)
+    return ClientFacts(**made, **{name: getattr(row, name) for name in as_stored})
 
 
 def credential_facts(row: Credential) -> CredentialFacts:

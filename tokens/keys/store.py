@@ -2,6 +2,7 @@
 
 import logging
 from datetime import datetime
+from typing import Unpack
 
 from cryptography.fernet import InvalidToken
 from django.conf import settings
@@ -12,7 +13,7 @@ from taxpayers.actions import marked
 from taxpayers.moments import format_moment
 from taxpayers.operations import Operation, Reason
 from taxpayers.services.history import (
-    Author,
+    Asked,
     ChangeContext,
     context_of,
     lock_for_update,
@@ -47,14 +48,14 @@ def read_key_ring(at: datetime, known: KeyRing | None = None) -> KeyRing:
     )
 
 
-def rotate(*, alg: str, reason: str = "", by: Author, at: datetime) -> Key:
+def rotate(*, alg: str, **asked: Unpack[Asked]) -> Key:
     """Publishes a new key, which starts to sign PUBLISHED_AHEAD after this moment.
 
     `alg` is one of ALGORITHMS. Raises ServiceError while another new key waits to sign.
     """
-    context = context_of(ROTATE_SIGNING_KEY, reason, by, at)
-    rows = _rows() or _create_first_key(at)
-    waiting = _public_ring(rows).waiting(at)
+    context = context_of(ROTATE_SIGNING_KEY, **asked)
+    rows = _rows() or _create_first_key(context.at)
+    waiting = _public_ring(rows).waiting(context.at)
     if waiting is not None:
         raise ServiceError(
             _(
@@ -63,29 +64,31 @@ def rotate(*, alg: str, reason: str = "", by: Author, at: datetime) -> Key:
             ).format(kid=waiting.kid, moment=format_moment(waiting.signs_from))
         )
     # The generation after the newest one read: if two rotate at once, the other insert fails.
-    row = _new_row(rows[-1].generation + 1, alg, at, signs_from=at + PUBLISHED_AHEAD)
+    row = _new_row(
+        rows[-1].generation + 1, alg, context.at, signs_from=context.at + PUBLISHED_AHEAD
+    )
     return _insert(row, context, replaced=rows[-1])
 
 
 @transaction.atomic
-def stop_compromised_key(*, kid: str, alg: str, reason: str, by: Author, at: datetime) -> Key:
+def stop_compromised_key(*, kid: str, alg: str, **asked: Unpack[Asked]) -> Key:
     """Ends this key now and for good, whether it signs, waits or only verifies; returns a new key.
 
     The new key signs from this moment on. Each process applies both when it next reads the ring.
     No token that the compromised key signed is accepted any more, also none that it signs until
     then. `alg` is that of the new key. Raises ServiceError for a key that is not published.
     """
-    context = context_of(STOP_COMPROMISED_KEY, reason, by, at)
-    compromised = lock_for_update(_published_row(kid, at))
-    if refusal := why_not_stopped(compromised, at):
+    context = context_of(STOP_COMPROMISED_KEY, **asked)
+    compromised = lock_for_update(_published_row(kid, context.at))
+    if refusal := why_not_stopped(compromised, context.at):
         raise ServiceError(refusal)  # another session was first
     newest = SigningKey.objects.latest("generation")
-    row = _new_row(newest.generation + 1, alg, at, signs_from=at)
+    row = _new_row(newest.generation + 1, alg, context.at, signs_from=context.at)
     key = _insert(row, context, replaced=compromised)
     # Its private part is not needed again.
     compromised.private_key = b""
     compromised.save(update_fields=["private_key"])
-    update_and_record(compromised, context, compromised_at=at)
+    update_and_record(compromised, context, compromised_at=context.at)
     return key
 
 

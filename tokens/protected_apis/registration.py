@@ -5,11 +5,9 @@ Keyword-only, atomic, recorded in the history. They raise ServiceError; then not
 
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 from django.conf import settings
-from django.db import transaction
 from django.utils.translation import gettext as _
 
 from taxpayers import actions as registry
@@ -24,13 +22,15 @@ from taxpayers.credentials import (
 )
 from taxpayers.operations import ByReason, Operation, unneeded_if_active, unneeded_if_inactive
 from taxpayers.services.history import (
-    Author,
+    Asked,
     ChangeContext,
     change_part,
     context_of,
     lock_for_update,
+    makes,
     named,
     record_change,
+    switches,
     update_and_record,
 )
 from taxpayers.validation import ServiceError, validate_end, validate_known, validate_name
@@ -49,21 +49,25 @@ class IssuedApiSecret:
     credentials: Credentials
 
 
-@transaction.atomic
+REGISTER_PROTECTED_API = Operation(
+    actions.REGISTER_PROTECTED_API,
+    marked("Register a protected API"),
+    marked(
+        "The API can then ask whether a token is active. It cannot log in. Its secret is shown"
+        " once. Have a safe way ready to give the secret to the operator of the API."
+    ),
+)
+
+
+@makes(REGISTER_PROTECTED_API)
 def register_protected_api(
-    *,
-    name: str,
-    audience: str,
-    secret_expires_at: datetime | None = None,
-    reason: str,
-    by: Author,
-    at: datetime,
+    *, name: str, audience: str, secret_expires_at: datetime | None = None, **asked: Unpack[Asked]
 ) -> IssuedApiSecret:
     """Register an API for one audience of the settings' scopes, with its first secret.
 
     Raises ServiceError if there is one of that name: its secret cannot be shown again.
     """
-    name, context = validate_name(name), context_of(REGISTER_PROTECTED_API, reason, by, at)
+    name, context = validate_name(name), context_of(REGISTER_PROTECTED_API, **asked)
     audiences = {scope["audience"] for scope in settings.SCOPES.values()}
     validate_known([audience], audiences, _("audience"))
     present = ProtectedApi.objects.filter(name=name).first()
@@ -78,85 +82,9 @@ def register_protected_api(
         client_id=new_client_id(settings.ENVIRONMENT, Prefix.API_ID),
         name=name,
         audience=audience,
-        created_at=at,
+        created_at=context.at,
     )
     return _create_secret(owner, secret_expires_at, context, {"name": name, "audience": audience})
-
-
-@transaction.atomic
-def issue_api_secret(
-    *,
-    protected_api: ProtectedApi,
-    expires_at: datetime | None = None,
-    retire_old_at: datetime | None = None,
-    reason: str,
-    by: Author,
-    at: datetime,
-) -> IssuedApiSecret:
-    """Issue a further secret, valid until `expires_at` (None: for settings.SECRET_LIFETIME).
-
-    With `retire_old_at` the present ones end at that moment, unless they end before. Raises
-    ServiceError if two secrets are live.
-    """
-    context = context_of(ROTATE_API_SECRET, reason, by, at)
-    owner = lock_for_update(protected_api)
-    validate_end(retire_old_at, _("the old secret"), at)
-    if refusal := why_no_room(owner, at):
-        raise ServiceError(refusal)
-    if retire_old_at is not None:
-        retiring = replace(context, action=registry.RETIRE_SECRET)
-        for secret in live_secrets(owner, at):
-            if retire_old_at < secret.expires_at:
-                change_part(owner, secret, retiring, expires_at=retire_old_at)
-    return _create_secret(owner, expires_at, context)
-
-
-@transaction.atomic
-def revoke_api_secret(
-    *, secret: ProtectedApiSecret, reason: str, by: Author, at: datetime
-) -> ProtectedApiSecret:
-    """Revoke it now and for good; nothing happens if it was revoked before."""
-    context = context_of(REVOKE_API_SECRET, reason, by, at)
-    owner = lock_for_update(secret.protected_api)
-    row = lock_for_update(secret)
-    if row.revoked_at is None:
-        change_part(owner, row, context, revoked_at=at)
-    return row
-
-
-@transaction.atomic
-def set_protected_api_active(
-    *, protected_api: ProtectedApi, is_active: bool, reason: str, by: Author, at: datetime
-) -> ProtectedApi:
-    """Activate or deactivate it: all that it asks is refused then. Safe to repeat."""
-    operation = ACTIVATE_PROTECTED_API if is_active else DEACTIVATE_PROTECTED_API
-    context = context_of(operation, reason, by, at)
-    row = lock_for_update(protected_api)
-    if not operation.unneeded(row):
-        update_and_record(row, context, is_active=is_active)
-    return row
-
-
-ACTIVATE_PROTECTED_API = ByReason(
-    actions.ACTIVATE_PROTECTED_API,
-    marked("Activate the protected API"),
-    marked("The API can ask again, with the secrets that are still valid."),
-    service=partial(set_protected_api_active, is_active=True),
-    row="protected_api",
-    unneeded=unneeded_if_active,
-)
-DEACTIVATE_PROTECTED_API = ByReason(
-    actions.DEACTIVATE_PROTECTED_API,
-    marked("Deactivate the protected API"),
-    marked(
-        "Everything that this API asks is refused from now on, so it cannot accept tokens any more."
-        " Its secrets work again when it is activated."
-    ),
-    is_danger=True,
-    service=partial(set_protected_api_active, is_active=False),
-    row="protected_api",
-    unneeded=unneeded_if_inactive,
-)
 
 
 def why_no_room(owner: ProtectedApi, at: datetime) -> str:
@@ -169,15 +97,6 @@ def why_no_room(owner: ProtectedApi, at: datetime) -> str:
     )
 
 
-REGISTER_PROTECTED_API = Operation(
-    actions.REGISTER_PROTECTED_API,
-    marked("Register a protected API"),
-    marked(
-        "The API can then ask whether a token is active. It cannot log in. Its secret is shown"
-        " once. Have a safe way ready to give the secret to the operator of the API."
-    ),
-    service=register_protected_api,
-)
 ROTATE_API_SECRET = Operation(
     registry.ROTATE_SECRET,
     marked("Issue a new secret"),
@@ -186,9 +105,35 @@ ROTATE_API_SECRET = Operation(
         " can change to the new one without a break."
     ),
     refusal=why_no_room,
-    service=issue_api_secret,
-    row="protected_api",
 )
+
+
+@makes(ROTATE_API_SECRET, "protected_api")
+def issue_api_secret(
+    *,
+    protected_api: ProtectedApi,
+    expires_at: datetime | None = None,
+    retire_old_at: datetime | None = None,
+    **asked: Unpack[Asked],
+) -> IssuedApiSecret:
+    """Issue a further secret, valid until `expires_at` (None: for settings.SECRET_LIFETIME).
+
+    With `retire_old_at` the present ones end at that moment, unless they end before. Raises
+    ServiceError if two secrets are live.
+    """
+    context = context_of(ROTATE_API_SECRET, **asked)
+    owner = lock_for_update(protected_api)
+    validate_end(retire_old_at, _("the old secret"), context.at)
+    if refusal := why_no_room(owner, context.at):
+        raise ServiceError(refusal)
+    if retire_old_at is not None:
+        retiring = replace(context, action=registry.RETIRE_SECRET)
+        for secret in live_secrets(owner, context.at):
+            if retire_old_at < secret.expires_at:
+                change_part(owner, secret, retiring, expires_at=retire_old_at)
+    return _create_secret(owner, expires_at, context)
+
+
 REVOKE_API_SECRET = Operation(
     registry.REVOKE_SECRET,
     marked("Revoke a secret"),
@@ -197,9 +142,49 @@ REVOKE_API_SECRET = Operation(
     ),
     refusal=lambda row, at: "" if live_secrets(row, at) else _("It has no valid secret."),
     is_danger=True,
-    service=revoke_api_secret,
-    row="secret",
 )
+
+
+@makes(REVOKE_API_SECRET, "secret")
+def revoke_api_secret(*, secret: ProtectedApiSecret, **asked: Unpack[Asked]) -> ProtectedApiSecret:
+    """Revoke it now and for good; nothing happens if it was revoked before."""
+    context = context_of(REVOKE_API_SECRET, **asked)
+    owner = lock_for_update(secret.protected_api)
+    row = lock_for_update(secret)
+    if row.revoked_at is None:
+        change_part(owner, row, context, revoked_at=context.at)
+    return row
+
+
+ACTIVATE_PROTECTED_API = ByReason(
+    actions.ACTIVATE_PROTECTED_API,
+    marked("Activate the protected API"),
+    marked("The API can ask again, with the secrets that are still valid."),
+    unneeded=unneeded_if_active,
+)
+DEACTIVATE_PROTECTED_API = ByReason(
+    actions.DEACTIVATE_PROTECTED_API,
+    marked("Deactivate the protected API"),
+    marked(
+        "Everything that this API asks is refused from now on, so it cannot accept tokens any more."
+        " Its secrets work again when it is activated."
+    ),
+    is_danger=True,
+    unneeded=unneeded_if_inactive,
+)
+
+
+@switches(ACTIVATE_PROTECTED_API, DEACTIVATE_PROTECTED_API, "protected_api")
+def set_protected_api_active(
+    *, protected_api: ProtectedApi, is_active: bool, **asked: Unpack[Asked]
+) -> ProtectedApi:
+    """Activate or deactivate it: all that it asks is refused then. Safe to repeat."""
+    operation = ACTIVATE_PROTECTED_API if is_active else DEACTIVATE_PROTECTED_API
+    context = context_of(operation, **asked)
+    row = lock_for_update(protected_api)
+    if not operation.unneeded(row):
+        update_and_record(row, context, is_active=is_active)
+    return row
 
 
 def live_secrets(owner: ProtectedApi, at: datetime) -> list[ProtectedApiSecret]:

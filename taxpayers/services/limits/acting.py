@@ -1,10 +1,8 @@
 """What a system user of an intermediary may do for other taxpayers at most (contract 4)."""
 
 from collections.abc import Collection
-from datetime import datetime
-from typing import Any
+from typing import Any, Unpack
 
-from django.db import transaction
 from django.db.models import Q
 from django.utils.translation import gettext as _
 
@@ -13,7 +11,7 @@ from taxpayers.actions import marked
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Intermediary, PermissionCode, SystemUser, Taxpayer
 from taxpayers.operations import Operation
-from taxpayers.services.history import Author, context_of, update_and_record
+from taxpayers.services.history import Asked, context_of, makes, update_and_record
 from taxpayers.services.management_clients import lock_to_change
 from taxpayers.services.named import NotRegistered, no_taxpayer
 from taxpayers.validation import ServiceError, validate_known
@@ -22,16 +20,26 @@ MAX_ALLOWED_TAXPAYERS = 500
 _SHOWN = 5  # of identifiers that are not registered
 
 
-@transaction.atomic
+LIMIT_SYSTEM_USER = Operation(
+    actions.LIMIT_SYSTEM_USER,
+    marked("Limit what it may do for others"),
+    marked(
+        "A limit gives nothing: tokens carry what taxpayers have granted, as far as it is allowed"
+        " here. With a limit it gets no token for its own taxpayer, because that one would have"
+        " none. Applies to every login from now on; tokens that may do more end."
+    ),
+    refusal=lambda row, _at: "" if row.is_limited else why_not_limited(row.taxpayer),
+)
+
+
+@makes(LIMIT_SYSTEM_USER, "system_user")
 def limit_system_user(
     *,
     system_user: SystemUser,
     permissions: Collection[str],
     taxpayers: Collection[TaxpayerId],
     only_on_behalf: bool | None = None,
-    reason: str,
-    by: Author,
-    at: datetime,
+    **asked: Unpack[Asked],
 ) -> SystemUser:
     """Limit it to these permission codes and to acting for these taxpayers; none: no such limit.
 
@@ -39,8 +47,8 @@ def limit_system_user(
     replaces the limit before. `only_on_behalf`: no token for its own taxpayer, also without such a
     limit; None leaves it as it is. Raises ServiceError if its taxpayer is no intermediary.
     """
-    context = context_of(LIMIT_SYSTEM_USER, reason, by, at)
-    row = lock_to_change(system_user, by)
+    context = context_of(LIMIT_SYSTEM_USER, **asked)
+    row = lock_to_change(system_user, context.by)
     only = row.only_on_behalf if only_on_behalf is None else only_on_behalf
     fields = validate_limit(row.taxpayer, permissions, taxpayers, only_on_behalf=only)
     update_and_record(row, context, **fields)
@@ -73,20 +81,6 @@ def why_not_limited(owner: Taxpayer) -> str:
         "{taxpayer} is not an intermediary, so its system users cannot act for others. Register it"
         " as an intermediary first, or leave the limit out."
     ).format(taxpayer=owner.identifier)
-
-
-LIMIT_SYSTEM_USER = Operation(
-    actions.LIMIT_SYSTEM_USER,
-    marked("Limit what it may do for others"),
-    marked(
-        "A limit gives nothing: tokens carry what taxpayers have granted, as far as it is allowed"
-        " here. With a limit it gets no token for its own taxpayer, because that one would have"
-        " none. Applies to every login from now on; tokens that may do more end."
-    ),
-    refusal=lambda row, _at: "" if row.is_limited else why_not_limited(row.taxpayer),
-    service=limit_system_user,
-    row="system_user",
-)
 
 
 def _validate_permissions(permissions: Collection[str]) -> str:

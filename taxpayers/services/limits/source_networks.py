@@ -1,9 +1,8 @@
 """From where a secret or a key may be used: its allowed networks (contract 3)."""
 
 from collections.abc import Collection
-from datetime import datetime
+from typing import Unpack
 
-from django.db import transaction
 from django.utils.translation import gettext as _
 
 from taxpayers import actions
@@ -16,29 +15,34 @@ from taxpayers.facts.source_networks import (
 )
 from taxpayers.models import Credential, SystemUser
 from taxpayers.operations import Operation
-from taxpayers.services.history import Author, change_part, context_of
+from taxpayers.services.history import Asked, change_part, context_of, makes
 from taxpayers.services.live_credentials import lock_live, why_none_valid
 from taxpayers.services.management_clients import lock_to_change
 from taxpayers.validation import ServiceError
 
+CHANGE_SECRET = Operation(
+    actions.CHANGE_SECRET,
+    marked("Set the networks from which a secret, key or certificate may be used"),
+    marked(
+        "Logins with it from any other address are refused from now on. Tokens that were already"
+        " issued stay valid."
+    ),
+    refusal=why_none_valid,
+)
 
-@transaction.atomic
+
+@makes(CHANGE_SECRET, "credential")
 def change_credential(
-    *,
-    credential: Credential,
-    allowed_networks: Collection[str],
-    reason: str,
-    by: Author,
-    at: datetime,
+    *, credential: Credential, allowed_networks: Collection[str], **asked: Unpack[Asked]
 ) -> Credential:
     """Let logins with it come from these networks only; none: from anywhere.
 
     Raises ServiceError if it is no longer live.
     """
-    context = context_of(CHANGE_SECRET, reason, by, at)
+    context = context_of(CHANGE_SECRET, **asked)
     networks = validate_networks(allowed_networks)
-    owner = lock_to_change(credential.system_user, by)
-    row = lock_live(credential, at)
+    owner = lock_to_change(credential.system_user, context.by)
+    row = lock_live(credential, context.at)
     if row.allowed_networks != networks:
         change_part(owner, row, context, allowed_networks=networks)
     return row
@@ -85,16 +89,3 @@ def _fault_text(unusable: UnusableNetwork) -> str:
         "{text} is not a network. Write an address and a prefix length, for example 203.0.113.0/24,"
         " 2001:db8::/32, or a single address."
     ).format(text=unusable.text)
-
-
-CHANGE_SECRET = Operation(
-    actions.CHANGE_SECRET,
-    marked("Set the networks from which a secret, key or certificate may be used"),
-    marked(
-        "Logins with it from any other address are refused from now on. Tokens that were already"
-        " issued stay valid."
-    ),
-    refusal=why_none_valid,
-    service=change_credential,
-    row="credential",
-)

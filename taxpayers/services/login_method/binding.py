@@ -1,34 +1,15 @@
 """Change what the tokens of a system user must be bound to (RFC 9449, RFC 8705 section 3)."""
 
-from datetime import datetime
-
-from django.db import transaction
+from typing import Unpack
 
 from taxpayers import actions
 from taxpayers.actions import marked
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.models import SystemUser
 from taxpayers.operations import Operation
-from taxpayers.services.history import Author, context_of, update_and_record
+from taxpayers.services.history import Asked, context_of, makes, update_and_record
 from taxpayers.services.login_method.certificates import check_certificates_are_taken
 from taxpayers.services.management_clients import lock_to_change
-
-
-@transaction.atomic
-def bind_tokens(
-    *, system_user: SystemUser, binding: TokenBinding, reason: str, by: Author, at: datetime
-) -> SystemUser:
-    """Let it get only tokens that are bound so; those that are not end at once.
-
-    `TokenBinding.BEARER`: any token again. Nothing happens if it is so already.
-    """
-    if binding == TokenBinding.TLS:
-        check_certificates_are_taken()
-    context = context_of(BIND_TOKENS, reason, by, at)
-    row = lock_to_change(system_user, by)
-    update_and_record(row, context, token_binding=binding.value)
-    return row
-
 
 BIND_TOKENS = Operation(
     actions.CHANGE_LOGIN_METHOD,
@@ -39,6 +20,20 @@ BIND_TOKENS = Operation(
         " system must be able to do it: agree with its operator when to change this."
     ),
     own_name="bind_tokens",
-    service=bind_tokens,
-    row="system_user",
 )
+
+
+@makes(BIND_TOKENS, "system_user")
+def bind_tokens(
+    *, system_user: SystemUser, binding: TokenBinding, **asked: Unpack[Asked]
+) -> SystemUser:
+    """Let it get only tokens that are bound so; those that are not end at once.
+
+    `TokenBinding.BEARER`: any token again. Nothing happens if it is so already.
+    """
+    if binding == TokenBinding.TLS:
+        check_certificates_are_taken()
+    context = context_of(BIND_TOKENS, **asked)
+    row = lock_to_change(system_user, context.by)
+    update_and_record(row, context, token_binding=binding.value)
+    return row

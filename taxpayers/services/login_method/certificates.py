@@ -1,10 +1,9 @@
 """The names of certificates that system users log in with (RFC 8705); two live ones at most."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Unpack
 
 from django.conf import settings
-from django.db import transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -21,7 +20,7 @@ from taxpayers.credentials import hint_of
 from taxpayers.models import Credential, SystemUser
 from taxpayers.operations import Operation
 from taxpayers.services.credential_changes import free_slot, store_new
-from taxpayers.services.history import Author, ChangeContext, context_of
+from taxpayers.services.history import Asked, ChangeContext, context_of, makes
 from taxpayers.services.limits.source_networks import networks_for_new
 from taxpayers.services.live_credentials import why_no_room
 from taxpayers.services.management_clients import lock_to_change
@@ -52,32 +51,6 @@ _FAULTS = {
 }
 
 
-@transaction.atomic
-def register_client_certificate(
-    *,
-    system_user: SystemUser,
-    text: str,
-    kind: NameKind | None = None,
-    expires_at: datetime | None = None,
-    reason: str,
-    by: Author,
-    at: datetime,
-) -> Credential:
-    """Register a name in a certificate beside the present one.
-
-    `kind` says what `text` is; None: a certificate in PEM, whose subject is registered. Valid until
-    `expires_at`; None: for settings.SECRET_LIFETIME. Logins may come from the networks of the
-    newest other one. Raises ServiceError if there would be more than two live ones, or if the
-    system user does not log in with a certificate.
-    """
-    context = context_of(REGISTER_CLIENT_CERTIFICATE, reason, by, at)
-    owner = lock_to_change(system_user, by)
-    if refusal := why_no_certificate(owner, at):
-        raise ServiceError(refusal)
-    networks = networks_for_new(owner, None)
-    return create_certificate(owner, validate_name(text, kind), expires_at, networks, context)
-
-
 def why_no_certificate(owner: SystemUser, at: datetime) -> str:
     """Why no certificate can be registered for it; empty if one can."""
     if owner.uses_certificate:
@@ -96,9 +69,31 @@ REGISTER_CLIENT_CERTIFICATE = Operation(
         " new one without a break. Then remove the old one."
     ),
     refusal=why_no_certificate,
-    service=register_client_certificate,
-    row="system_user",
 )
+
+
+@makes(REGISTER_CLIENT_CERTIFICATE, "system_user")
+def register_client_certificate(
+    *,
+    system_user: SystemUser,
+    text: str,
+    kind: NameKind | None = None,
+    expires_at: datetime | None = None,
+    **asked: Unpack[Asked],
+) -> Credential:
+    """Register a name in a certificate beside the present one.
+
+    `kind` says what `text` is; None: a certificate in PEM, whose subject is registered. Valid until
+    `expires_at`; None: for settings.SECRET_LIFETIME. Logins may come from the networks of the
+    newest other one. Raises ServiceError if there would be more than two live ones, or if the
+    system user does not log in with a certificate.
+    """
+    context = context_of(REGISTER_CLIENT_CERTIFICATE, **asked)
+    owner = lock_to_change(system_user, context.by)
+    if refusal := why_no_certificate(owner, context.at):
+        raise ServiceError(refusal)
+    networks = networks_for_new(owner, None)
+    return create_certificate(owner, validate_name(text, kind), expires_at, networks, context)
 
 
 def why_not_taken() -> str:

@@ -21,7 +21,7 @@ from taxpayers.services.credential_changes import (
     free_slot,
     revoke_credential,
 )
-from taxpayers.services.history import Author, ChangeContext, context_of, update_and_record
+from taxpayers.services.history import Asked, Author, context_of, makes, update_and_record
 from taxpayers.services.limits.source_networks import networks_for_new
 from taxpayers.services.login_method.certificates import (
     REGISTER_CLIENT_CERTIFICATE,
@@ -33,7 +33,7 @@ from taxpayers.services.login_method.certificates import (
 from taxpayers.services.login_method.keys import REGISTER_CLIENT_KEY, create_keys, validate_keys
 from taxpayers.services.management_clients import lock_to_change
 from taxpayers.services.system_users import ISSUE_CREDENTIALS, NewSystemUser, create_system_user
-from taxpayers.validation import ServiceError, validate_reason
+from taxpayers.validation import ServiceError
 
 _ALREADY = {
     "": marked("{client_id} logs in with a secret already. Issue a new one instead."),
@@ -44,37 +44,65 @@ _ALREADY = {
 }
 
 
-@transaction.atomic
+def _why_already(method: str, owner: SystemUser, _at: datetime) -> str:
+    """Why it does not change to this method; empty if it does."""
+    if owner.token_endpoint_auth_method != method:
+        return ""
+    return _(_ALREADY[method]).format(client_id=owner.client_id)
+
+
+USE_PRIVATE_KEY = Operation(
+    actions.CHANGE_LOGIN_METHOD,
+    marked("Log in with a private key"),
+    marked(
+        "From now on it logs in with private_key_jwt only. Its secrets or certificates are revoked"
+        " at this moment: agree with the operator of the ERP system when to do it."
+    ),
+    refusal=partial(_why_already, PRIVATE_KEY_JWT),
+    own_name="use_private_key",
+)
+
+
+@makes(USE_PRIVATE_KEY, "system_user")
 def use_private_key(
     *,
     system_user: SystemUser,
     keys: str,
     expires_at: datetime | None = None,
-    reason: str,
-    by: Author,
-    at: datetime,
+    **asked: Unpack[Asked],
 ) -> SystemUser:
     """Let it log in with these keys, and no longer with a secret: its secrets are revoked.
 
     The keys as for `register_client_keys`. Raises ServiceError if it does so already.
     """
     validated = validate_keys(keys)
-    owner, networks = _change(system_user, PRIVATE_KEY_JWT, reason, by, at)
-    context = context_of(REGISTER_CLIENT_KEY, reason, by, at)
+    owner, networks = _change(system_user, PRIVATE_KEY_JWT, **asked)
+    context = context_of(REGISTER_CLIENT_KEY, **asked)
     create_keys(owner, validated, expires_at, context, allowed_networks=networks.split())
     return owner
 
 
-@transaction.atomic
+USE_CERTIFICATE = Operation(
+    actions.CHANGE_LOGIN_METHOD,
+    marked("Log in with a certificate"),
+    marked(
+        "From now on it logs in with tls_client_auth only, and its tokens are bound to its"
+        " certificate. Its secrets and keys are revoked at this moment: agree with the operator of"
+        " the ERP system when to do it."
+    ),
+    refusal=lambda row, at: _why_already(TLS_CLIENT_AUTH, row, at) or why_not_taken(),
+    own_name="use_certificate",
+)
+
+
+@makes(USE_CERTIFICATE, "system_user")
 def use_certificate(
     *,
     system_user: SystemUser,
     text: str,
     kind: NameKind | None = None,
     expires_at: datetime | None = None,
-    reason: str,
-    by: Author,
-    at: datetime,
+    **asked: Unpack[Asked],
 ) -> SystemUser:
     """Let it log in with a certificate with this name, and with nothing else from now on.
 
@@ -83,28 +111,35 @@ def use_certificate(
     """
     check_certificates_are_taken()
     name = validate_name(text, kind)
-    owner, networks = _change(system_user, TLS_CLIENT_AUTH, reason, by, at)
-    context = context_of(REGISTER_CLIENT_CERTIFICATE, reason, by, at)
+    owner, networks = _change(system_user, TLS_CLIENT_AUTH, **asked)
+    context = context_of(REGISTER_CLIENT_CERTIFICATE, **asked)
     create_certificate(owner, name, expires_at, networks, context)
     return owner
 
 
-@transaction.atomic
+USE_CLIENT_SECRET = Operation(
+    actions.CHANGE_LOGIN_METHOD,
+    marked("Log in with a secret"),
+    marked(
+        "Its keys or certificates are removed at this moment, and its new secret is shown once. A"
+        " private key is safer: nothing that it sends can be used again."
+    ),
+    refusal=partial(_why_already, ""),
+    own_name="use_client_secret",
+)
+
+
+@makes(USE_CLIENT_SECRET, "system_user")
 def use_client_secret(
-    *,
-    system_user: SystemUser,
-    expires_at: datetime | None = None,
-    reason: str,
-    by: Author,
-    at: datetime,
+    *, system_user: SystemUser, expires_at: datetime | None = None, **asked: Unpack[Asked]
 ) -> IssuedSecret:
     """Let it log in with a new secret, and no longer with a key or certificate: these are removed.
 
     The secret as for `issue_secret`. Raises ServiceError if it does so already.
     """
-    owner, networks = _change(system_user, "", reason, by, at)
-    context = context_of(ROTATE_SECRET, reason, by, at)
-    slot = free_slot(owner, at)
+    owner, networks = _change(system_user, "", **asked)
+    context = context_of(ROTATE_SECRET, **asked)
+    slot = free_slot(owner, context.at)
     return create_secret(owner, slot, expires_at, context, allowed_networks=networks.split())
 
 
@@ -123,10 +158,10 @@ def register_system_user_with_keys(
 
     As `register_system_user`; the keys as for `register_client_keys`.
     """
-    context = context_of(ISSUE_CREDENTIALS, reason, by, at)
+    context = context_of(ISSUE_CREDENTIALS, reason=reason, by=by, at=at)
     validated = validate_keys(keys)
     owner, stored = create_system_user(
-        **fields, token_endpoint_auth_method=PRIVATE_KEY_JWT, by=by, at=at
+        context, **fields, token_endpoint_auth_method=PRIVATE_KEY_JWT
     )
     create_keys(owner, validated, keys_expire_at, context, stored, allowed_networks)
     return owner
@@ -149,72 +184,24 @@ def register_system_user_with_certificate(
     As `register_system_user`; the name as for `register_client_certificate`.
     """
     check_certificates_are_taken()
-    context = context_of(ISSUE_CREDENTIALS, reason, by, at)
+    context = context_of(ISSUE_CREDENTIALS, reason=reason, by=by, at=at)
     name = validate_name(text, kind)
     owner, stored = create_system_user(
-        **fields, token_endpoint_auth_method=TLS_CLIENT_AUTH, by=by, at=at
+        context, **fields, token_endpoint_auth_method=TLS_CLIENT_AUTH
     )
     networks = networks_for_new(owner, allowed_networks)
     create_certificate(owner, name, certificate_expires_at, networks, context, stored)
     return owner
 
 
-def _change(
-    system_user: SystemUser, method: str, reason: str, by: Author, at: datetime
-) -> tuple[SystemUser, str]:
+def _change(system_user: SystemUser, method: str, **asked: Unpack[Asked]) -> tuple[SystemUser, str]:
     """Returns also from which networks it could log in until now."""
-    context = ChangeContext(actions.CHANGE_LOGIN_METHOD, by, at, validate_reason(reason))
-    owner = lock_to_change(system_user, by)
-    if refusal := _why_already(method, owner, at):
+    context = context_of(actions.CHANGE_LOGIN_METHOD, **asked)
+    owner = lock_to_change(system_user, context.by)
+    if refusal := _why_already(method, owner, context.at):
         raise ServiceError(refusal)
     networks = networks_for_new(owner, None)
     for secret in owner.credentials.filter(revoked_at__isnull=True):
-        revoke_credential(credential=secret, reason=reason, by=by, at=at)
+        revoke_credential(credential=secret, **asked)
     update_and_record(owner, context, token_endpoint_auth_method=method)
     return owner, networks
-
-
-def _why_already(method: str, owner: SystemUser, _at: datetime) -> str:
-    """Why it does not change to this method; empty if it does."""
-    if owner.token_endpoint_auth_method != method:
-        return ""
-    return _(_ALREADY[method]).format(client_id=owner.client_id)
-
-
-USE_PRIVATE_KEY = Operation(
-    actions.CHANGE_LOGIN_METHOD,
-    marked("Log in with a private key"),
-    marked(
-        "From now on it logs in with private_key_jwt only. Its secrets or certificates are revoked"
-        " at this moment: agree with the operator of the ERP system when to do it."
-    ),
-    refusal=partial(_why_already, PRIVATE_KEY_JWT),
-    own_name="use_private_key",
-    service=use_private_key,
-    row="system_user",
-)
-USE_CERTIFICATE = Operation(
-    actions.CHANGE_LOGIN_METHOD,
-    marked("Log in with a certificate"),
-    marked(
-        "From now on it logs in with tls_client_auth only, and its tokens are bound to its"
-        " certificate. Its secrets and keys are revoked at this moment: agree with the operator of"
-        " the ERP system when to do it."
-    ),
-    refusal=lambda row, at: _why_already(TLS_CLIENT_AUTH, row, at) or why_not_taken(),
-    own_name="use_certificate",
-    service=use_certificate,
-    row="system_user",
-)
-USE_CLIENT_SECRET = Operation(
-    actions.CHANGE_LOGIN_METHOD,
-    marked("Log in with a secret"),
-    marked(
-        "Its keys or certificates are removed at this moment, and its new secret is shown once. A"
-        " private key is safer: nothing that it sends can be used again."
-    ),
-    refusal=partial(_why_already, ""),
-    own_name="use_client_secret",
-    service=use_client_secret,
-    row="system_user",
-)

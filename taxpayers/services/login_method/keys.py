@@ -2,9 +2,8 @@
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Unpack
 
-from django.db import transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -16,7 +15,7 @@ from taxpayers.models import MAX_LIVE_CREDENTIALS, Credential, SystemUser
 from taxpayers.moments import format_moment
 from taxpayers.operations import Operation
 from taxpayers.services.credential_changes import free_slot, store_new
-from taxpayers.services.history import Author, ChangeContext, context_of
+from taxpayers.services.history import Asked, ChangeContext, context_of, makes
 from taxpayers.services.limits.source_networks import networks_for_new
 from taxpayers.services.live_credentials import why_no_room
 from taxpayers.services.management_clients import lock_to_change
@@ -47,31 +46,6 @@ _FAULTS = {
 }
 
 
-@transaction.atomic
-def register_client_keys(
-    *,
-    system_user: SystemUser,
-    keys: str,
-    expires_at: datetime | None = None,
-    allowed_networks: Collection[str] | None = None,
-    reason: str,
-    by: Author,
-    at: datetime,
-) -> list[Credential]:
-    """Register these public keys (JWK, JWK Set or PEM) beside the present one.
-
-    They are valid until `expires_at`; None: for settings.SECRET_LIFETIME. `allowed_networks` as for
-    `issue_secret`. Raises ServiceError if there would be more than two live ones, or if the system
-    user logs in with a secret.
-    """
-    context = context_of(REGISTER_CLIENT_KEY, reason, by, at)
-    owner = lock_to_change(system_user, by)
-    if refusal := why_no_key(owner, at):
-        raise ServiceError(refusal)
-    validated = validate_keys(keys)
-    return create_keys(owner, validated, expires_at, context, allowed_networks=allowed_networks)
-
-
 def why_no_key(owner: SystemUser, at: datetime) -> str:
     """Why no key can be registered for it; empty if one can."""
     if owner.uses_key:
@@ -90,9 +64,30 @@ REGISTER_CLIENT_KEY = Operation(
         " without a break. Then remove the old one."
     ),
     refusal=why_no_key,
-    service=register_client_keys,
-    row="system_user",
 )
+
+
+@makes(REGISTER_CLIENT_KEY, "system_user")
+def register_client_keys(
+    *,
+    system_user: SystemUser,
+    keys: str,
+    expires_at: datetime | None = None,
+    allowed_networks: Collection[str] | None = None,
+    **asked: Unpack[Asked],
+) -> list[Credential]:
+    """Register these public keys (JWK, JWK Set or PEM) beside the present one.
+
+    They are valid until `expires_at`; None: for settings.SECRET_LIFETIME. `allowed_networks` as for
+    `issue_secret`. Raises ServiceError if there would be more than two live ones, or if the system
+    user logs in with a secret.
+    """
+    context = context_of(REGISTER_CLIENT_KEY, **asked)
+    owner = lock_to_change(system_user, context.by)
+    if refusal := why_no_key(owner, context.at):
+        raise ServiceError(refusal)
+    validated = validate_keys(keys)
+    return create_keys(owner, validated, expires_at, context, allowed_networks=allowed_networks)
 
 
 def validate_keys(text: str) -> Sequence[ClientKey]:

@@ -37,15 +37,14 @@ def register_sandbox_client(
     """
     _only_in_test()
     public = CREDENTIALS[name]
+    context = ChangeContext(actions.ISSUE_CREDENTIALS, by, at)
     owner, stored = create_system_user(
+        context,
         taxpayer=taxpayer,
         name=f"Sandbox: {name}",
         public_id=public.client_id,
-        by=by,
-        at=at,
         **{"logins_per_minute": 0} | facts,
     )
-    context = ChangeContext(actions.ISSUE_CREDENTIALS, by, at)
     return create_secret(
         *(owner, 1, secret_expires_at, context, stored, allowed_networks),
         public_secret=public.client_secret,

@@ -1,8 +1,7 @@
 """Changes of staff accounts: create, rename, give a role, activate and deactivate."""
 
 import unicodedata
-from datetime import datetime
-from functools import partial
+from typing import Unpack
 
 from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
@@ -26,32 +25,49 @@ from identity.staff.accounts.roles import ROLES
 from identity.staff.models import StaffAccount
 from taxpayers.actions import marked
 from taxpayers.operations import ByReason, Operation, unneeded_if_active, unneeded_if_inactive
-from taxpayers.services import Author, ServiceError
-from taxpayers.services.history import context_of, record_change, update_and_record
+from taxpayers.services import ServiceError
+from taxpayers.services.history import (
+    Asked,
+    context_of,
+    makes,
+    record_change,
+    switches,
+    update_and_record,
+)
 from taxpayers.validation import validate_known, validate_text
 
 MAX_NAME_LENGTH = 150  # as long as the columns are
 
 
-@transaction.atomic
+CREATE_ACCOUNT = Operation(
+    actions.CREATE_ACCOUNT,
+    marked("Create a staff account"),
+    marked(
+        "One account for each person. A first password is shown once: give it to the person"
+        " yourself. At the first sign-in they choose their own password and set up a second step."
+    ),
+)
+
+
+@makes(CREATE_ACCOUNT)
 def create_account(
-    *, username: str, name: str, role: str, reason: str, by: Author, at: datetime
+    *, username: str, name: str, role: str, **asked: Unpack[Asked]
 ) -> IssuedPassword:
     """Create an account with one role and a first password, which is shown once.
 
     With a duty it is not active before a second person confirms.
     """
-    context = context_of(CREATE_ACCOUNT, reason, by, at)
+    context = context_of(CREATE_ACCOUNT, **asked)
     account = StaffAccount(
         username=_validate_username(username),
         first_name=validate_text(name, _("a name"), MAX_NAME_LENGTH),
         is_staff=True,
-        date_joined=at,
+        date_joined=context.at,
     )
     group = _group(role)
     try:
         with transaction.atomic():
-            issued = issue_password(account, at)
+            issued = issue_password(account, context.at)
     except IntegrityError:  # created by another person at this moment
         raise _taken(account) from None
     account.groups.add(group)
@@ -65,13 +81,20 @@ def create_account(
     return issued
 
 
-@transaction.atomic
-def rename_account(
-    *, account: StaffAccount, name: str, reason: str, by: Author, at: datetime
-) -> StaffAccount:
+RENAME_ACCOUNT = Operation(
+    actions.RENAME_ACCOUNT,
+    marked("Rename the account"),
+    marked(
+        "This changes the name of the person. The user name stays, because the history names it."
+    ),
+)
+
+
+@makes(RENAME_ACCOUNT, "account")
+def rename_account(*, account: StaffAccount, name: str, **asked: Unpack[Asked]) -> StaffAccount:
     """Change the name of the person; the user name stays, because the history names it."""
-    context = context_of(RENAME_ACCOUNT, reason, by, at)
-    row = lock_account(account, by)
+    context = context_of(RENAME_ACCOUNT, **asked)
+    row = lock_account(account, context.by)
     before, after = row.name, validate_text(name, _("a name"), MAX_NAME_LENGTH)
     if before != after:
         row.first_name, row.last_name = after, ""
@@ -80,17 +103,25 @@ def rename_account(
     return row
 
 
-@transaction.atomic
-def change_role(
-    *, account: StaffAccount, role: str, reason: str, by: Author, at: datetime
-) -> StaffAccount:
+CHANGE_ROLE = Operation(
+    actions.CHANGE_ROLE,
+    marked("Change the role"),
+    marked(
+        "An account has one role. The new role replaces the old one, also for a person who is"
+        " signed in."
+    ),
+)
+
+
+@makes(CHANGE_ROLE, "account")
+def change_role(*, account: StaffAccount, role: str, **asked: Unpack[Asked]) -> StaffAccount:
     """Give the account this role and no other one, from its next request on.
 
     A role with a duty waits for a second person. Look at `account.role`: it is the role by now.
     """
-    context = context_of(CHANGE_ROLE, reason, by, at)
+    context = context_of(CHANGE_ROLE, **asked)
     _group(role)
-    row = lock_account(account, by)
+    row = lock_account(account, context.by)
     if row.roles == [role] and not row.user_permissions.exists():
         return row
     if not ask_for_role(row, role, context):
@@ -99,20 +130,38 @@ def change_role(
     return row
 
 
-@transaction.atomic
+ACTIVATE_ACCOUNT = ByReason(
+    actions.ACTIVATE_ACCOUNT,
+    marked("Activate the account"),
+    marked("It can sign in again, with the password, the second step and the role that it has."),
+    unneeded=lambda row: unneeded_if_active(row) if row.is_staff else "",
+)
+DEACTIVATE_ACCOUNT = ByReason(
+    actions.DEACTIVATE_ACCOUNT,
+    marked("Deactivate the account"),
+    marked(
+        "For a colleague who leaves. They are signed out at once and cannot sign in any more. The"
+        " account stays, because the history names it; it can be activated again."
+    ),
+    is_danger=True,
+    unneeded=unneeded_if_inactive,
+)
+
+
+@switches(ACTIVATE_ACCOUNT, DEACTIVATE_ACCOUNT, "account")
 def set_account_active(
-    *, account: StaffAccount, is_active: bool, reason: str, by: Author, at: datetime
+    *, account: StaffAccount, is_active: bool, **asked: Unpack[Asked]
 ) -> StaffAccount:
     """Let the account sign in, or end its sessions now and refuse every further sign-in.
 
     With a duty it is opened by a second person. Look at `account.is_active`.
     """
     operation = ACTIVATE_ACCOUNT if is_active else DEACTIVATE_ACCOUNT
-    context = context_of(operation, reason, by, at)
-    row = lock_account(account, by)
+    context = context_of(operation, **asked)
+    row = lock_account(account, context.by)
     if not is_active:
         require_another_manager(row)
-        end_sessions(row, at)
+        end_sessions(row, context.at)
         update_and_record(row, context, is_active=False)
         return row
     if not row.is_staff:  # from before accounts were created here
@@ -126,56 +175,6 @@ def set_account_active(
     stop_waiting_to_open(row)
     update_and_record(row, context, is_active=True)
     return row
-
-
-CREATE_ACCOUNT = Operation(
-    actions.CREATE_ACCOUNT,
-    marked("Create a staff account"),
-    marked(
-        "One account for each person. A first password is shown once: give it to the person"
-        " yourself. At the first sign-in they choose their own password and set up a second step."
-    ),
-    service=create_account,
-)
-RENAME_ACCOUNT = Operation(
-    actions.RENAME_ACCOUNT,
-    marked("Rename the account"),
-    marked(
-        "This changes the name of the person. The user name stays, because the history names it."
-    ),
-    service=rename_account,
-    row="account",
-)
-CHANGE_ROLE = Operation(
-    actions.CHANGE_ROLE,
-    marked("Change the role"),
-    marked(
-        "An account has one role. The new role replaces the old one, also for a person who is"
-        " signed in."
-    ),
-    service=change_role,
-    row="account",
-)
-ACTIVATE_ACCOUNT = ByReason(
-    actions.ACTIVATE_ACCOUNT,
-    marked("Activate the account"),
-    marked("It can sign in again, with the password, the second step and the role that it has."),
-    service=partial(set_account_active, is_active=True),
-    row="account",
-    unneeded=lambda row: unneeded_if_active(row) if row.is_staff else "",
-)
-DEACTIVATE_ACCOUNT = ByReason(
-    actions.DEACTIVATE_ACCOUNT,
-    marked("Deactivate the account"),
-    marked(
-        "For a colleague who leaves. They are signed out at once and cannot sign in any more. The"
-        " account stays, because the history names it; it can be activated again."
-    ),
-    is_danger=True,
-    service=partial(set_account_active, is_active=False),
-    row="account",
-    unneeded=unneeded_if_inactive,
-)
 
 
 def _group(role: str) -> Group:

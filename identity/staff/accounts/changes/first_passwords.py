@@ -3,7 +3,7 @@
 import secrets
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Unpack
 
 from django.db import transaction
 
@@ -13,8 +13,14 @@ from identity.staff.accounts.changes.second_person import LIFETIME, close_until_
 from identity.staff.models import FirstPassword, StaffAccount
 from taxpayers.actions import marked
 from taxpayers.operations import Operation
-from taxpayers.services import Author
-from taxpayers.services.history import ChangeContext, context_of, record_change
+from taxpayers.services.history import (
+    Asked,
+    Author,
+    ChangeContext,
+    context_of,
+    makes,
+    record_change,
+)
 
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # none that looks or sounds like another one
 _GROUPS, _GROUP_LENGTH = 4, 4  # 79 bits
@@ -29,23 +35,6 @@ class IssuedPassword:
     expires_at: datetime
 
 
-@transaction.atomic
-def set_first_password(
-    *, account: StaffAccount, reason: str, by: Author, at: datetime
-) -> IssuedPassword:
-    """Replace the password by a generated one, which its owner must replace; ends its sessions.
-
-    Of an account with a duty it opens nothing before a second person confirms.
-    """
-    context = context_of(SET_FIRST_PASSWORD, reason, by, at)
-    row = lock_account(account, by)
-    issued = issue_password(row, at)
-    end_sessions(row, at)
-    after = {"first_password_expires_at": issued.expires_at} | close_until_confirmed(row, context)
-    record_change(row, context, after=after)
-    return issued
-
-
 SET_FIRST_PASSWORD = Operation(
     actions.SET_FIRST_PASSWORD,
     marked("Set a new first password"),
@@ -54,9 +43,22 @@ SET_FIRST_PASSWORD = Operation(
         " meet them. The old password stops working, and they are signed out. The new first"
         " password is shown once; they replace it at the next sign-in. Their second step stays."
     ),
-    service=set_first_password,
-    row="account",
 )
+
+
+@makes(SET_FIRST_PASSWORD, "account")
+def set_first_password(*, account: StaffAccount, **asked: Unpack[Asked]) -> IssuedPassword:
+    """Replace the password by a generated one, which its owner must replace; ends its sessions.
+
+    Of an account with a duty it opens nothing before a second person confirms.
+    """
+    context = context_of(SET_FIRST_PASSWORD, **asked)
+    row = lock_account(account, context.by)
+    issued = issue_password(row, context.at)
+    end_sessions(row, context.at)
+    after = {"first_password_expires_at": issued.expires_at} | close_until_confirmed(row, context)
+    record_change(row, context, after=after)
+    return issued
 
 
 def issue_password(account: StaffAccount, at: datetime) -> IssuedPassword:

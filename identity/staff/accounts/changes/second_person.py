@@ -5,11 +5,10 @@ are made at once, but the account is not active before: so every way in is close
 """
 
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Unpack
 
 from django.conf import settings
 from django.contrib.auth.models import Group
-from django.db import transaction
 from django.utils.translation import gettext as _
 
 from identity.staff import actions
@@ -23,8 +22,15 @@ from identity.staff.accounts.roles import ACCOUNT_MANAGER, ROLES, duties_of
 from identity.staff.models import FirstPassword, StaffAccount, WaitingChange
 from taxpayers.actions import marked
 from taxpayers.operations import Operation
-from taxpayers.services import Author, ServiceError
-from taxpayers.services.history import ChangeContext, context_of, record_change
+from taxpayers.services import ServiceError
+from taxpayers.services.history import (
+    Asked,
+    Author,
+    ChangeContext,
+    context_of,
+    makes,
+    record_change,
+)
 
 LIFETIME = timedelta(days=7)
 
@@ -80,29 +86,39 @@ def stop_waiting_to_open(account: StaffAccount) -> None:
     _waiting(account).filter(role="").delete()
 
 
-@transaction.atomic
+def _why_nothing_waits(account: StaffAccount, _at: datetime) -> str:
+    return "" if account.waiting_changes.all() else _("Nothing waits for a second person.")
+
+
+CONFIRM_ACCOUNT = Operation(
+    actions.CONFIRM_ACCOUNT,
+    marked("Confirm what was asked for"),
+    marked(
+        "It takes effect with this. Make sure that it is right: speak to the person whose account"
+        " it is, and not only to the one who asked. You do not need the first password."
+    ),
+    refusal=_why_nothing_waits,
+)
+
+
+@makes(CONFIRM_ACCOUNT, "account")
 def confirm_account(
-    *,
-    account: StaffAccount,
-    reason: str,
-    by: Author,
-    at: datetime,
-    shown: frozenset[str] | None = None,
+    *, account: StaffAccount, shown: frozenset[str] | None = None, **asked: Unpack[Asked]
 ) -> StaffAccount:
     """Carry out what others asked for; the account opens if nothing else keeps it closed.
 
     `shown`: the ids of what this person saw; ServiceError if something else waits by now.
     """
-    context = context_of(CONFIRM_ACCOUNT, reason, by, at)
-    row = lock_account(account, by)
+    context = context_of(CONFIRM_ACCOUNT, **asked)
+    row = lock_account(account, context.by)
     waiting = list(_waiting(row))
     if shown is not None and shown != {str(one.pk) for one in waiting}:
         raise ServiceError(
             _("Something else waits for this account by now. Look at it, and confirm again.")
         )
-    if refusal := reason_not_to_confirm(waiting, by, at):
+    if refusal := reason_not_to_confirm(waiting, context.by, context.at):
         raise ServiceError(refusal)
-    confirmed = [one for one in waiting if may_confirm(one, by, at)]
+    confirmed = [one for one in waiting if may_confirm(one, context.by, context.at)]
     before: dict[str, Any] = {}
     after: dict[str, Any] = {"asked_by": ", ".join(sorted({one.asked_by for one in confirmed}))}
     for one in confirmed:
@@ -118,20 +134,31 @@ def confirm_account(
     return row
 
 
-@transaction.atomic
-def decline_account(
-    *, account: StaffAccount, reason: str, by: Author, at: datetime
-) -> StaffAccount:
+DECLINE_ACCOUNT = Operation(
+    actions.DECLINE_ACCOUNT,
+    marked("Decline what was asked for"),
+    marked(
+        "None of it takes effect: the account keeps its role, and one that is not active stays so."
+        " A first password that waited is void."
+    ),
+    refusal=_why_nothing_waits,
+)
+
+
+@makes(DECLINE_ACCOUNT, "account")
+def decline_account(*, account: StaffAccount, **asked: Unpack[Asked]) -> StaffAccount:
     """Nothing that waits is carried out: the role stays, and a closed account stays closed."""
-    context = context_of(DECLINE_ACCOUNT, reason, by, at)
-    row = lock_account(account, by)
+    context = context_of(DECLINE_ACCOUNT, **asked)
+    row = lock_account(account, context.by)
     waiting = list(_waiting(row))
-    if refusal := _why_nothing_waits(row, at):
+    if refusal := _why_nothing_waits(row, context.at):
         raise ServiceError(refusal)
     if any(one.action in _NEW_PASSWORD for one in waiting):  # its sender knows it
         row.set_unusable_password()
         row.save(update_fields=["password"])
-        FirstPassword.objects.filter(user_id=row.pk, expires_at__gt=at).update(expires_at=at)
+        FirstPassword.objects.filter(user_id=row.pk, expires_at__gt=context.at).update(
+            expires_at=context.at
+        )
     _waiting(row).delete()
     before = {"asked_by": ", ".join(sorted({one.asked_by for one in waiting}))}
     if roles := [one.role for one in waiting if one.role]:
@@ -157,34 +184,6 @@ def reason_not_to_confirm(waiting: list[WaitingChange], by: Author, at: datetime
         "You asked for this. Another account manager confirms it, or an operator:"
         " manage.py confirm_account"
     )
-
-
-def _why_nothing_waits(account: StaffAccount, _at: datetime) -> str:
-    return "" if account.waiting_changes.all() else _("Nothing waits for a second person.")
-
-
-CONFIRM_ACCOUNT = Operation(
-    actions.CONFIRM_ACCOUNT,
-    marked("Confirm what was asked for"),
-    marked(
-        "It takes effect with this. Make sure that it is right: speak to the person whose account"
-        " it is, and not only to the one who asked. You do not need the first password."
-    ),
-    refusal=_why_nothing_waits,
-    service=confirm_account,
-    row="account",
-)
-DECLINE_ACCOUNT = Operation(
-    actions.DECLINE_ACCOUNT,
-    marked("Decline what was asked for"),
-    marked(
-        "None of it takes effect: the account keeps its role, and one that is not active stays so."
-        " A first password that waited is void."
-    ),
-    refusal=_why_nothing_waits,
-    service=decline_account,
-    row="account",
-)
 
 
 _NEW_PASSWORD = (actions.CREATE_ACCOUNT.name, actions.SET_FIRST_PASSWORD.name)

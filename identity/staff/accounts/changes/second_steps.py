@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any
+from typing import Any, Unpack
 
 from allauth.mfa.models import Authenticator
 from django.db import transaction
@@ -14,8 +14,15 @@ from identity.staff.accounts.changes.second_person import close_until_confirmed
 from identity.staff.models import StaffAccount
 from taxpayers.actions import marked
 from taxpayers.operations import ByReason
-from taxpayers.services import Author
-from taxpayers.services.history import ChangeContext, context_of, lock_for_update, record_change
+from taxpayers.services.history import (
+    Asked,
+    Author,
+    ChangeContext,
+    context_of,
+    lock_for_update,
+    makes,
+    record_change,
+)
 
 _NAMES = {
     Authenticator.Type.TOTP: "authenticator app",
@@ -23,30 +30,6 @@ _NAMES = {
     Authenticator.Type.RECOVERY_CODES: "recovery codes",
 }
 MAX_NAME_LENGTH = 100  # of a passkey, in the history
-
-
-@transaction.atomic
-def reset_second_factor(
-    *, account: StaffAccount, reason: str, by: Author, at: datetime
-) -> list[str]:
-    """Remove every second step, so that the next sign-in sets up another; the removed ones.
-
-    An account with a duty is closed before a second person confirms.
-    """
-    context = context_of(RESET_SECOND_FACTOR, reason, by, at)
-    row = lock_account(account, by)
-    found = Authenticator.objects.filter(user_id=row.pk)
-    names = sorted(
-        _NAMES[Authenticator.Type(kind)] for kind in found.values_list("type", flat=True)
-    )
-    if not names:
-        return []
-    found.delete()
-    # Who has the lost phone or key could have a session too, and set up a second step in it.
-    end_sessions(row, at)
-    after = {"second_step": []} | close_until_confirmed(row, context)
-    record_change(row, context, before={"second_step": names}, after=after)
-    return names
 
 
 RESET_SECOND_FACTOR = ByReason(
@@ -57,12 +40,32 @@ RESET_SECOND_FACTOR = ByReason(
         " that it is really them: call them, or meet them. All their second steps are removed, and"
         " they are signed out. At the next sign-in they set up a new one with their password."
     ),
-    service=reset_second_factor,
-    row="account",
     unneeded=lambda row: (
         "" if row.authenticator_set.exists() else marked("It has no second step yet.")
     ),
 )
+
+
+@makes(RESET_SECOND_FACTOR, "account")
+def reset_second_factor(*, account: StaffAccount, **asked: Unpack[Asked]) -> list[str]:
+    """Remove every second step, so that the next sign-in sets up another; the removed ones.
+
+    An account with a duty is closed before a second person confirms.
+    """
+    context = context_of(RESET_SECOND_FACTOR, **asked)
+    row = lock_account(account, context.by)
+    found = Authenticator.objects.filter(user_id=row.pk)
+    names = sorted(
+        _NAMES[Authenticator.Type(kind)] for kind in found.values_list("type", flat=True)
+    )
+    if not names:
+        return []
+    found.delete()
+    # Who has the lost phone or key could have a session too, and set up a second step in it.
+    end_sessions(row, context.at)
+    after = {"second_step": []} | close_until_confirmed(row, context)
+    record_change(row, context, before={"second_step": names}, after=after)
+    return names
 
 
 @contextmanager
