@@ -7,9 +7,9 @@ import fcntl
 import json
 import os
 import secrets
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -37,24 +37,17 @@ from taxpayers.services import (
     revoke_credential,
 )
 
-
-@dataclass(frozen=True, slots=True)
-class SampleCredentials:
-    """Of the taxpayer's own ERP, of the intermediary's, which may act for the taxpayer, and of the
-    authority's portal: it has one client that registers and grants, and one that issues.
-    """
-
-    taxpayer: Credentials
-    intermediary: Credentials
-    portal: Credentials
-    issuing: Credentials
+# Of the taxpayer's own ERP, of the intermediary's, which may act for the taxpayer, and of the
+# authority's portal: it has one client that registers and grants, and one that issues.
+OWNERS = ("taxpayer", "intermediary", "portal", "issuing")
+Sample = Mapping[str, Credentials]  # of each of them
 
 
 @dataclass(frozen=True, slots=True)
 class SavedCredentials:
     """The credentials of the sample, and the staff user's password; None: it was changed."""
 
-    sample: SampleCredentials
+    sample: Sample
     staff_password: str | None = field(repr=False)
 
 
@@ -62,9 +55,7 @@ def read_saved_credentials(path: Path) -> SavedCredentials | None:
     """The content of the file; None if it is missing or incomplete."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-        sample = SampleCredentials(
-            **{one.name: Credentials(**data[one.name]) for one in fields(SampleCredentials)}
-        )
+        sample = {name: Credentials(**data[name]) for name in OWNERS}
         return SavedCredentials(sample, data["password"])
     except (OSError, ValueError, TypeError, KeyError):
         return None
@@ -76,7 +67,8 @@ def write_saved_credentials(path: Path, saved: SavedCredentials) -> None:
     fresh.unlink(missing_ok=True)
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump(asdict(saved.sample) | {"password": saved.staff_password}, file, indent=2)
+        sample = {name: asdict(one) for name, one in saved.sample.items()}
+        json.dump(sample | {"password": saved.staff_password}, file, indent=2)
     fresh.replace(path)
 
 
@@ -103,7 +95,7 @@ def _create_missing(at: datetime) -> SavedCredentials:
     path = settings.VAR_DIR / "demo.json"
     saved = read_saved_credentials(path)
     current = SavedCredentials(
-        make_sample_registry(saved.sample if saved else None, at),
+        make_sample_registry(saved.sample if saved else {}, at),
         _staff_password(saved.staff_password if saved else None),
     )
     write_saved_credentials(path, current)
@@ -133,7 +125,7 @@ _BY = Author("demo (manage.py)", kind=AuthorKind.OPERATOR)
 
 
 @transaction.atomic
-def make_sample_registry(saved: SampleCredentials | None, at: datetime) -> SampleCredentials:
+def make_sample_registry(saved: Sample, at: datetime) -> Sample:
     """Create what is missing. Saved credentials are returned as long as they are valid.
 
     What staff changed since the last run stays as they left it.
@@ -153,12 +145,13 @@ def make_sample_registry(saved: SampleCredentials | None, at: datetime) -> Sampl
             at=at,
         )
     authority = _taxpayer(AUTHORITY, "Demo Tax Authority", at)
-    return SampleCredentials(
-        _credentials(taxpayer, "Demo ERP", getattr(saved, "taxpayer", None), at),
-        _credentials(agent, "Demo intermediary ERP", getattr(saved, "intermediary", None), at),
-        _credentials(authority, "Demo portal", getattr(saved, "portal", None), at, PORTAL),
-        _credentials(authority, "Demo issuing", getattr(saved, "issuing", None), at, ISSUING),
-    )
+    made = {
+        "taxpayer": (taxpayer, "Demo ERP", ()),
+        "intermediary": (agent, "Demo intermediary ERP", ()),
+        "portal": (authority, "Demo portal", PORTAL),
+        "issuing": (authority, "Demo issuing", ISSUING),
+    }
+    return {owner: _credentials(*made[owner], saved=saved.get(owner), at=at) for owner in OWNERS}
 
 
 def _taxpayer(identifier: TaxpayerId, name: str, at: datetime) -> Taxpayer:
@@ -169,9 +162,10 @@ def _taxpayer(identifier: TaxpayerId, name: str, at: datetime) -> Taxpayer:
 def _credentials(
     taxpayer: Taxpayer,
     name: str,
+    scopes: Collection[str],
+    *,
     saved: Credentials | None,
     at: datetime,
-    scopes: Collection[str] = (),
 ) -> Credentials:
     if saved is not None and _are_valid(taxpayer, saved, at):
         return saved

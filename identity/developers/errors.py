@@ -26,17 +26,12 @@ _RETRY = {
 
 def all_errors(request: HttpRequest, language: str) -> HttpResponse:
     """`GET /errors/`: every reason, in the order in which a login is checked."""
-    return show(request, _list_page(), language)
+    return show(request, _LIST, language)
 
 
 def error(request: HttpRequest, language: str, reason: str) -> HttpResponse:
     """`GET /errors/<reason>`."""
     return show(request, _page(reason), language)
-
-
-@cache
-def _list_page() -> Page:
-    return Page("errors/", "developers/errors.html", _list_context)
 
 
 @cache
@@ -47,6 +42,9 @@ def _page(reason: str) -> Page:
 
 def _list_context() -> Mapping[str, Any]:
     return {"title": gettext("Errors"), "rows": [_row(reason) for reason in _REASONS]}
+
+
+_LIST = Page("errors/", "developers/errors.html", _list_context)
 
 
 def _context(reason: str) -> Mapping[str, Any]:

@@ -98,7 +98,7 @@ def _engine() -> Engine:
     )
 
 
-STYLE = "style.css"
+STYLE, _CHECK = "style.css", "clientcheck.py"
 
 _FOLDER = Path(__file__).parent
 _FILE_HEADERS = {"Cache-Control": "public, max-age=3600"}
@@ -106,12 +106,13 @@ _NO_SNIFFING = {"X-Content-Type-Options": "nosniff"}
 
 
 def download(request: HttpRequest, name: str) -> HttpResponse:
-    """`GET /developers/<name>`. Raises Http404 for any other name."""
+    """`GET /developers/<name>`, and `/clientcheck.py`. Raises Http404 for any other name."""
     content_type, body = _file(name, settings.AUTH_URL)
+    stored = {"Content-Disposition": f'attachment; filename="{name}"'} if name == _CHECK else {}
 
     @read_only
     def view(request: HttpRequest) -> HttpResponse:
-        return static_answer(request, content_type, body, _NO_SNIFFING)
+        return static_answer(request, content_type, body, _NO_SNIFFING | stored)
 
     return view(request)
 
@@ -135,6 +136,9 @@ def etag_of(body: bytes) -> str:
 def _file(name: str, auth_url: str) -> tuple[str, bytes]:
     if name == STYLE:
         return "text/css; charset=utf-8", (_FOLDER / STYLE).read_bytes()
+    if name == _CHECK:
+        check = settings.BASE_DIR / "clientcheck" / _CHECK
+        return "text/x-python; charset=utf-8", check.read_bytes()
     for snippet in SNIPPETS:
         if snippet.file == name:
             return "text/plain; charset=utf-8", source_of(snippet, auth_url).encode()

@@ -7,7 +7,7 @@ from tokens.answers.response import help_path
 from tokens.http import imported_on_first_use
 from tokens.refusals.table import REFUSALS
 
-_ROOM = "identity.developers"
+_ROOM, _CHECK = "identity.developers", "clientcheck.py"
 # At its plain address a page is in the language that the browser asks for.
 _LANGUAGES = {"": "", "en/": "en", "ms/": "ms"}
 
@@ -42,5 +42,6 @@ urlpatterns: list[URLPattern] = [
     ),
     path("openapi.json", imported_on_first_use(f"{_ROOM}.openapi.document.as_json")),
     path("openapi.yaml", imported_on_first_use(f"{_ROOM}.openapi.document.as_yaml")),
+    path(_CHECK, imported_on_first_use(f"{_ROOM}.pages.download", name=_CHECK)),
     path("developers/<str:name>", imported_on_first_use(f"{_ROOM}.pages.download")),
 ]

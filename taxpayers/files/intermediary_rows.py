@@ -25,7 +25,7 @@ class IntermediaryRow:
 
     line: int
     taxpayer: TaxpayerId
-    until: datetime | None
+    until: datetime | None = None
 
     @property
     def key(self) -> str:

@@ -28,8 +28,8 @@ class PermissionRow:
     taxpayer: TaxpayerId
     intermediary: TaxpayerId
     codes: tuple[str, ...]
-    valid_from: datetime | None
-    valid_until: datetime | None
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
     evidence: Evidence | None = None
 
     @property

@@ -38,9 +38,9 @@ class SystemUserRow:
     line: int
     taxpayer: TaxpayerId
     name: str
-    scopes: tuple[str, ...] | None
-    logins_per_minute: int | None
-    expires_at: datetime | None
+    scopes: tuple[str, ...] | None = None
+    logins_per_minute: int | None = None
+    expires_at: datetime | None = None
 
     @property
     def key(self) -> str:

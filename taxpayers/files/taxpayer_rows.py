@@ -19,7 +19,7 @@ class TaxpayerRow:
     line: int
     taxpayer: TaxpayerId
     name: str
-    is_active: bool | None
+    is_active: bool | None = None
 
     @property
     def key(self) -> str:

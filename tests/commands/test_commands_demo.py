@@ -22,7 +22,7 @@ from django.conf import global_settings
 from django.db import connections
 from pytest_django import DjangoDbBlocker, Settings
 
-from identity.demo.preparation import ISSUING, PORTAL
+from identity.demo.preparation import ISSUING, OWNERS, PORTAL
 from identity.demo.scopes import demo_scopes
 from tests.servers.processes import CHECKOUT, free_port
 from tests.servers.service import service_environment
@@ -295,7 +295,7 @@ def test_lost_credentials_are_replaced_and_the_old_ones_no_longer_work(
 ) -> None:
     (again_in_process / "demo.json").unlink()
     second = prepared()
-    for who in ("taxpayer", "intermediary"):
+    for who in OWNERS:
         assert second[who]["client_id"] == first[who]["client_id"]
         assert second[who]["client_secret"] != first[who]["client_secret"]
     live = sql(
@@ -303,10 +303,7 @@ def test_lost_credentials_are_replaced_and_the_old_ones_no_longer_work(
         "SELECT s.hint FROM credentials s JOIN system_users u ON u.id = s.system_user_id"
         " WHERE u.name LIKE 'Demo%' AND s.slot IS NOT NULL",
     )
-    assert {hint for (hint,) in live} == {
-        issued["client_secret"][-4:]
-        for issued in (second["taxpayer"], second["intermediary"], *second["portal"].values())
-    }
+    assert {hint for (hint,) in live} == {second[who]["client_secret"][-4:] for who in OWNERS}
     assert second["staff"] == {"username": "admin", "password": None}
 
 

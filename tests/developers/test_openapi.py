@@ -12,12 +12,14 @@ from django.http import HttpResponse
 from django.test import Client
 
 from identity.developers.examples import refused_example
+from identity.sandbox.registry import make_sandbox
 from identity.sandbox.urls import urlpatterns as sandbox
 from identity.urls import health_paths
 from tests.introspection.api import INTROSPECT, REVOKE, another, new_api, post, revoke, token_of
 from tests.self_service.calls import CREDENTIALS, PERMISSIONS, call, explanation_path, second_secret
 from tests.support.erp import Erp
 from tests.support.factories import GrantedPermissionFactory
+from tests.support.moments import now
 from tokens.refusals.table import REFUSALS
 from tokens.urls import urlpatterns as protocol
 
@@ -52,7 +54,7 @@ def test_it_is_valid_openapi_3_1_and_everything_that_it_refers_to_is_there(
 
 def test_it_describes_every_public_address(description: dict[str, Any]) -> None:
     patterns = [str(path.pattern) for path in (*protocol, *health_paths, *sandbox)]
-    patterns.append("sandbox")  # a page for developers, of the test environment only
+    patterns += ["sandbox", "clientcheck.py"]  # of the pages for developers
     served = {"/" + re.sub(r"<str:(\w+)>", r"{\1}", pattern) for pattern in patterns}
     # Of the pages in several languages the plain one; of other pages none.
     translated = {path for path in served if path.startswith(("/en/", "/ms/"))}
@@ -181,6 +183,10 @@ def test_examples_are_real_answers(description: dict[str, Any], erp: Erp) -> Non
 
     metadata = "/.well-known/oauth-authorization-server"
     assert shown(metadata, "get") == get(metadata).json()
+    make_sandbox(now())
+    login = description["paths"]["/connect/token"]["post"]["requestBody"]["content"]
+    form = login["application/x-www-form-urlencoded"]["example"]
+    assert post("/connect/token", form).status_code == 200, "a collection is filled"
     reset = description["paths"]["/sandbox/reset"]["post"]["requestBody"]["content"]
     form = reset["application/x-www-form-urlencoded"]["example"]
     for status, more in ((200, {}), (400, {"client_secret": "x"})):

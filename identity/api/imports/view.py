@@ -39,45 +39,26 @@ class TaxpayerRowBody(NewTaxpayerBody):
     is_active = Truth(required=False, help_text="Left out: true.")
 
 
-def _taxpayer(line: int, values: dict[str, Any]) -> TaxpayerRow:
-    name = validate_name(values["name"])
-    return TaxpayerRow(line, values["taxpayer"], name, values.get("is_active"))
-
-
-def _intermediary(line: int, values: dict[str, Any]) -> IntermediaryRow:
-    return IntermediaryRow(line, values["taxpayer"], values.get("until"))
-
-
-def _permission(line: int, values: dict[str, Any]) -> PermissionRow:
-    return PermissionRow(
-        line,
-        values["taxpayer"],
-        values["intermediary"],
-        tuple(sorted(set(values["codes"]))),
-        values.get("valid_from"),
-        values.get("valid_until"),
-        values.get("evidence"),
-    )
-
-
-def _system_user(line: int, values: dict[str, Any]) -> SystemUserRow:
-    return SystemUserRow(
-        line,
-        values["taxpayer"],
-        validate_name(values["name"]),
-        tuple(values["scopes"]) if "scopes" in values else None,
-        values.get("logins_per_minute"),
-        values.get("expires_at"),
-    )
+# What a value becomes in a row, whose fields have the names of the body's sources.
+_EXACT: dict[str, Callable[[Any], Any]] = {
+    "name": validate_name,
+    "codes": lambda codes: tuple(sorted(set(codes))),
+    "scopes": tuple,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class RowKind:
-    """`name` is that of the import; `row` raises ServiceError for values that cannot be one."""
+    """`name` is that of the import."""
 
     name: str
     body: type[Body]
-    row: Callable[[int, dict[str, Any]], Row]
+    of_row: Callable[..., Row]
+
+    def row(self, number: int, values: dict[str, Any]) -> Row:
+        """Raises ServiceError for values that cannot be one."""
+        exact = {name: make(values[name]) for name, make in _EXACT.items() if name in values}
+        return self.of_row(number, **values | exact)
 
     @property
     def of_file(self) -> ImportKind:
@@ -86,10 +67,10 @@ class RowKind:
 
 
 ROW_KINDS = {
-    "taxpayers": RowKind("taxpayers", TaxpayerRowBody, _taxpayer),
-    "intermediaries": RowKind("intermediaries", IntermediaryRowBody, _intermediary),
-    "permissions": RowKind("permissions", PermissionRowBody, _permission),
-    "system-users": RowKind("system_users", SystemUserRowBody, _system_user),
+    "taxpayers": RowKind("taxpayers", TaxpayerRowBody, TaxpayerRow),
+    "intermediaries": RowKind("intermediaries", IntermediaryRowBody, IntermediaryRow),
+    "permissions": RowKind("permissions", PermissionRowBody, PermissionRow),
+    "system-users": RowKind("system_users", SystemUserRowBody, SystemUserRow),
 }
 
 _NOTE = (

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
 from functools import partial
 from http import HTTPStatus
 from itertools import groupby
@@ -14,6 +15,7 @@ from identity.developers.examples import AT, REFERENCE, issued_example, refused_
 from identity.health import public_body
 from identity.sandbox.catalogue import CLIENTS
 from identity.sandbox.listing import NO_CLIENT, UNAVAILABLE, client_as_json, sandbox_as_json
+from taxpayers.credentials import Credentials
 from taxpayers.rules import Refused
 from taxpayers.sandbox.clients import CREDENTIALS, SandboxName
 from tokens.answers.response import ERP_SYSTEM, PROTECTED_API, help_url, refused_by
@@ -28,6 +30,14 @@ _DESCRIPTION = (
     " {auth_url}/errors/"
 )
 _PUBLIC_CLIENT = CREDENTIALS[SandboxName.ONE_LOGIN_A_MINUTE]
+
+
+def _login_form(_auth_url: str) -> dict[str, str]:
+    """In the sandbox one that works: collections made of the description are filled with it."""
+    works = CREDENTIALS[SandboxName.WORKS]
+    if settings.ENVIRONMENT != "test":
+        works = Credentials("ci_live_…", "cs_live_…")
+    return {"grant_type": "client_credentials", **asdict(works)}
 
 
 def _explanation(_auth_url: str) -> dict[str, Any]:
@@ -172,10 +182,8 @@ MADE: Mapping[str, Callable[[str], Any]] = {
     "ready": partial(_health, passed=True),
     "not_ready": partial(_health, passed=False),
     "sandbox": _short_sandbox,
-    "reset_form": lambda _auth_url: {
-        "client_id": _PUBLIC_CLIENT.client_id,
-        "client_secret": _PUBLIC_CLIENT.client_secret,
-    },
+    "login_form": _login_form,
+    "reset_form": lambda _auth_url: asdict(_PUBLIC_CLIENT),
     "reset": lambda _auth_url: {
         "client_id": _PUBLIC_CLIENT.client_id,
         "name": SandboxName.ONE_LOGIN_A_MINUTE,

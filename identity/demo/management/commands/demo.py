@@ -10,7 +10,14 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
-from identity.demo.preparation import INTERMEDIARY, STAFF_USER, TAXPAYER, SavedCredentials, prepare
+from identity.demo.preparation import (
+    INTERMEDIARY,
+    OWNERS,
+    STAFF_USER,
+    TAXPAYER,
+    SavedCredentials,
+    prepare,
+)
 from identity.demo.server import HOST, refuse_busy_port, serve
 from identity.demo_address import save_demo_address
 from taxpayers.management.command import Output, ServiceCommand
@@ -48,46 +55,35 @@ def _answer(credentials: SavedCredentials, port: int) -> Output:
     staff_url = os.environ.get("STAFF_URL") or auth_url.replace(f"//{HOST}", "//localhost", 1)
     sample, password = credentials.sample, credentials.staff_password
     endpoint = f"{auth_url}/connect/token"
-    as_taxpayer = login_example(sample.taxpayer, endpoint)
-    on_behalf = f"{login_example(sample.intermediary, endpoint)} -H 'onbehalfof: {TAXPAYER}'"
-    as_portal = login_example(sample.portal, endpoint)
-    as_issuing = login_example(sample.issuing, endpoint)
-    data = {
+    curl = {owner: login_example(sample[owner], endpoint) for owner in OWNERS}
+    curl["intermediary"] += f" -H 'onbehalfof: {TAXPAYER}'"
+    data: dict[str, Any] = {
         "auth_url": auth_url,
         "token_endpoint": endpoint,
         "admin_url": f"{staff_url}/admin/",
         "staff": {"username": STAFF_USER, "password": password},
-        "taxpayer": {"tin": TAXPAYER, **asdict(sample.taxpayer)},
-        "intermediary": {
-            "tin": INTERMEDIARY,
-            "onbehalfof": TAXPAYER,
-            **asdict(sample.intermediary),
-        },
-        "portal": {name: asdict(getattr(sample, name)) for name in ("portal", "issuing")},
-        "curl": {
-            "taxpayer": as_taxpayer,
-            "intermediary": on_behalf,
-            "portal": as_portal,
-            "issuing": as_issuing,
-        },
+        **{owner: asdict(credentials) for owner, credentials in sample.items()},
+        "curl": curl,
     }
+    data["taxpayer"] |= {"tin": TAXPAYER}
+    data["intermediary"] |= {"tin": INTERMEDIARY, "onbehalfof": TAXPAYER}
     shown_password = password or f"changed since; manage.py changepassword {STAFF_USER}"
     text = f"""
 The token service is at {auth_url}
 
 Log in as the taxpayer {TAXPAYER}:
 
-{as_taxpayer}
+{curl["taxpayer"]}
 
 Log in as the intermediary {INTERMEDIARY} on behalf of the taxpayer {TAXPAYER}:
 
-{on_behalf}
+{curl["intermediary"]}
 
 As the authority's portal: to register and grant, and to issue ({auth_url}/management-api):
 
-{as_portal}
+{curl["portal"]}
 
-{as_issuing}
+{curl["issuing"]}
 
 Staff: {staff_url}/admin/  user {STAFF_USER}  password {shown_password}
 
