@@ -5,11 +5,12 @@ One, or many system users: those named, those of a file of any size, or all.
 
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
+from django.db.models import Model, QuerySet
 from tqdm import tqdm
 
 from taxpayers.credentials import Fault, Prefix, fault_of, hint_of
@@ -27,6 +28,7 @@ from taxpayers.models import (
 )
 from taxpayers.services import ServiceError, named
 
+_Row = TypeVar("_Row", bound=Model)
 _FAULT_TEXTS = {
     Fault.BLANKS: "it has blanks around it",
     Fault.QUOTED: "it has quotation marks around it",
@@ -37,6 +39,13 @@ _FAULT_TEXTS = {
     Fault.MISTYPED: "it is mistyped",
     Fault.FOREIGN: "it does not begin with ci_",
 }
+
+
+def only(rows: "QuerySet[_Row]", text: str) -> _Row:
+    """The row that was named. Raises ServiceError with this text if there is none."""
+    for row in rows:
+        return row
+    raise ServiceError(text)
 
 
 def find_taxpayer(taxpayer: TaxpayerId) -> Taxpayer:
@@ -60,28 +69,20 @@ def find_intermediary(taxpayer: TaxpayerId) -> Intermediary:
 
 def find_permission(number: int) -> GrantedPermission:
     """Raises ServiceError if there is none."""
-    row = GrantedPermission.objects.filter(pk=number).first()
-    if row is None:
-        raise ServiceError(
-            f"There is no permission {number}. Its page and GET /permissions have it."
-        )
-    return row
+    text = f"There is no permission {number}. Its page and GET /permissions have it."
+    return only(GrantedPermission.objects.filter(pk=number), text)
 
 
 def find_change(number: int) -> Change:
     """Raises ServiceError if there is none."""
-    row = Change.objects.filter(pk=number).first()
-    if row is None:
-        raise ServiceError(f"The history has no change {number}. The address of its page has it.")
-    return row
+    text = f"The history has no change {number}. The address of its page has it."
+    return only(Change.objects.filter(pk=number), text)
 
 
 def find_request(number: UUID) -> PermissionRequest:
     """Raises ServiceError if there is none."""
-    row = PermissionRequest.objects.filter(pk=number).first()
-    if row is None:
-        raise ServiceError(f"There is no permission request {number}.")
-    return row
+    rows = PermissionRequest.objects.filter(pk=number)
+    return only(rows, f"There is no permission request {number}.")
 
 
 def _arguments(taxpayer: TaxpayerId) -> str:

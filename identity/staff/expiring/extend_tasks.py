@@ -79,21 +79,13 @@ class BulkExtendForm(BulkForm):
             self.add_error("expires", text)
 
 
-class ExtendPermissionForm(ExtendForm):
-    evidence = EvidenceField()
-
-
-class EndPermissionEarlierForm(EndEarlierForm):
-    evidence = EvidenceField()
-
-
 class BulkExtendPermissionForm(BulkExtendForm):
     evidence = EvidenceField()
 
 
-def watching(form: type[EditConflictForm], attribute: str) -> type[EditConflictForm]:
-    """The form for records whose end is this attribute."""
-    return type(form.__name__, (form,), {"watched": {"expires": attribute}})
+def watching(form: type[EditConflictForm], attribute: str, **fields: Any) -> type[EditConflictForm]:
+    """The form for records whose end is this attribute, with more fields."""
+    return type(form.__name__, (form,), {"watched": {"expires": attribute}, **fields})
 
 
 class _EndTask(Task):
@@ -183,9 +175,8 @@ ExtendIntermediary = task(Extend, EXTEND_INTERMEDIARY, form=watching(ExtendForm,
 EndIntermediaryEarlier = task(
     EndEarlier, END_INTERMEDIARY_EARLIER, form=watching(EndEarlierForm, "active_until")
 )
-ExtendPermission = task(
-    Extend, EXTEND_PERMISSION, form=watching(ExtendPermissionForm, "valid_until")
-)
+_OF_PERMISSIONS = {"attribute": "valid_until", "evidence": EvidenceField()}
+ExtendPermission = task(Extend, EXTEND_PERMISSION, form=watching(ExtendForm, **_OF_PERMISSIONS))
 EndPermissionEarlier = task(
-    EndEarlier, END_PERMISSION_EARLIER, form=watching(EndPermissionEarlierForm, "valid_until")
+    EndEarlier, END_PERMISSION_EARLIER, form=watching(EndEarlierForm, **_OF_PERMISSIONS)
 )

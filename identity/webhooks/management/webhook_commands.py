@@ -11,10 +11,10 @@ from identity.webhooks.event_types import EVENT_TYPES
 from identity.webhooks.models import WebhookEndpoint
 from taxpayers.management.arguments import parse_start
 from taxpayers.management.command import Output
+from taxpayers.management.find_records import only
 from taxpayers.management.operation_command import Field, OperationCommand, Options
 from taxpayers.management.table import Commands, command
 from taxpayers.services import Author
-from taxpayers.validation import ServiceError
 
 
 def webhook_data(row: WebhookEndpoint) -> dict[str, Any]:
@@ -45,12 +45,8 @@ class _WebhookCommand(OperationCommand):
     def find(self, options: Options) -> WebhookEndpoint:
         """Raises ServiceError if there is none."""
         number = options["webhook"]
-        row = WebhookEndpoint.objects.filter(pk=number).first()
-        if row is None:
-            raise ServiceError(
-                f"There is no webhook {number}. See them all: manage.py list_webhooks"
-            )
-        return row
+        text = f"There is no webhook {number}. See them all: manage.py list_webhooks"
+        return only(WebhookEndpoint.objects.filter(pk=number), text)
 
     def data(self, row: WebhookEndpoint) -> dict[str, Any]:
         return webhook_data(row)

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 
 from identity.staff.accounts.changes import accounts, second_person
 from identity.staff.accounts.changes.first_passwords import SET_FIRST_PASSWORD, IssuedPassword
@@ -12,6 +12,7 @@ from identity.staff.accounts.changes.sessions import END_SESSIONS
 from identity.staff.accounts.roles import ROLES
 from identity.staff.models import StaffAccount, WaitingChange
 from taxpayers.management.command import Output
+from taxpayers.management.find_records import only
 from taxpayers.management.operation_command import OperationCommand, Options
 from taxpayers.management.table import Commands, command
 from taxpayers.moments import format_moment
@@ -28,10 +29,10 @@ class _AccountCommand(OperationCommand):
         parser.add_argument("username")
 
     def find(self, options: Options) -> StaffAccount:
-        account = StaffAccount.objects.filter(username=options["username"]).first()
-        if account is None:
-            raise CommandError(f"There is no staff account {options['username']}.")
-        return account
+        name = options["username"]
+        return only(
+            StaffAccount.objects.filter(username=name), f"There is no staff account {name}."
+        )
 
     def data(self, row: StaffAccount) -> dict[str, Any]:
         return {"username": row.username, "is_active": row.is_active}
