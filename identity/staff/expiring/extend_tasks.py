@@ -175,8 +175,10 @@ ExtendIntermediary = task(Extend, EXTEND_INTERMEDIARY, form=watching(ExtendForm,
 EndIntermediaryEarlier = task(
     EndEarlier, END_INTERMEDIARY_EARLIER, form=watching(EndEarlierForm, "active_until")
 )
-_OF_PERMISSIONS = {"attribute": "valid_until", "evidence": EvidenceField()}
-ExtendPermission = task(Extend, EXTEND_PERMISSION, form=watching(ExtendForm, **_OF_PERMISSIONS))
+_EVIDENCE = {"evidence": EvidenceField()}
+ExtendPermission = task(
+    Extend, EXTEND_PERMISSION, form=watching(ExtendForm, "valid_until", **_EVIDENCE)
+)
 EndPermissionEarlier = task(
-    EndEarlier, END_PERMISSION_EARLIER, form=watching(EndEarlierForm, **_OF_PERMISSIONS)
+    EndEarlier, END_PERMISSION_EARLIER, form=watching(EndEarlierForm, "valid_until", **_EVIDENCE)
 )

@@ -70,9 +70,8 @@ class RevokeApiSecretForm(TaskForm):
         at = timezone.now()
         self.valid = live_secrets(self.record, at)
         self.in_use = [secret for secret in self.valid if _is_in_use(secret, at)]
-        field = self.fields["secret"]
-        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - for the type checker
-        field.choices = [(str(secret.pk), _label(secret)) for secret in self.valid]
+        choices = [(str(secret.pk), _label(secret)) for secret in self.valid]
+        self.fields["secret"].choices = choices  # type: ignore[attr-defined]  # it has some
 
 
 def _is_in_use(secret: ProtectedApiSecret, at: datetime) -> bool:

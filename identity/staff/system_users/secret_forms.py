@@ -107,9 +107,8 @@ class SecretForm(TaskForm):
         self.at = timezone.now()
         self.secrets: list[Credential] = list(self.record.credentials.order_by("-pk"))
         self.valid = [secret for secret in self.secrets if secret.is_live(self.at)]
-        field = self.fields["secret"]
-        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - for the type checker
-        field.choices = [(str(secret.pk), str(secret)) for secret in self.valid]
+        choices = [(str(secret.pk), str(secret)) for secret in self.valid]
+        self.fields["secret"].choices = choices  # type: ignore[attr-defined]  # it has some
         self.chosen = self._chosen()
 
     def _chosen(self) -> Credential | None:

@@ -92,9 +92,8 @@ class EndSessionsForm(TaskForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         found = open_sessions(timezone.now(), self.record)
-        field = self.fields["session"]
-        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - for the type checker
-        field.choices = [("", _("All of them")), *((one.mark, _text(one)) for one in found)]
+        choices = [("", _("All of them")), *((one.mark, _text(one)) for one in found)]
+        self.fields["session"].choices = choices  # type: ignore[attr-defined]  # it has some
 
 
 def _text(one: OpenSession) -> str:
