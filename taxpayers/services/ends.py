@@ -111,11 +111,11 @@ def extend(
 
     `evidence` is of a permission. Raises ServiceError if it would not end later.
     """
-    validate_reason(asked.get("reason", ""))
     row, at = lock_for_update(record), asked["at"]
     if fault := why_not_extended(row, until, at):
         raise _refused(fault, why_never_extended(row, at))
     if isinstance(row, GrantedPermission) and is_over(row.valid_until, at):
+        validate_reason(asked.get("reason", ""))  # which a new grant may leave out
         # Its own dates stay: between its end and now it was not in force.
         return grant_permission(
             taxpayer=row.taxpayer,
@@ -133,7 +133,6 @@ def end_earlier(
     *, record: Ending, until: datetime, evidence: Evidence | None = None, **asked: Unpack[Asked]
 ) -> Ending:
     """Let it end earlier, at a moment in the future. Raises ServiceError if it would not."""
-    validate_reason(asked.get("reason", ""))
     row, at = lock_for_update(record), asked["at"]
     if fault := why_not_ended_earlier(row, until, at):
         raise _refused(fault, why_never_ended_earlier(row, at))

@@ -373,6 +373,12 @@ def test_a_change_that_needs_a_reason_is_not_made_without_one(
     assert not Change.objects.exists()
 
 
+def test_a_permission_that_has_ended_is_not_granted_anew_without_a_reason() -> None:
+    ended = permission(valid_from=AT - 2 * DAY, valid_until=AT - DAY)
+    with pytest.raises(services.ServiceError, match="a reason"):
+        services.extend(record=ended, until=AT + DAY, by=Author("alice"), at=AT)
+
+
 def registry() -> dict[str, list[dict[str, Any]]]:
     models = apps.get_app_config("taxpayers").get_models()
     return {model.__name__: list(model._base_manager.order_by("pk").values()) for model in models}
