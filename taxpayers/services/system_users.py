@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection
 from datetime import datetime
-from typing import Any, Required, TypedDict, Unpack
+from typing import Any, Required, Unpack
 
 from django.conf import settings
 from django.db import transaction
@@ -27,7 +27,6 @@ from taxpayers.redaction import hide_secrets
 from taxpayers.services.credential_changes import IssuedSecret, create_secret
 from taxpayers.services.history import (
     Asked,
-    Author,
     ChangeContext,
     context_of,
     lock_for_update,
@@ -52,7 +51,7 @@ _RETURN_ADDRESS = re.compile(
 )
 
 
-class NewSystemUser(TypedDict, total=False):
+class NewSystemUser(Asked, total=False):
     """What a new system user is, however it logs in. Omitted: the defaults.
 
     `allowed_permissions`, `allowed_taxpayers`, `only_on_behalf` as for `limit_system_user`.
@@ -73,23 +72,18 @@ def register_system_user(
     *,
     secret_expires_at: datetime | None = None,
     allowed_networks: Collection[str] = (),
-    reason: str,
-    by: Author,
-    at: datetime,
-    **fields: Unpack[NewSystemUser],
+    **given: Unpack[NewSystemUser],
 ) -> IssuedSecret:
     """Register a system user of the taxpayer, with its first secret.
 
     `allowed_networks` of the secret as for `change_secret`. Raises ServiceError if the taxpayer has
     one of that name: its secret cannot be shown again.
     """
-    context = context_of(ISSUE_CREDENTIALS, reason=reason, by=by, at=at)
-    owner, stored = create_system_user(context, **fields)
+    context, owner, stored = create_system_user(**given)
     return create_secret(owner, 1, secret_expires_at, context, stored, allowed_networks)
 
 
 def create_system_user(
-    context: ChangeContext,
     *,
     taxpayer: Taxpayer,
     name: str,
@@ -102,12 +96,14 @@ def create_system_user(
     token_endpoint_auth_method: str = "",
     token_binding: TokenBinding = TokenBinding.BEARER,
     public_id: str = "",
-) -> tuple[SystemUser, dict[str, Any]]:
-    """Create it without anything to log in with, and return what the history stores of it.
+    **asked: Unpack[Asked],
+) -> tuple[ChangeContext, SystemUser, dict[str, Any]]:
+    """Create it without anything to log in with; also the change, and what is stored of it there.
 
     `public_id`: the id that a client of the sandbox has; all others get a random one.
     Raises ServiceError as `register_system_user`.
     """
+    context = context_of(ISSUE_CREDENTIALS, **asked)
     check_scopes(scopes or (), context.by)
     fields = _new_fields(name, scopes, expires_at, logins_per_minute, context.at)
     present = lock_for_update(taxpayer).system_users.filter(name=fields["name"]).first()
@@ -130,7 +126,7 @@ def create_system_user(
         fields["token_binding"] = token_binding.value
     owner = _new_system_user(taxpayer, fields, public_id)
     owner.save(force_insert=True)
-    return owner, {"taxpayer": str(taxpayer.identifier), **fields}
+    return context, owner, {"taxpayer": str(taxpayer.identifier), **fields}
 
 
 def prepare_system_user(

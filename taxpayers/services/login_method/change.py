@@ -21,7 +21,7 @@ from taxpayers.services.credential_changes import (
     free_slot,
     revoke_credential,
 )
-from taxpayers.services.history import Asked, Author, context_of, makes, update_and_record
+from taxpayers.services.history import Asked, context_of, makes, update_and_record
 from taxpayers.services.limits.source_networks import networks_for_new
 from taxpayers.services.login_method.certificates import (
     REGISTER_CLIENT_CERTIFICATE,
@@ -32,7 +32,7 @@ from taxpayers.services.login_method.certificates import (
 )
 from taxpayers.services.login_method.keys import REGISTER_CLIENT_KEY, create_keys, validate_keys
 from taxpayers.services.management_clients import lock_to_change
-from taxpayers.services.system_users import ISSUE_CREDENTIALS, NewSystemUser, create_system_user
+from taxpayers.services.system_users import NewSystemUser, create_system_user
 from taxpayers.validation import ServiceError
 
 _ALREADY = {
@@ -149,20 +149,14 @@ def register_system_user_with_keys(
     keys: str,
     keys_expire_at: datetime | None = None,
     allowed_networks: Collection[str] = (),
-    reason: str,
-    by: Author,
-    at: datetime,
-    **fields: Unpack[NewSystemUser],
+    **given: Unpack[NewSystemUser],
 ) -> SystemUser:
     """Register a system user that logs in with these keys; no secret is issued.
 
     As `register_system_user`; the keys as for `register_client_keys`.
     """
-    context = context_of(ISSUE_CREDENTIALS, reason=reason, by=by, at=at)
     validated = validate_keys(keys)
-    owner, stored = create_system_user(
-        context, **fields, token_endpoint_auth_method=PRIVATE_KEY_JWT
-    )
+    context, owner, stored = create_system_user(**given, token_endpoint_auth_method=PRIVATE_KEY_JWT)
     create_keys(owner, validated, keys_expire_at, context, stored, allowed_networks)
     return owner
 
@@ -174,21 +168,15 @@ def register_system_user_with_certificate(
     kind: NameKind | None = None,
     certificate_expires_at: datetime | None = None,
     allowed_networks: Collection[str] = (),
-    reason: str,
-    by: Author,
-    at: datetime,
-    **fields: Unpack[NewSystemUser],
+    **given: Unpack[NewSystemUser],
 ) -> SystemUser:
     """Register a system user that logs in with a certificate; no secret is issued.
 
     As `register_system_user`; the name as for `register_client_certificate`.
     """
     check_certificates_are_taken()
-    context = context_of(ISSUE_CREDENTIALS, reason=reason, by=by, at=at)
     name = validate_name(text, kind)
-    owner, stored = create_system_user(
-        context, **fields, token_endpoint_auth_method=TLS_CLIENT_AUTH
-    )
+    context, owner, stored = create_system_user(**given, token_endpoint_auth_method=TLS_CLIENT_AUTH)
     networks = networks_for_new(owner, allowed_networks)
     create_certificate(owner, name, certificate_expires_at, networks, context, stored)
     return owner

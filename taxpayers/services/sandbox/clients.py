@@ -37,12 +37,13 @@ def register_sandbox_client(
     """
     _only_in_test()
     public = CREDENTIALS[name]
-    context = ChangeContext(actions.ISSUE_CREDENTIALS, by, at)
-    owner, stored = create_system_user(
-        context,
+    context, owner, stored = create_system_user(
         taxpayer=taxpayer,
         name=f"Sandbox: {name}",
         public_id=public.client_id,
+        reason="a client of the sandbox",
+        by=by,
+        at=at,
         **{"logins_per_minute": 0} | facts,
     )
     return create_secret(
