@@ -1,6 +1,6 @@
 """Requests made from the OpenAPI description, by schemathesis, at the service as it runs.
 
-Each answer must have a status, a type, headers and a body that the description has. The same
+Each answer must have a status, a type, headers and a body that the description has. The same 5,000
 requests each time; for others: `EXAMPLES=1000 pytest tests/developers/test_openapi_service.py`.
 """
 
@@ -93,7 +93,7 @@ def answered(node: Service, operation: Any, *, is_known: bool) -> set[int]:
 
         @given(operation.as_strategy(generation_mode=mode))
         @settings(
-            max_examples=EXAMPLES or 10,
+            max_examples=EXAMPLES or 50,
             deadline=None,
             derandomize=not EXAMPLES,
             database=None,
