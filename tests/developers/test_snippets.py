@@ -105,8 +105,7 @@ def test_a_program_acts_for_another_taxpayer_with_one_token_for_two_calls(
 ) -> None:
     done = run(tmp_path, file, node.url, **client, ONBEHALFOF=TIN)
     assert (done.returncode, done.stderr) == (0, "")
-    answers = done.stdout.replace("}{", "}\n{").split("\n")
-    first, second = (json.loads(answer) for answer in answers if answer)
+    first, second = map(json.loads, done.stdout.strip().splitlines())
     assert first == second
     assert (first["subject"], first["actor"]) == (TIN, INTERMEDIARY)
 

@@ -95,7 +95,8 @@ def main() -> None:
     client = TokenClient(os.environ["CLIENT_ID"], os.environ["CLIENT_SECRET"])
     for _ in range(int(os.environ.get("CALLS", "2"))):
         for taxpayer in os.environ.get("ONBEHALFOF", "").split() or [""]:
-            sys.stdout.write(client.get(f"{AUTH_URL}/api/v1/me", taxpayer).text)
+            answer = client.get(f"{AUTH_URL}/api/v1/me", taxpayer)
+            sys.stdout.write(f"{answer.text}\n")
 
 
 if __name__ == "__main__":
