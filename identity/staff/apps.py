@@ -6,6 +6,12 @@ from django.utils.translation import gettext_lazy as _
 
 from identity.staff.checks import check_accounts, check_deployment
 
+ACCOUNT_COMMANDS = (
+    *("create_account", "rename_account", "change_role", "activate_account", "deactivate_account"),
+    *("set_first_password", "changepassword", "reset_second_factor", "end_sessions"),
+    *("confirm_account", "decline_account"),
+)
+
 
 class StaffConfig(AppConfig):
     name = "identity.staff"
@@ -14,8 +20,9 @@ class StaffConfig(AppConfig):
     def ready(self) -> None:
         checks.register(check_deployment, checks.Tags.security, deploy=True)
         checks.register(check_accounts, checks.Tags.security, deploy=True)
-        # They import models, which are not there when this module is read.
-        from identity.staff.accounts.management.account_commands import COMMANDS  # noqa: PLC0415
-        from taxpayers.management.table import add_commands  # noqa: PLC0415
+        # It imports models, which are not there when this module is read.
+        from taxpayers.management.table import add_commands_of  # noqa: PLC0415
 
-        add_commands(self.name, COMMANDS)
+        add_commands_of(
+            "identity.staff.accounts.management.account_commands", ACCOUNT_COMMANDS, self.name
+        )

@@ -1,7 +1,8 @@
 """Commands that are rows of a table: what their records do not say of them is a few words."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -18,6 +19,26 @@ def command(
 ) -> type[OperationCommand]:
     """The command of an operation; `done` and what comes beside it as OperationCommand has them."""
     return type("Command", (base,), {"operation": operation, "done": done, **more})
+
+
+class _Later(ModuleType):
+    """The module of a command of this table, which is imported when the command is used."""
+
+    table: str
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute != "Command":
+            raise AttributeError(attribute)
+        return import_module(self.table).COMMANDS[self.__name__.rpartition(".")[2]]
+
+
+def add_commands_of(table: str, names: Iterable[str], app: str) -> None:
+    """The same for a table whose imports cost much: no other command waits for them."""
+    for name in names:
+        module = _Later(f"{app}.management.commands.{name}")
+        module.table = table
+        sys.modules[module.__name__] = module
+        get_commands()[name] = app
 
 
 def add_commands(app: str, commands: Commands) -> None:

@@ -2,6 +2,8 @@
 
 import pytest
 
+from identity.staff.accounts.management.account_commands import COMMANDS
+from identity.staff.apps import ACCOUNT_COMMANDS
 from identity.staff.models import FirstPassword, StaffAccount
 from taxpayers.models import Change
 from tests.support.accounts import PASSWORD, new_staff
@@ -38,3 +40,7 @@ def test_a_new_password_is_a_first_password_and_recorded(command: str) -> None:
 @pytest.mark.parametrize("command", ["set_first_password", "reset_second_factor"])
 def test_an_account_that_does_not_exist_is_one_line(command: str) -> None:
     assert error_of(command, "nobody") == "There is no staff account nobody."
+
+
+def test_manage_py_knows_every_command_of_the_table() -> None:
+    assert {*ACCOUNT_COMMANDS} == COMMANDS.keys()
