@@ -93,6 +93,12 @@ _request = partial(Action, "permissionrequest")
 ASK_PERMISSION = _request(
     None, "ask_permission", _("Asked for a permission"), "permission_request.opened"
 )
+ASK_CONNECTION = _request(
+    None, "ask_connection", _("Asked to log in with its own key"), "permission_request.opened"
+)
+APPROVE_CONNECTION = _request(
+    Duty.ISSUE, "approve_connection", _("Approved the connection"), "permission_request.approved"
+)
 APPROVE_PERMISSION_REQUEST = _request(
     Duty.GRANT,
     "approve_permission_request",

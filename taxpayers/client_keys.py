@@ -124,6 +124,17 @@ def read_public_jwk(jwk: dict[str, Any]) -> tuple[PublicKey, str]:
     return key, _thumbprint(_members(key))
 
 
+def thumbprint_of(jwk: str) -> str:
+    """Of a `ClientKey.jwk` (RFC 7638)."""
+    return _thumbprint(_members(load_key(jwk)))
+
+
+def short_fingerprint(thumbprint: str) -> str:
+    """The first 80 bits of a thumbprint, for people to compare: `3F2A 91BC 77DE 0412 9C3B`."""
+    digits = base64.urlsafe_b64decode(thumbprint + "=").hex().upper()
+    return " ".join(digits[place : place + 4] for place in range(0, 20, 4))
+
+
 def key_name(kid: str) -> str:
     """What a key is looked up by, where a secret is looked up by its hash; no hash begins so."""
     return f"kid${kid}"

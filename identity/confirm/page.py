@@ -25,14 +25,17 @@ from identity.confirm.refusals import TEXTS, ConfirmRefused
 from identity.confirm.tickets import take_ticket
 from identity.confirm.words import words_of
 from identity.developers.pages import LANGUAGES, preferred
+from identity.sandbox import portal as sandbox
 from taxpayers.evidence import Evidence, EvidenceKind
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import PermissionRequest
 from taxpayers.moments import end_of_day, parse_moment
+from taxpayers.operations import Operation
 from taxpayers.services import Author, ServiceError
+from taxpayers.services.connections import APPROVE_CONNECTION
 from taxpayers.services.permission_requests import (
+    APPROVE_PERMISSION_REQUEST,
     OtherTaxpayer,
-    approve_permission_request,
     decline_permission_request,
     why_not_decided,
 )
@@ -75,17 +78,32 @@ def _chosen(request: HttpRequest, otherwise: str) -> str:
 def _open(request: HttpRequest, key: UUID) -> HttpResponse:
     text = request.GET.get("ticket", "")
     if not text:
-        if not settings.PORTAL_URL:
-            raise ConfirmRefused("no_ticket")
-        mark = "&" if "?" in settings.PORTAL_URL else "?"
-        portal = f"{settings.PORTAL_URL}{mark}{urlencode({'request': key})}"
-        return HttpResponseRedirect(portal, headers={"Cache-Control": "no-store"})
+        return _to_the_portal(key)
     at = timezone.now()
     ticket = take_ticket(text, at)
     if ticket.request != str(key):
         raise ConfirmRefused("other_request")
+    row = _request(key, ticket.taxpayer, at)
+    if _approval(row).duty not in ticket.duties:
+        raise ConfirmRefused("other_portal")
     facts = {**asdict(ticket), "taxpayer": str(ticket.taxpayer)}
-    return _show(_request(key, ticket.taxpayer, at), facts, at)
+    del facts["duties"]
+    return _show(row, facts, at)
+
+
+def _to_the_portal(key: UUID) -> HttpResponse:
+    """`kind` tells the portal with which of its keys it signs. Raises ConfirmRefused."""
+    row = PermissionRequest.objects.filter(pk=key).first()
+    if not (portal := sandbox.portal_url(row.asked if row else None)):
+        raise ConfirmRefused("no_ticket")
+    kind = "connection" if row is not None and row.is_connection else "permission"
+    mark = "&" if "?" in portal else "?"
+    address = f"{portal}{mark}{urlencode({'request': key, 'kind': kind})}"
+    return HttpResponseRedirect(address, headers={"Cache-Control": "no-store"})
+
+
+def _approval(row: PermissionRequest) -> Operation:
+    return APPROVE_CONNECTION if row.is_connection else APPROVE_PERMISSION_REQUEST
 
 
 def _decide(request: HttpRequest, key: UUID) -> HttpResponse:
@@ -107,7 +125,6 @@ def _decide(request: HttpRequest, key: UUID) -> HttpResponse:
     )
     address = TrustedProxies(settings.TRUSTED_PROXIES).source_address(request.META)
     given: dict[str, Any] = {
-        "request": row,
         "taxpayer": taxpayer,
         "evidence": evidence,
         "by": Author.client(facts["portal"], address, uuid7()),
@@ -115,21 +132,22 @@ def _decide(request: HttpRequest, key: UUID) -> HttpResponse:
     }
     try:
         if decision == "decline":
-            row = decline_permission_request(**given)
-        elif decision == "approve":
-            row = approve_permission_request(**given)
+            row = decline_permission_request(request=row, **given)
         else:
-            row = approve_permission_request(**given, **_less(request))
+            less = _less(request) if decision == "less" else {"until": row.valid_until}
+            less["until"] = sandbox.end_of_approval(facts["portal"], less["until"], at)
+            row = _approval(row).run(row, **given, **less)
     except OtherTaxpayer:
         raise ConfirmRefused("other_taxpayer") from None
     except ServiceError as fault:
         raise ConfirmRefused("refused", str(fault)) from None
     logger.info("confirm page", extra={"outcome": row.state, "request_id": str(row.pk)})
-    if row.return_address:
+    if row.return_address and not row.is_connection:
         mark = "&" if urlsplit(row.return_address).query else "?"
         back = f"{row.return_address}{mark}{urlencode({'request': row.pk, 'state': row.state})}"
         return HttpResponse(status=303, headers={"Location": back, "Cache-Control": "no-store"})
-    return _page("done", {"row": row})
+    # Anyone can ask for a connection: its address is no registered one, so the person decides.
+    return _page("done", {"row": row, "host": urlsplit(row.return_address).hostname})
 
 
 def _less(request: HttpRequest) -> dict[str, Any]:
@@ -161,9 +179,9 @@ def _show(row: PermissionRequest, facts: Mapping[str, Any], at: datetime) -> Htt
     words = words_of(row, at)
     shown = {"words_version": words.version, "words_hash": words.hash}
     opened = signing.dumps({**facts, **shown, "request": str(row.pk)}, salt=_SALT)
-    back = urlsplit(row.return_address)
+    back, is_led = urlsplit(row.return_address), row.return_address and not row.is_connection
     # A browser also checks where a form leads after its answer.
-    forms = f"'self' {back.scheme}://{back.netloc}" if row.return_address else "'self'"
+    forms = f"'self' {back.scheme}://{back.netloc}" if is_led else "'self'"
     context = {"row": row, "words": words, "facts": facts, "opened": opened}
     return _page("ask", context, forms=forms)
 

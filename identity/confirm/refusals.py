@@ -33,6 +33,9 @@ TEXTS = {
         _("The ticket is not from a portal of the tax authority."),
         _("Do not go on. Open the portal of the tax authority yourself, and sign in there."),
     ),
+    "other_portal": RefusalText(
+        403, _("The ticket is from a system of the portal that does not decide such requests.")
+    ),
     "expired_ticket": RefusalText(
         400, _("The portal's ticket is too old: it is valid for five minutes at most.")
     ),
@@ -46,7 +49,10 @@ TEXTS = {
     "other_taxpayer": RefusalText(
         403,
         _("This request is to another taxpayer than the one that you act for."),
-        _("In the portal, choose the taxpayer that is asked; or tell who sent you the link."),
+        _(
+            "In the portal, choose the taxpayer that is asked. If someone sent you the link, do not"
+            " go on."
+        ),
     ),
     "unknown_request": RefusalText(
         404, _("There is no such request."), _("Ask who sent you the link for a new request.")
@@ -54,7 +60,7 @@ TEXTS = {
     "not_open": RefusalText(
         409,
         _("This request can no longer be decided."),
-        _("What was decided stands in the portal. If needed, let the intermediary ask again."),
+        _("What was decided stands in the portal. If needed, let who asked do so again."),
     ),
     "refused": RefusalText(409, _("The request cannot be approved so.")),
     "page_too_old": RefusalText(400, _("This page was open for too long. Nothing was decided.")),

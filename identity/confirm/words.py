@@ -5,25 +5,30 @@ version, the same text is made again.
 """
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
+from django.conf import settings
 from django.utils import formats, timezone
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from taxpayers.actions import marked
-from taxpayers.models import PermissionCode, PermissionRequest
+from taxpayers.models import PermissionCode, PermissionRequest, SystemUser, Taxpayer
 from taxpayers.services.granted_permissions import codes_of
 from taxpayers.services.permission_requests import present_permissions
 
 VERSION = "confirm-1"  # another one for each change of these texts
-# As the registry describes the codes that it starts with; others are shown as they are described.
+_MOST_SYSTEMS = 20
+# As codes and scopes are described at the start; others are shown as they are described.
 _DESCRIBED = (
     marked("Submit documents in the taxpayer's name"),
     marked("View the taxpayer's documents"),
     marked("Cancel documents that the taxpayer issued"),
     marked("Reject documents that the taxpayer received"),
+    marked("The e-invoicing APIs"),
 )
 
 
@@ -37,12 +42,15 @@ class Words:
     period: str
     effect: str
     present: tuple[str, ...]
+    title: str  # of the codes
+    warnings: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
         """What the hash is of: one sentence a line."""
         codes = (f"{code}: {meaning}" for code, meaning in self.codes)
-        return "\n".join((self.question, *codes, self.period, self.effect, *self.present))
+        rest = (self.period, self.effect, *self.present)
+        return "\n".join((self.question, *self.warnings, *codes, *rest))
 
     @property
     def hash(self) -> str:
@@ -51,27 +59,62 @@ class Words:
 
 def words_of(row: PermissionRequest, at: datetime) -> Words:
     """In the active language."""
-    agent = row.intermediary.taxpayer
-    described = dict(
-        PermissionCode.objects.filter(code__in=row.codes.split()).values_list("code", "description")
-    )
+    role = row.intermediary
+    said, known, present = _connection(row) if role is None else _permission(row, role.taxpayer, at)
     start = _moment(row.valid_from) if row.valid_from else _("now, once you approve")
     end = _moment(row.valid_until) if row.valid_until else _("no end; you can end it any day")
+    return Words(
+        version=f"{VERSION}/{get_language() or 'en'}",
+        codes=tuple((code, _(known.get(code) or code)) for code in row.codes.split()),
+        period=_("From: {start}. Until: {end}.").format(start=start, end=end),
+        present=tuple(present) or (_("Nothing."),),
+        **said,
+    )
+
+
+_Said = tuple[dict[str, Any], Mapping[str, str], list[str]]
+
+
+def _permission(row: PermissionRequest, agent: Taxpayer, at: datetime) -> _Said:
+    """What only it says, what its codes permit, and what is granted today."""
+    codes = PermissionCode.objects.filter(code__in=row.codes.split())
     if row.replaces:
         effect = _("If you approve, this replaces what you permit this intermediary today:")
     else:
         effect = _("If you approve, this is added to what you permit this intermediary today:")
-    present = tuple(_present(row, at))
-    return Words(
-        f"{VERSION}/{get_language() or 'en'}",
-        _("May {name} ({identifier}) act for {taxpayer} in e-invoicing?").format(
-            name=agent.name, identifier=agent.identifier, taxpayer=row.asked
-        ),
-        tuple((code, _(described.get(code) or code)) for code in row.codes.split()),
-        _("From: {start}. Until: {end}.").format(start=start, end=end),
-        effect,
-        present or (_("Nothing."),),
+    question = _("May {name} ({identifier}) act for {taxpayer} in e-invoicing?").format(
+        name=agent.name, identifier=agent.identifier, taxpayer=row.asked
     )
+    said = {"question": question, "title": _("What it may do"), "effect": effect}
+    return said, dict(codes.values_list("code", "description")), _present(row, at)
+
+
+def _connection(row: PermissionRequest) -> _Said:
+    """The same: what its scopes open, and which systems log in today."""
+    question = _("May an ERP system log in as {taxpayer}, with its own key?")
+    said = {
+        "question": question.format(taxpayer=row.asked),
+        "warnings": (
+            _("It calls itself: {name}").format(name=row.name),
+            _("The fingerprint of its key: {fingerprint}").format(fingerprint=row.fingerprint),
+            _(
+                "Approve only if you connect your own ERP system at this moment, and it shows this"
+                " fingerprint. If someone sent you the link, or asks you by telephone, decline."
+            ),
+        ),
+        "title": _("What it can use, for everything that the taxpayer may do"),
+        "effect": _("If you approve, it is added to the systems that log in as the taxpayer:"),
+    }
+    known = {name: scope["description"] for name, scope in settings.SCOPES.items()}
+    return said, known, _systems(row)
+
+
+def _systems(row: PermissionRequest) -> list[str]:
+    """The names of those that are not blocked, the newest first."""
+    users = SystemUser.objects.filter(
+        taxpayer__tin=row.tin, taxpayer__rob=row.rob, blocked_at=None
+    ).order_by("-pk")
+    return list(users.values_list("name", flat=True)[:_MOST_SYSTEMS])
 
 
 def _moment(value: datetime) -> str:

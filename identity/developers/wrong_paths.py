@@ -19,7 +19,7 @@ _METHODS: Mapping[str, str] = {
     "/status": "GET",
     "/api/v1/credentials/current": "GET",
     "/api/v1/permissions": "GET",
-    "/api/v1/permission-requests": "POST",
+    **dict.fromkeys(("/api/v1/permission-requests", "/api/v1/connections"), "POST"),
     **dict.fromkeys(("/api/v1/representatives", "/api/v1/statement"), "GET"),
     "/health": "GET",
     "/health/live": "GET",

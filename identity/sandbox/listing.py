@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils.translation import gettext_lazy as _
 
 from identity.sandbox.catalogue import BY_REQUEST, CLIENTS, TOKEN, SandboxClient
+from identity.sandbox.portal import portal_as_json
 from taxpayers.rules import Refused
 from taxpayers.sandbox.clients import CREDENTIALS, proved_name
 from taxpayers.services.sandbox.clients import reset_sandbox_counter
@@ -32,6 +33,7 @@ def sandbox_as_json() -> dict[str, Any]:
         "token_endpoint": f"{settings.AUTH_URL}/connect/token",
         "reset_endpoint": f"{settings.AUTH_URL}{RESET_PATH}",
         "limit": str(LIMIT),
+        "portal": portal_as_json(),
         "clients": [client_as_json(client) for client in CLIENTS],
         "requests": [
             {"reason": str(reason), "send": str(send), "help": help_url(reason)}

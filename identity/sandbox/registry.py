@@ -10,7 +10,8 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from identity.sandbox.catalogue import CLIENTS
-from identity.sandbox.records import SANDBOX, end_of_tomorrow
+from identity.sandbox.portal import TAXPAYER
+from identity.sandbox.records import SANDBOX, end_of_tomorrow, taxpayer_of
 from taxpayers.models import Credential, SystemUser
 from taxpayers.repeated import repeat
 from taxpayers.sandbox.clients import CREDENTIALS, SandboxName
@@ -27,6 +28,7 @@ def make_sandbox(at: datetime) -> list[str]:
     missing = [client for client in CLIENTS if not _exists(client.name)]
     for client in missing:
         client.make(client.name, at)
+    taxpayer_of(TAXPAYER.tin)
     renew_ending_secret(at)
     return [client.name for client in missing]
 

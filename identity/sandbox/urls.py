@@ -10,5 +10,6 @@ urlpatterns: list[URLPattern] = []
 if settings.ENVIRONMENT == "test":
     urlpatterns += [
         path("sandbox.json", imported_on_first_use("identity.sandbox.listing.sandbox_json")),
+        path("sandbox/portal", imported_on_first_use("identity.sandbox.portal.portal")),
         path("sandbox/reset", csrf_exempt(imported_on_first_use("identity.sandbox.listing.reset"))),
     ]

@@ -214,8 +214,9 @@ class PermissionRequestCommand(OperationCommand):
             "id": str(row.pk),
             "state": row.state,
             "taxpayer": row.asked,
-            "intermediary": row.intermediary.taxpayer.identifier,
+            "asks": row.asks,
             "permission": row.permission_id,
+            "system_user": row.system_user and row.system_user.client_id,
         }
 
 

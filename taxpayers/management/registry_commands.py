@@ -31,6 +31,7 @@ from taxpayers.models import Change, GrantedPermission, Intermediary
 from taxpayers.moments import format_moment
 from taxpayers.operations import by_reason_in
 from taxpayers.services import ends, granted_permissions, intermediaries, taxpayers
+from taxpayers.services.connections import APPROVE_CONNECTION
 from taxpayers.services.granted_permissions import codes_of
 from taxpayers.services.permission_requests import (
     APPROVE_PERMISSION_REQUEST,
@@ -252,16 +253,22 @@ COMMANDS: Commands = {
         _EndOfPermission.done,
         fields={"until": EARLIER, **_EVIDENCE},
     ),
-    "approve_permission_request": command(
-        PermissionRequestCommand,
-        APPROVE_PERMISSION_REQUEST,
-        "The request {row} is approved.\n{effect}",
-        fields={
-            "codes": _codes("some of those asked for; omitted: all", default=[]),
-            "until": last_day("--until", "an earlier last day than asked for"),
-            **_EVIDENCE,
-        },
-    ),
+    **{
+        operation.name: command(
+            PermissionRequestCommand,
+            operation,
+            "The request {row} is approved.\n{effect}",
+            fields={
+                "codes": words(flag, name, "some of those asked for; omitted: all", default=[]),
+                "until": last_day("--until", "an earlier last day than asked for"),
+                **_EVIDENCE,
+            },
+        )
+        for operation, flag, name in (
+            (APPROVE_PERMISSION_REQUEST, "--permission", "CODE"),
+            (APPROVE_CONNECTION, "--scope", "SCOPE"),
+        )
+    },
     "decline_permission_request": command(
         PermissionRequestCommand,
         DECLINE_PERMISSION_REQUEST,

@@ -826,9 +826,22 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "client_id",
-                    models.CharField(editable=False, max_length=64, verbose_name="client ID"),
+                    models.CharField(
+                        blank=True, editable=False, max_length=64, verbose_name="client ID"
+                    ),
                 ),
-                ("codes", models.TextField(verbose_name="permission codes")),
+                ("codes", models.TextField(verbose_name="permission codes or scopes")),
+                (
+                    "public_jwk",
+                    models.TextField(blank=True, editable=False, verbose_name="public key"),
+                ),
+                ("name", models.CharField(blank=True, max_length=100, verbose_name="name")),
+                (
+                    "source",
+                    models.CharField(
+                        blank=True, editable=False, max_length=64, verbose_name="source address"
+                    ),
+                ),
                 (
                     "valid_from",
                     models.DateTimeField(blank=True, null=True, verbose_name="valid from"),
@@ -879,6 +892,7 @@ class Migration(migrations.Migration):
                 (
                     "intermediary",
                     models.ForeignKey(
+                        null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="requests",
                         to="taxpayers.intermediary",
@@ -894,6 +908,17 @@ class Migration(migrations.Migration):
                         related_name="requests",
                         to="taxpayers.grantedpermission",
                         verbose_name="permission",
+                    ),
+                ),
+                (
+                    "system_user",
+                    models.ForeignKey(
+                        editable=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="requests",
+                        to=settings.OAUTH2_PROVIDER_APPLICATION_MODEL,
+                        verbose_name="system user",
                     ),
                 ),
             ],
@@ -919,15 +944,36 @@ class Migration(migrations.Migration):
                 "constraints": [
                     models.CheckConstraint(
                         condition=models.Q(
-                            models.Q(("permission__isnull", False), ("state", "approved")),
+                            models.Q(
+                                ("permission__isnull", False),
+                                ("state", "approved"),
+                                ("system_user__isnull", True),
+                            ),
+                            models.Q(
+                                ("permission__isnull", True),
+                                ("state", "approved"),
+                                ("system_user__isnull", False),
+                            ),
                             models.Q(
                                 models.Q(("state", "approved"), _negated=True),
                                 ("permission__isnull", True),
+                                ("system_user__isnull", True),
                             ),
                             _connector="OR",
                         ),
-                        name="request_approved_has_permission",
-                    )
+                        name="request_approved_has_result",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("intermediary__isnull", False), ("public_jwk", "")),
+                            models.Q(
+                                ("intermediary__isnull", True),
+                                models.Q(("public_jwk", ""), _negated=True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="request_of_intermediary_or_key",
+                    ),
                 ],
             },
         ),

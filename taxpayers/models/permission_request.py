@@ -1,4 +1,4 @@
-"""Requests of intermediaries to act for a taxpayer, which that taxpayer decides (contract 4)."""
+"""Requests to act for a taxpayer, or to log in as it, which that taxpayer decides (contract 4)."""
 
 from datetime import datetime
 from typing import ClassVar
@@ -9,9 +9,11 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from uuid_utils.compat import uuid7
 
+from taxpayers.client_keys import short_fingerprint, thumbprint_of
 from taxpayers.facts.validity import is_over
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models.permission import GrantedPermission
+from taxpayers.models.system_user import SystemUser
 from taxpayers.models.taxpayer import Intermediary
 from taxpayers.models.view_only import VIEW_ONLY
 
@@ -20,19 +22,31 @@ EXPIRED = "expired"
 
 
 class PermissionRequest(models.Model):
-    """What an intermediary asks of a taxpayer; the taxpayer may not exist, and none is looked up.
+    """What an intermediary, or an ERP system with a new key (a connection), asks of a taxpayer.
 
-    So to ask teaches nothing about taxpayers. Its id is part of the address of the confirm page.
+    The taxpayer may not exist, and none is looked up: so to ask teaches nothing about taxpayers.
+    Its id is part of the address of the confirm page.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     tin = models.CharField(_("TIN"), max_length=64)
     rob = models.CharField(_("ROB number"), max_length=64, blank=True, default="")
     intermediary = models.ForeignKey(
-        Intermediary, models.PROTECT, related_name="requests", verbose_name=_("intermediary")
+        Intermediary,
+        models.PROTECT,
+        null=True,  # of a connection
+        related_name="requests",
+        verbose_name=_("intermediary"),
     )
-    client_id = models.CharField(_("client ID"), max_length=64, editable=False)  # that asked
-    codes = models.TextField(_("permission codes"))  # separated by blanks
+    client_id = models.CharField(  # that asked; empty: a connection
+        _("client ID"), max_length=64, blank=True, editable=False
+    )
+    codes = models.TextField(_("permission codes or scopes"))  # separated by blanks
+    # Only of a connection: the key that its system user will log in with, what the system calls
+    # itself, and the address that asked, as limits count addresses.
+    public_jwk = models.TextField(_("public key"), blank=True, editable=False)
+    name = models.CharField(_("name"), max_length=100, blank=True)
+    source = models.CharField(_("source address"), max_length=64, blank=True, editable=False)
     valid_from = models.DateTimeField(_("valid from"), null=True, blank=True)  # None: once approved
     valid_until = models.DateTimeField(_("valid until"), null=True, blank=True)
     # Whether approving ends what the taxpayer has granted to the intermediary until then.
@@ -64,6 +78,14 @@ class PermissionRequest(models.Model):
         related_name="requests",
         verbose_name=_("permission"),
     )
+    system_user = models.ForeignKey(
+        SystemUser,
+        models.PROTECT,
+        null=True,
+        editable=False,
+        related_name="requests",
+        verbose_name=_("system user"),
+    )
 
     class Meta:
         db_table = "permission_requests"
@@ -72,9 +94,15 @@ class PermissionRequest(models.Model):
         default_permissions: ClassVar = VIEW_ONLY
         constraints: ClassVar = [
             models.CheckConstraint(
-                condition=Q(state=APPROVED, permission__isnull=False)
-                | (~Q(state=APPROVED) & Q(permission__isnull=True)),
-                name="request_approved_has_permission",
+                condition=Q(state=APPROVED, permission__isnull=False, system_user__isnull=True)
+                | Q(state=APPROVED, permission__isnull=True, system_user__isnull=False)
+                | (~Q(state=APPROVED) & Q(permission__isnull=True, system_user__isnull=True)),
+                name="request_approved_has_result",
+            ),
+            models.CheckConstraint(
+                condition=Q(intermediary__isnull=False, public_jwk="")
+                | (Q(intermediary__isnull=True) & ~Q(public_jwk="")),
+                name="request_of_intermediary_or_key",
             ),
         ]
         indexes: ClassVar = [
@@ -89,7 +117,23 @@ class PermissionRequest(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.asked} → {self.intermediary.taxpayer.identifier}"
+        return f"{self.asked} → {self.asks}"
+
+    @property
+    def is_connection(self) -> bool:
+        """Whether an ERP system asks to log in as the taxpayer, with its own key."""
+        return bool(self.public_jwk)
+
+    @property
+    def asks(self) -> str:
+        """Who asks: the intermediary, or what the system calls itself."""
+        role = self.intermediary
+        return self.name if role is None else str(role.taxpayer.identifier)
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the key of a connection, for people to compare; empty for an intermediary."""
+        return short_fingerprint(thumbprint_of(self.public_jwk)) if self.public_jwk else ""
 
     @property
     def asked(self) -> TaxpayerId:

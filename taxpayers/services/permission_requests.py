@@ -3,8 +3,9 @@
 To ask reads nothing of the taxpayer that is named, so it does the same work whether that exists.
 """
 
-from collections.abc import Collection
-from datetime import datetime
+from collections.abc import Callable, Collection
+from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -74,8 +75,7 @@ def ask_permission(
         "valid_from": valid_from,
         "valid_until": valid_until,
         "replaces": replaces,
-        "own_reference": own_reference
-        and validate_text(own_reference, _("a reference"), MAX_REFERENCE_LENGTH),
+        "own_reference": validate_reference(own_reference),
         "return_address": return_address,
     }
     role = lock_for_update(intermediary)  # so that the limit is exact
@@ -89,14 +89,25 @@ def ask_permission(
                 " are decided."
             ).format(most=settings.OPEN_REQUESTS_MOST)
         )
-    expires_at = at + settings.PERMISSION_REQUEST_LIFETIME
-    row = PermissionRequest(
-        intermediary=role, client_id=client_id, created_at=at, expires_at=expires_at, **fields
-    )
+    context = ChangeContext(actions.ASK_PERMISSION, by, at)
+    return store_request(fields, context, intermediary=role, client_id=client_id)
+
+
+def validate_reference(text: str) -> str:
+    """Raises ServiceError; empty: none."""
+    return text and validate_text(text, _("a reference"), MAX_REFERENCE_LENGTH)
+
+
+def store_request(
+    fields: dict[str, Any], context: ChangeContext, lifetime: timedelta = timedelta.max, **of: Any
+) -> PermissionRequest:
+    """An open request with these fields, which the history has, and with what says who asks."""
+    expires_at = context.at + min(lifetime, settings.PERMISSION_REQUEST_LIFETIME)
+    row = PermissionRequest(created_at=context.at, expires_at=expires_at, **fields, **of)
     row.save(force_insert=True)
-    stored = {"taxpayer": str(taxpayer), **fields, "expires_at": expires_at}
+    stored = {"taxpayer": str(row.asked), **fields, "expires_at": expires_at}
     stored = {name: value for name, value in stored.items() if name not in ("tin", "rob")}
-    record_change(row, ChangeContext(actions.ASK_PERMISSION, by, at), after=stored)
+    record_change(row, context, after=stored)
     return row
 
 
@@ -113,6 +124,16 @@ def why_not_decided(row: PermissionRequest, at: datetime) -> str:
             end = format_moment(row.expires_at)
             return _("The request expired {end}. Ask again.").format(end=end)
     return ""
+
+
+def why_not_granted(row: PermissionRequest, at: datetime) -> str:
+    """Why no permission can be granted for it; empty if one can."""
+    if row.is_connection:
+        return _(
+            "An ERP system asks to log in with its own key. Who issues credentials approves that:"
+            " Approve the connection."
+        )
+    return why_not_decided(row, at)
 
 
 def present_permissions(row: PermissionRequest, at: datetime) -> list[GrantedPermission]:
@@ -146,22 +167,10 @@ def approve_permission_request(
     """
     by = by.in_one_task()
     context = context_of(APPROVE_PERMISSION_REQUEST, reason=reason, by=by, at=at)
-    row = _locked_open(request, taxpayer, at)
-    asked = row.codes.split()
-    if more := sorted(set(codes) - set(asked)):
-        raise ServiceError(
-            _("These codes were not asked for: {codes}. Approve some of {asked}.").format(
-                codes=", ".join(more), asked=", ".join(asked)
-            )
-        )
-    if until and row.valid_until and until > row.valid_until:
-        end = format_moment(row.valid_until)
-        raise ServiceError(
-            _("The request ends {end}. Approve it until then, or less.").format(end=end)
-        )
-    granting = find_taxpayer(row.asked)
-    role = row.intermediary
-    if not granting.is_active or not role.is_active:
+    row = locked_open(request, taxpayer, at, why_not_granted)
+    approved = check_less(row, codes, until)
+    granting, role = find_taxpayer(row.asked), row.intermediary
+    if role is None or not granting.is_active or not role.is_active:
         raise ServiceError(_("The taxpayer or the intermediary is not active."))
     if row.replaces:
         why = _("Replaced by request {id}").format(id=row.pk)
@@ -170,7 +179,7 @@ def approve_permission_request(
     permission = grant_permission(
         taxpayer=granting,
         intermediary=role,
-        codes=codes or asked,
+        codes=approved,
         valid_from=max(row.valid_from or at, at),
         valid_until=until or row.valid_until,
         evidence=evidence,
@@ -201,7 +210,7 @@ def decline_permission_request(
 ) -> PermissionRequest:
     """The taxpayer does not permit it. Raises as `approve_permission_request`."""
     context = context_of(DECLINE_PERMISSION_REQUEST, reason=reason, by=by, at=at)
-    row = _locked_open(request, taxpayer, at)
+    row = locked_open(request, taxpayer, at)
     proof = checked_evidence(evidence, at)
     update_and_record(row, context, state=DECLINED, decided_at=at, evidence=proof)
     return row
@@ -211,7 +220,7 @@ def decline_permission_request(
 def withdraw_permission_request(
     *, request: PermissionRequest, by: Author, at: datetime
 ) -> PermissionRequest:
-    """The intermediary no longer asks; nothing happens if it was withdrawn before."""
+    """Who asked no longer does; nothing happens if it was withdrawn before."""
     row = lock_for_update(request)
     if row.state != WITHDRAWN:
         if fault := why_not_decided(row, at):
@@ -233,10 +242,32 @@ def expire_permission_requests(*, by: Author, at: datetime) -> int:
     return count
 
 
-def _locked_open(
-    request: PermissionRequest, taxpayer: TaxpayerId | None, at: datetime
+def check_less(
+    row: PermissionRequest, codes: Collection[str], until: datetime | None
+) -> Collection[str]:
+    """What is approved; without `codes` all. Raises ServiceError if it is more than was asked."""
+    asked = row.codes.split()
+    if more := sorted(set(codes) - set(asked)):
+        raise ServiceError(
+            _("These codes were not asked for: {codes}. Approve some of {asked}.").format(
+                codes=", ".join(more), asked=", ".join(asked)
+            )
+        )
+    if until and row.valid_until and until > row.valid_until:
+        end = format_moment(row.valid_until)
+        raise ServiceError(
+            _("The request ends {end}. Approve it until then, or less.").format(end=end)
+        )
+    return codes or asked
+
+
+def locked_open(
+    request: PermissionRequest,
+    taxpayer: TaxpayerId | None,
+    at: datetime,
+    why_not: Callable[[PermissionRequest, datetime], str] = why_not_decided,
 ) -> PermissionRequest:
-    """Raises OtherTaxpayer, or ServiceError if it cannot be decided any more."""
+    """Raises OtherTaxpayer, or ServiceError if it cannot be decided so."""
     row = lock_for_update(request)
     if taxpayer is not None and taxpayer != row.asked:
         raise OtherTaxpayer(
@@ -244,7 +275,7 @@ def _locked_open(
                 asked=row.asked, taxpayer=taxpayer
             )
         )
-    if fault := why_not_decided(row, at):
+    if fault := why_not(row, at):
         raise ServiceError(fault)
     return row
 
@@ -254,14 +285,14 @@ APPROVE_PERMISSION_REQUEST = Operation(
     marked("Approve the request"),
     marked("The intermediary may log in on behalf of the taxpayer, with what is approved."),
     Reason.OPTIONAL,
-    refusal=why_not_decided,
+    refusal=why_not_granted,
     service=approve_permission_request,
     row="request",
 )
 DECLINE_PERMISSION_REQUEST = Operation(
     actions.DECLINE_PERMISSION_REQUEST,
     marked("Decline the request"),
-    marked("The intermediary gets no permission by this request. It may ask again."),
+    marked("Nothing is permitted by this request. It may be asked again."),
     Reason.OPTIONAL,
     refusal=why_not_decided,
     is_danger=True,

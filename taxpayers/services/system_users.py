@@ -207,7 +207,7 @@ def change_system_user(
     if logins_per_minute is not None:
         fields["logins_per_minute"] = _validate_limit(logins_per_minute)
     if return_addresses is not None:
-        fields["return_addresses"] = _validate_addresses(return_addresses)
+        fields["return_addresses"] = validate_return_addresses(return_addresses)
     row = lock_to_change(system_user, context.by)
     if scopes is not None:
         check_scopes(scopes, context.by)
@@ -306,7 +306,7 @@ def _validate_scopes(scopes: Collection[str]) -> str:
     return " ".join(validate_known(scopes, settings.SCOPES, _("scope"), "scopes"))
 
 
-def _validate_addresses(addresses: Collection[str]) -> str:
+def validate_return_addresses(addresses: Collection[str]) -> str:
     """Exact addresses, separated by blanks: a request names one of them, letter for letter."""
     for address in addresses:
         if not _RETURN_ADDRESS.fullmatch(address):

@@ -160,9 +160,10 @@ COMPARED = (
         (
             *("codes", "valid_from", "valid_until", "replaces", "own_reference", "expires_at"),
             *("return_address", "state", "decided_at", "evidence", "permission_id"),
+            *("name", "public_jwk", "system_user_id"),
         ),
         lambda row: {"taxpayer": str(row.asked)},
-        related=("intermediary__taxpayer",),
+        prefetched=("intermediary__taxpayer",),
     ),
     Compared(
         SystemUser,

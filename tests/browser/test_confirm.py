@@ -1,10 +1,13 @@
 """From ask to the first token, by strangers to our code: a vendor, a portal, and a real browser."""
 
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import PIPE, STDOUT
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,7 +23,7 @@ from tests.browser.support.office import PHONE
 from tests.client_auth.key_erp import jwks, new_pair
 from tests.permission_requests.parties import ALL_SCOPES
 from tests.permission_requests.stand_in_portal import new_portal
-from tests.servers.processes import free_port, stopping
+from tests.servers.processes import CHECKOUT, free_port, stopping
 from tests.servers.service import Service, service_environment, start_service
 
 if TYPE_CHECKING:
@@ -82,12 +85,15 @@ def scene(
         service.manage("change_system_user", vendor["client_id"], "--return-address", portal_url)
         pair = new_pair(kid="portal")
         (folder / "jwks.json").write_text(jwks(pair), encoding="utf-8")
-        issued = ("issue_credentials", "C1000000000", "--name", "Portal", "--jwks")
-        scope = ("--scope", "RegistryAPI:permissions")
-        portal = service.manage(*issued, str(folder / "jwks.json"), *scope)
+        clients = {}
+        for kind, duty in (("permission", "permissions"), ("connection", "credentials")):
+            issued = ("issue_credentials", "C1000000000", "--name", kind, "--jwks")
+            scope = ("--scope", f"RegistryAPI:{duty}")
+            registered = service.manage(*issued, str(folder / "jwks.json"), *scope)
+            clients[kind] = registered["client_id"]
         form = (Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         key = pair.private.private_bytes(*form).decode()
-        app = new_portal(f"{service.url}/confirm", portal["client_id"], "portal", key)
+        app = new_portal(f"{service.url}/confirm", clients, "portal", key)
         server = make_server("127.0.0.1", portal_port, app, threaded=True)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield Scene(service, vendor, portal_url)
@@ -124,6 +130,31 @@ def test_from_ask_to_the_first_token(scene: Scene, chromium: Any) -> None:
     window.page.context.close()
     # The server answers the replay with 400, which the console of the browser shows.
     assert all("400" in complaint for complaint in window.complaints)
+
+
+@pytest.mark.gate
+def test_from_a_new_key_to_the_first_token(scene: Scene, chromium: Any, tmp_path: Path) -> None:
+    """The program of the guide, as it is written, and three clicks; nothing is copied."""
+    guide = (CHECKOUT / "docs/erp-developers.md").read_text(encoding="utf-8")
+    program = guide.partition("### Connect without a secret")[2].partition("```python\n")[2]
+    program = program.partition("```")[0].replace("https://id.example.org", scene.service.url)
+    program = program.replace("C9990000020", TAXPAYER)
+    program = program.replace(", proof).client", ", proof, testing=True).client")  # no TLS here
+    erp = subprocess.Popen([sys.executable, "-c", program], stdout=PIPE, stderr=STDOUT, text=True)
+    assert erp.stdout is not None
+    line = erp.stdout.readline().split()
+    window = window_of(chromium, locale="ms-MY", viewport=PHONE, java_script_enabled=False)
+    sign_in(window.page, {"confirm_url": line[1]})
+    shown = window.page.inner_text("main")
+    assert " ".join(line[-5:]) in shown  # the fingerprint that the ERP shows
+    assert "Luluskan hanya jika" in shown
+    window.page.screenshot(path=str(tmp_path / "connection.png"), full_page=True)
+    window.page.get_by_role("button", name="Luluskan", exact=True).click()
+    window.page.get_by_text("Permintaan diluluskan.").wait_for()
+    output, _ = erp.communicate(timeout=30)
+    assert (erp.returncode, output.startswith("eyJ")) == (0, True), output  # a token
+    window.page.context.close()
+    assert window.complaints == []
 
 
 def test_less_is_approved_by_keyboard_and_in_malay(scene: Scene, chromium: Any) -> None:

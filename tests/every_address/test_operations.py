@@ -150,6 +150,14 @@ ROWS = {
         ("approve_permission_request", "<REQUEST>"),
         of=PermissionRequest,
     ),
+    "approve a connection": Row(
+        "issue",
+        ("approve_connection", {"codes": ["InvoicingAPI"]}),
+        ("POST", "//permission-requests/<REQUEST>/approve-connection", {"taxpayer": "<TIN>"}),
+        ("approve_connection", "<REQUEST>"),
+        {"public_jwk": KEY, "intermediary": None, "codes": "InvoicingAPI", "name": "ERP"},
+        of=PermissionRequest,
+    ),
     "decline a request": Row(
         "grant",
         ("decline_permission_request", {}),
@@ -441,9 +449,8 @@ def new_values(operation: Row, scopes: str) -> dict[str, Any]:
         "<PK>": str(user.pk),
     }
     if operation.of is PermissionRequest:
-        asked: Any = PermissionRequestFactory.create(
-            tin=values["<TIN>"], intermediary=agent.intermediary
-        )
+        about = {"intermediary": agent.intermediary, **operation.state}
+        asked: Any = PermissionRequestFactory.create(tin=values["<TIN>"], **about)
         values |= dict.fromkeys(("<PK>", "<REQUEST>"), str(asked.pk))
     if operation.record and operation.of is not SystemUser:
         row: Any = MADE[operation.record.row](agent)

@@ -118,5 +118,5 @@ def test_the_duty_of_the_record_opens_its_page_and_its_address() -> None:
         if (record := record_of(view)) is not None:
             duty = Duty.ISSUE if record.duty is Duty.STOP else record.duty
             assert duty is not None
-            scopes = view["view"](kind=view["kind"]).scopes_for("POST")
+            scopes = view["view"](kind=view["kind"], task=view.get("task")).scopes_for("POST")
             assert set(scopes) == {WHOLE, SCOPE_OF_DUTY[duty]}, view["path"]

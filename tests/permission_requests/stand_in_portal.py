@@ -1,6 +1,6 @@
 """A stand-in for the authority's portal: its own sign-in, a key, and links. A stranger to our code.
 
-As a program: `python stand_in_portal.py PORT CONFIRM_URL CLIENT_ID KEY_FILE`.
+As a program: `python stand_in_portal.py PORT CONFIRM_URL CLIENT_ID CLIENT_ID KEY_FILE`.
 """
 
 import sys
@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 import jwt
 from flask import Flask, redirect, request
+from markupsafe import escape
 from werkzeug.wrappers import Response
 
 PEOPLE = {"aminah": ("p-8d3c", "director", "high"), "farid": ("p-77a1", "clerk", "substantial")}
@@ -33,7 +34,8 @@ def new_ticket(key: str, client_id: str, kid: str, audience: str, **claims: obje
     return jwt.encode(left, key, algorithm="ES256", headers=headers)
 
 
-def new_portal(confirm_url: str, client_id: str, kid: str, key: str) -> Flask:
+def new_portal(confirm_url: str, clients: dict[str, str], kid: str, key: str) -> Flask:
+    """`clients`: the client_id for each kind of request."""
     portal = Flask(__name__)
 
     @portal.get("/permission-requests")
@@ -42,6 +44,7 @@ def new_portal(confirm_url: str, client_id: str, kid: str, key: str) -> Flask:
         asked = request.args["request"]
         return f"""<!doctype html><title>Portal</title><form method="post">
             <input name="request" value="{uuid.UUID(asked)}" type="hidden">
+            <input name="kind" value="{escape(request.args["kind"])}" type="hidden">
             <label>Name <input name="person" value="aminah"></label>
             <label>For <input name="taxpayer"></label><button>Sign in</button></form>"""
 
@@ -50,7 +53,7 @@ def new_portal(confirm_url: str, client_id: str, kid: str, key: str) -> Flask:
         person, capacity, level = PEOPLE[request.form["person"]]
         asked = request.form["request"]
         ticket = new_ticket(
-            *(key, client_id, kid, confirm_url),
+            *(key, clients[request.form["kind"]], kid, confirm_url),
             sub=person,
             taxpayer=request.form["taxpayer"],
             capacity=capacity,
@@ -63,5 +66,6 @@ def new_portal(confirm_url: str, client_id: str, kid: str, key: str) -> Flask:
 
 
 if __name__ == "__main__":
-    _program, port, url, client, file = sys.argv
-    new_portal(url, client, "portal", Path(file).read_text()).run(port=int(port))
+    _program, port, url, permissions, credentials, file = sys.argv
+    by_kind = {"permission": permissions, "connection": credentials}
+    new_portal(url, by_kind, "portal", Path(file).read_text()).run(port=int(port))

@@ -172,7 +172,7 @@ TICKETS: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("claims", "name"), TICKETS, ids=lambda v: str(v)[:40])
 def test_a_wrong_ticket_is_refused_by_name(
-    portal: KeyErp, row: PermissionRequest, claims: dict[str, Any], name: str
+    portal: KeyErp, row: Any, claims: dict[str, Any], name: str
 ) -> None:
     assert_refused(opened(row, ticket_for(row, portal, **claims)), name)
     assert row.intermediary.taxpayer.name not in text_of(
@@ -233,6 +233,6 @@ def test_without_a_ticket_the_portal_is_asked_for_one(
     answer = Client().get(f"/confirm/{row.pk}")
     assert (answer.status_code, answer["Location"]) == (
         302,
-        f"https://portal.example.org/permission-requests?request={row.pk}",
+        f"https://portal.example.org/permission-requests?request={row.pk}&kind=permission",
     )
     assert Client().put(f"/confirm/{row.pk}").status_code == 405

@@ -8,7 +8,7 @@ from tests.servers.service import manage, service_environment
 
 pytestmark = pytest.mark.processes
 
-PATHS = ["en/sandbox", "ms/sandbox", "sandbox", "sandbox.json", "sandbox/reset"]
+PATHS = ["en/sandbox", "ms/sandbox", "sandbox", "sandbox.json", "sandbox/portal", "sandbox/reset"]
 WARNING = {"text": "HTTP Basic is refused.", "from": "2027-01-31", "condition": "every_login"}
 
 # Also what a process says of it: nothing names what is not there.

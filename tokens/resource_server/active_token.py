@@ -107,7 +107,7 @@ class AccessTokenAuthentication(BaseAuthentication):
             proof = check_possession(request, scheme, encoded, access_token, at, called)
             caller = self.caller_of(encoded, access_token)
             if proof is not None:
-                use_once(proof, access_token)
+                use_once(proof, access_token.client_id, access_token.confirmation.thumbprint)
         except InvalidProof as invalid:
             text = describe_proof_fault(invalid.fault)
             raise DpopChallenge("invalid_dpop_proof", text) from None

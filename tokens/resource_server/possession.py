@@ -77,19 +77,23 @@ def _has_certificate(request: Request, token: AccessToken, at: datetime) -> bool
     return hmac.compare_digest(certificate.thumbprint, token.confirmation.thumbprint)
 
 
-def use_once(proof: Proof, token: AccessToken) -> None:
+def use_once(proof: Proof, client_id: str, thumbprint: str) -> None:
     """Stores the use of a proof, for all nodes. Raises InvalidProof if it was used before."""
     if next(_uses) % PRUNE_EVERY == 0:
         prune_some_proofs()
-    id_ = proof.use_id(token.client_id, token.confirmation.thumbprint)
-    if not store.perform(ProofUse(id_, proof.last_moment)):
+    if not store.perform(ProofUse(proof.use_id(client_id, thumbprint), proof.last_moment)):
         raise InvalidProof(ProofFault.USED_BEFORE)
 
 
-def _proof(request: Request, encoded: str, token: AccessToken, at: datetime, called: str) -> Proof:
+def proof_of(request: Request, at: datetime, called: str) -> Proof:
+    """The proof of the request, whose signature is not checked yet. Raises InvalidProof."""
     address = f"{called}{escape_uri_path(request.path)}"
     sent = request.META.get("HTTP_DPOP", "")
-    proof = read_proof(sent, method=request.method or "", address=address, at=at)
+    return read_proof(sent, method=request.method or "", address=address, at=at)
+
+
+def _proof(request: Request, encoded: str, token: AccessToken, at: datetime, called: str) -> Proof:
+    proof = proof_of(request, at, called)
     if not hmac.compare_digest(proof.ath.encode(), hash_of_token(encoded).encode()):
         raise InvalidProof(ProofFault.TOKEN)
     if verified_thumbprint(proof) != token.confirmation.thumbprint:

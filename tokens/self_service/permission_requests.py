@@ -5,39 +5,37 @@ by the same statements (contract 4, "Requests and evidence").
 """
 
 from typing import Any
-from uuid import UUID
 
-from django.conf import settings
 from django.db.models import QuerySet
-from rest_framework import serializers, status
-from rest_framework.exceptions import APIException, NotFound, ParseError
-from rest_framework.parsers import JSONParser
+from rest_framework import serializers
+from rest_framework.exceptions import NotFound, ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from taxpayers.facts.validity import may_act_for_others
-from taxpayers.identifiers import MalformedIdentifier
 from taxpayers.models import Intermediary, PermissionRequest
 from taxpayers.services.granted_permissions import codes_of
 from taxpayers.services.permission_requests import (
     ask_permission,
     withdraw_permission_request,
 )
-from taxpayers.validation import ServiceError, taxpayer_notation
+from taxpayers.validation import ServiceError
 from tokens.http import rfc3339, rfc3339_or_none
 from tokens.resource_server.errors import InsufficientScope
+from tokens.self_service.requested import (
+    JsonBody,
+    RequestConflict,
+    as_json,
+    id_in,
+    read_body,
+    taxpayer_in,
+)
 from tokens.self_service.view import OwnTaxpayerView, moment_in
 
 SCOPE = "PermissionRequestAPI"
 PAGE_SIZE = 100
 _NOT_FOUND = "This client has no such permission request."
 _NO_INTERMEDIARY = "The taxpayer of this client is no active intermediary. Ask the tax authority."
-
-
-class RequestConflict(APIException):
-    """409: the state of this request, or of the client's others, does not allow it."""
-
-    status_code = status.HTTP_409_CONFLICT
 
 
 class _Asked(serializers.Serializer[Any]):
@@ -56,7 +54,7 @@ class _Asked(serializers.Serializer[Any]):
 
 class _View(OwnTaxpayerView):
     scope = SCOPE
-    parser_classes = (JSONParser,)
+    parser_classes = (JsonBody,)
 
     @property
     def own(self) -> "QuerySet[PermissionRequest]":
@@ -66,7 +64,7 @@ class _View(OwnTaxpayerView):
 
     def found(self, text: str) -> PermissionRequest:
         """Raises NotFound: also for a request of another intermediary."""
-        row = self.own.filter(pk=key).first() if (key := _key(text)) else None
+        row = self.own.filter(pk=key).first() if (key := id_in(text)) else None
         if row is None:
             raise NotFound(_NOT_FOUND)
         return row
@@ -74,27 +72,19 @@ class _View(OwnTaxpayerView):
     def as_json(self, row: PermissionRequest) -> dict[str, Any]:
         """A request, and once it is approved, what was granted."""
         granted = row.permission
-        return {
-            "id": str(row.pk),
-            "state": row.state_at(self.caller.at),
-            "taxpayer": str(row.asked),
-            "permissions": row.codes.split(),
-            "valid_from": rfc3339_or_none(row.valid_from),
-            "valid_until": rfc3339_or_none(row.valid_until),
-            "replaces": row.replaces,
-            "reference": row.own_reference,
-            "return_address": row.return_address or None,
-            "asked_at": rfc3339(row.created_at),
-            "expires_at": rfc3339(row.expires_at),
-            "decided_at": rfc3339_or_none(row.decided_at),
-            "granted": granted
+        return as_json(
+            row,
+            self.caller.at,
+            permissions=row.codes.split(),
+            valid_from=rfc3339_or_none(row.valid_from),
+            replaces=row.replaces,
+            granted=granted
             and {
                 "permissions": codes_of(granted),
                 "valid_from": rfc3339(granted.valid_from),
                 "valid_until": rfc3339_or_none(granted.valid_until),
             },
-            "confirm_url": f"{settings.CONFIRM_URL}/{row.pk}",
-        }
+        )
 
 
 class RequestsView(_View):
@@ -114,11 +104,8 @@ class RequestsView(_View):
 
     def post(self, request: Request) -> Response:
         """Ask. 202: it waits for the taxpayer, if there is one."""
-        given = _read(request.data)
-        try:
-            taxpayer = taxpayer_notation().parse(given["taxpayer"])
-        except MalformedIdentifier as fault:
-            raise ParseError(f"taxpayer must be TIN or TIN:ROB: {fault}.") from None
+        given = read_body(_Asked, request.data)
+        taxpayer = taxpayer_in(given["taxpayer"])
         user, role = self.system_user, self.caller.login.client.intermediary
         if role is None or not may_act_for_others(role, self.caller.at):
             raise InsufficientScope(_NO_INTERMEDIARY)
@@ -170,32 +157,6 @@ class WithdrawView(_View):
         except ServiceError as fault:
             raise RequestConflict(str(fault)) from None
         return Response(self.as_json(row))
-
-
-def _key(text: str) -> UUID | None:
-    try:
-        return UUID(text) if len(text) == 36 else None
-    except ValueError:
-        return None
-
-
-def _read(data: Any) -> dict[str, Any]:
-    """The fields of a body. Raises ParseError, which names the first that is wrong."""
-    if not isinstance(data, dict):
-        raise ParseError("The body must be a JSON object.")
-    asked = _Asked(data=data)
-    if unknown := sorted(set(data) - set(asked.fields)):
-        raise ParseError(f"There is no field {unknown[0][:40]}: {', '.join(asked.fields)}.")
-    if not asked.is_valid():
-        name, faults = next(iter(asked.errors.items()))
-        raise ParseError(f"{name}: {_first(faults)}")
-    return dict(asked.validated_data)
-
-
-def _first(faults: Any) -> str:
-    while isinstance(faults, dict | list):
-        faults = next(iter(faults.values() if isinstance(faults, dict) else faults))
-    return str(faults)
 
 
 requests, request, withdraw = RequestsView.as_view(), RequestView.as_view(), WithdrawView.as_view()

@@ -22,9 +22,9 @@ GREATEST_ID = 2**63 - 1  # of a record in the database
 class RecordKind:
     """One kind of record, for example taxpayers.
 
-    `find` returns the record that an address names, or None; `address` is what names it there. All
-    its changes are of one duty; others must read it. `owner` is the field with the client_id of the
-    only client that finds it; empty: all do.
+    `find` returns the record that an address names, or None; `address` is what names it there. Its
+    changes are of one duty, but for tasks of another one; others must read it. `owner` is the field
+    with the client_id of the only client that finds it; empty: all do.
     """
 
     name: str  # of the list, in addresses and as a tag

@@ -18,7 +18,7 @@ from identity.api.framework.problems import Problem
 from identity.api.framework.query import Filters, bad_cursor, read_query
 from identity.api.framework.view import ManagementView
 from identity.management_api import BASE_PATH
-from taxpayers.duties import Duty
+from taxpayers.duties import SCOPE_OF_DUTY, Duty
 from taxpayers.services import OnlyOperators, ServiceError
 from taxpayers.services.history import lock_for_update
 from tokens.resource_server.pagination import BadCursor, ListPage, page_of
@@ -61,7 +61,9 @@ class RecordView(ManagementView):
 
     @property
     def duty(self) -> Duty:
-        return self.kind.duty
+        """That of the task, if programs have it; otherwise that of the kind."""
+        duty = self.task.operation.duty if self.task else None
+        return duty if duty and duty in SCOPE_OF_DUTY else self.kind.duty
 
     @property
     def read_by(self) -> frozenset[Duty]:

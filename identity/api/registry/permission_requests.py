@@ -1,4 +1,4 @@
-"""`/permission-requests`: what intermediaries ask of taxpayers, and what these decide."""
+"""`/permission-requests`: what intermediaries and new systems ask, and what taxpayers decide."""
 
 from typing import Any
 from uuid import UUID
@@ -16,6 +16,7 @@ from identity.api.registry.permissions import PermissionRecord
 from identity.api.registry.taxpayers import of_intermediary
 from taxpayers.duties import Duty
 from taxpayers.models import PermissionRequest
+from taxpayers.services.connections import APPROVE_CONNECTION
 from taxpayers.services.permission_requests import (
     APPROVE_PERMISSION_REQUEST,
     DECLINE_PERMISSION_REQUEST,
@@ -26,15 +27,25 @@ _STATES = [str(name) for name, _title in PermissionRequest._meta.get_field("stat
 
 
 class PermissionRequestRecord(serializers.Serializer[PermissionRequest]):
-    """A request. What the decision says is in `evidence`, and in `permission` what was granted."""
+    """A request. The decision is in `evidence`, what was granted in `permission` or `system_user`.
+
+    One of the kind `connection` has no intermediary, but the key of a new system.
+    """
 
     id = serializers.UUIDField()
+    kind = serializers.SerializerMethodField()
     state = serializers.SerializerMethodField()
     taxpayer = serializers.CharField(source="asked", help_text="Who is asked; it may not exist.")
-    intermediary = serializers.CharField(source="intermediary.taxpayer.identifier")
-    intermediary_name = serializers.CharField(source="intermediary.taxpayer.name")
-    client_id = serializers.CharField(help_text="The system user that asked.")
-    permissions = Words(source="codes", help_text="The permission codes.")
+    intermediary = serializers.CharField(
+        source="intermediary.taxpayer.identifier", default=None, allow_null=True
+    )
+    intermediary_name = serializers.CharField(
+        source="intermediary.taxpayer.name", default=None, allow_null=True
+    )
+    client_id = serializers.CharField(help_text="The system user that asked; of a connection none.")
+    permissions = Words(source="codes", help_text="The permission codes; of a connection scopes.")
+    name = serializers.CharField(help_text="What the system of a connection calls itself.")
+    key_fingerprint = serializers.CharField(source="fingerprint", help_text="Of a connection.")
     valid_from = Moment(allow_null=True, help_text="null: once it is approved.")
     valid_until = Moment(allow_null=True, help_text="null: no end.")
     replaces = serializers.BooleanField(help_text="Whether approving ends what is granted now.")
@@ -44,7 +55,14 @@ class PermissionRequestRecord(serializers.Serializer[PermissionRequest]):
     expires_at = Moment()
     decided_at = Moment(allow_null=True)
     permission = serializers.IntegerField(source="permission_id", allow_null=True)
+    system_user = serializers.CharField(
+        source="system_user.client_id", default=None, allow_null=True
+    )
     evidence = EvidenceRecord(source="*", help_text="Of the decision.")
+
+    def get_kind(self, row: PermissionRequest) -> str:
+        """One of permission, connection."""
+        return "connection" if row.is_connection else "permission"
 
     def get_state(self, row: PermissionRequest) -> str:
         """One of open, approved, declined, withdrawn, expired."""
@@ -96,7 +114,7 @@ def find_request(text: str) -> PermissionRequest | None:
 
 
 def _with_names(rows: "QuerySet[PermissionRequest]") -> "QuerySet[PermissionRequest]":
-    return rows.prefetch_related("intermediary__taxpayer")
+    return rows.prefetch_related("intermediary__taxpayer", "system_user")
 
 
 def _rows(given: dict[str, Any], _owner: Any) -> "QuerySet[PermissionRequest]":
@@ -117,6 +135,7 @@ KIND = RecordKind(
     address=lambda row: str(row.pk),
     record=WholePermissionRequestRecord,
     duty=Duty.GRANT,
+    also_read_by=frozenset({Duty.ISSUE}),
 )
 LISTING = Listing(
     "permission_requests",
@@ -128,5 +147,6 @@ LISTING = Listing(
 )
 TASKS = (
     ApiTask("approve", APPROVE_PERMISSION_REQUEST, ApproveBody),
+    ApiTask("approve-connection", APPROVE_CONNECTION, ApproveBody),
     ApiTask("decline", DECLINE_PERMISSION_REQUEST, DecisionBody),
 )

@@ -1,4 +1,4 @@
-"""Requests of intermediaries: the list, the page of one, and what staff enter from paper forms."""
+"""Requests to taxpayers: the list, the page of one, and what staff enter from paper forms."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -27,6 +27,7 @@ from identity.staff.history.changes import recent_changes
 from identity.staff.registry.granted_permissions import shown_permissions
 from taxpayers.models import PermissionCode, PermissionRequest, Taxpayer
 from taxpayers.models.permission_request import APPROVED, DECLINED, EXPIRED, OPEN, WITHDRAWN
+from taxpayers.services.connections import APPROVE_CONNECTION
 from taxpayers.services.permission_requests import (
     APPROVE_PERMISSION_REQUEST,
     DECLINE_PERMISSION_REQUEST,
@@ -53,7 +54,7 @@ class _DecisionForm(TaskForm):
 
 
 class ApproveForm(_DecisionForm):
-    codes = CheckboxesField(label=gettext_lazy("Permission codes"))
+    codes = CheckboxesField(label=gettext_lazy("Permission codes or scopes"))
     until = LastDayField(
         label=gettext_lazy("Last day"),
         required=False,
@@ -76,6 +77,7 @@ class ApproveRequest(Task):
         return {"codes": record.codes.split()}
 
 
+ApproveConnection = task(ApproveRequest, APPROVE_CONNECTION)
 DeclineRequest = task(Task, DECLINE_PERMISSION_REQUEST, form=_DecisionForm)
 
 
@@ -95,10 +97,10 @@ class RequestStateFilter(ChoiceFilter):
 class PermissionRequestAdmin(RecordAdmin):
     list_display = (
         column("asked", gettext_lazy("taxpayer"), lambda row: row.asked),
-        column("acting", gettext_lazy("intermediary"), lambda row: row.intermediary),
+        column("acting", gettext_lazy("asks"), lambda row: row.intermediary or row.name),
         column(
             "codes_shown",
-            gettext_lazy("permission codes"),
+            gettext_lazy("permission codes or scopes"),
             lambda row: ", ".join(row.codes.split()),
         ),
         state_column(badge_of_request),
@@ -110,7 +112,7 @@ class PermissionRequestAdmin(RecordAdmin):
     search_fields = ("tin",)
     search_help_text = gettext_lazy("TIN of the taxpayer, or TIN or name of the intermediary")
     record_template = "staff/registry/permission_request.html"
-    tasks: ClassVar = (ApproveRequest, DeclineRequest)
+    tasks: ClassVar = (ApproveRequest, ApproveConnection, DeclineRequest)
 
     def list_title(self) -> Any:
         return gettext_lazy("requests")
@@ -124,7 +126,7 @@ class PermissionRequestAdmin(RecordAdmin):
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
         rows: QuerySet[Any] = super().get_queryset(request)
-        return rows.select_related("intermediary__taxpayer", "permission")
+        return rows.select_related("intermediary__taxpayer", "permission", "system_user")
 
     def record_context(
         self, request: HttpRequest, record: PermissionRequest, at: datetime

@@ -1,0 +1,159 @@
+"""Connections: an ERP system asks to log in as its taxpayer, with its own key and no secret.
+
+As a request of an intermediary (`permission_requests`), but anyone can ask: what is asked is little
+and limited, and approving it is to issue credentials.
+"""
+
+from collections.abc import Collection
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Count, Q
+from django.utils.translation import gettext as _
+
+from taxpayers import actions
+from taxpayers.actions import marked
+from taxpayers.evidence import Evidence
+from taxpayers.identifiers import TaxpayerId
+from taxpayers.models import DEFAULT_SCOPE, PermissionRequest
+from taxpayers.models.permission_request import APPROVED, OPEN
+from taxpayers.operations import Operation, Reason
+from taxpayers.services.evidence import checked_evidence
+from taxpayers.services.history import Author, ChangeContext, context_of, update_and_record
+from taxpayers.services.login_method.change import register_system_user_with_keys
+from taxpayers.services.login_method.keys import validate_keys
+from taxpayers.services.named import find_taxpayer
+from taxpayers.services.permission_requests import (
+    check_less,
+    locked_open,
+    store_request,
+    validate_reference,
+    why_not_decided,
+)
+from taxpayers.services.system_users import validate_return_addresses
+from taxpayers.validation import ServiceError, validate_end, validate_known, validate_text
+
+MAX_NAME_LENGTH = 100
+LIFETIME = timedelta(days=3)  # a weekend; what was not decided keeps others out until then
+# How many may be open: in all, from one address (an IPv6 address as its /64), for one taxpayer, and
+# both. So nobody fills the database, and one address does not keep a taxpayer's own systems out.
+MOST_OPEN = {"all": 10_000, "address": 100, "taxpayer": 50, "both": 5}
+
+
+@transaction.atomic
+def ask_connection(
+    *,
+    taxpayer: TaxpayerId,
+    key: str,
+    name: str,
+    scopes: Collection[str] = (DEFAULT_SCOPE,),
+    valid_until: datetime | None = None,
+    own_reference: str = "",
+    return_address: str = "",
+    source: str,
+    by: Author,
+    at: datetime,
+) -> PermissionRequest:
+    """Ask this taxpayer, whether it exists or not; `key`: a JWK whose owner asks. Safe to repeat.
+
+    `source`: the address as limits count it. Raises ServiceError for what cannot be approved, or
+    if too many are open.
+    """
+    (public,) = validate_keys(key)
+    fields = {
+        "tin": taxpayer.tin,
+        "rob": taxpayer.rob,
+        "codes": " ".join(validate_known(scopes, scopes_to_ask_for(), _("scope"))),
+        "valid_until": validate_end(valid_until, _("the system user"), at),
+        "name": validate_text(name, _("a name"), MAX_NAME_LENGTH),
+        "public_jwk": public.jwk,
+        "own_reference": validate_reference(own_reference),
+        "return_address": return_address and validate_return_addresses([return_address]),
+    }
+    is_open = PermissionRequest.objects.filter(intermediary=None, state=OPEN, expires_at__gte=at)
+    if present := is_open.filter(**fields).first():
+        return present
+    from_here, to_it = Q(source=source), Q(tin=taxpayer.tin, rob=taxpayer.rob)
+    counted = is_open.aggregate(
+        all=Count("pk"),
+        address=Count("pk", filter=from_here),
+        taxpayer=Count("pk", filter=to_it),
+        both=Count("pk", filter=from_here & to_it),
+    )
+    if any(counted[name] >= most for name, most in MOST_OPEN.items()):
+        raise ServiceError(
+            _(
+                "Too many connections are open from this address or for this taxpayer. Have them"
+                " approved or declined, or withdraw them, before you ask again."
+            )
+        )
+    context = ChangeContext(actions.ASK_CONNECTION, by, at)
+    return store_request(fields, context, LIFETIME, source=source)
+
+
+def scopes_to_ask_for() -> list[str]:
+    """Those of the e-invoicing API. Every other scope is given by staff."""
+    audience = settings.SCOPES.get(DEFAULT_SCOPE, {}).get("audience")
+    return [name for name, scope in settings.SCOPES.items() if scope["audience"] == audience]
+
+
+def why_not_connected(row: PermissionRequest, at: datetime) -> str:
+    """Why no system user can be registered for it; empty if one can."""
+    if not row.is_connection:
+        return _("An intermediary asks for a permission: Approve the request.")
+    return why_not_decided(row, at)
+
+
+@transaction.atomic
+def approve_connection(
+    *,
+    request: PermissionRequest,
+    codes: Collection[str] = (),
+    until: datetime | None = None,
+    taxpayer: TaxpayerId | None = None,
+    evidence: Evidence | None = None,
+    reason: str = "",
+    by: Author,
+    at: datetime,
+) -> PermissionRequest:
+    """Register a system user that logs in with the key; with `codes` only these of its scopes.
+
+    Otherwise as `approve_permission_request`.
+    """
+    by = by.in_one_task()
+    context = context_of(APPROVE_CONNECTION, reason=reason, by=by, at=at)
+    row = locked_open(request, taxpayer, at, why_not_connected)
+    scopes = check_less(row, codes, until)
+    owner = find_taxpayer(row.asked)
+    if not owner.is_active:
+        raise ServiceError(_("The taxpayer is not active."))
+    proof = checked_evidence(evidence, at)
+    user = register_system_user_with_keys(
+        taxpayer=owner,
+        name=f"{row.name} ({row.fingerprint[:9]})",  # one may have that name already
+        keys=row.public_jwk,
+        scopes=scopes,
+        expires_at=until or row.valid_until,
+        reason=_("Approved by request {id}").format(id=row.pk),
+        by=by,
+        at=at,
+    )
+    update_and_record(
+        row, context, state=APPROVED, decided_at=at, evidence=proof, system_user_id=user.pk
+    )
+    return row
+
+
+APPROVE_CONNECTION = Operation(
+    actions.APPROVE_CONNECTION,
+    marked("Approve the connection"),
+    marked(
+        "This registers a system user that logs in as the taxpayer with this key. Compare the"
+        " fingerprint with the one that the ERP system shows, or that stands on the form."
+    ),
+    Reason.OPTIONAL,
+    refusal=why_not_connected,
+    service=approve_connection,
+    row="request",
+)
