@@ -124,7 +124,11 @@ PURE = {
     "identity.webhooks.event_types",
     *(f"tokens.dpop.{n}" for n in ("nonce", "proof", "target")),
 }
-OAUTH_LIBRARIES = ("taxpayers.models.system_user", "tokens.operations.toolkit")
+OAUTH_LIBRARIES = (
+    "taxpayers.models.system_user",
+    "tokens.operations.toolkit",
+    "tokens.migrations.toolkit",
+)
 SIGNALS = ("identity.wsgi",)  # it disconnects two of Django's own receivers
 PACKAGE = "einvoicing_tokens"  # for API teams, in packages/
 FRAMEWORKS = {
