@@ -37,12 +37,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     limit = config.option.cheaper_than
-    if limit is None or not _LAST.exists():
+    if limit is None:
         return
-    rows = (line.split("\t") for line in _LAST.read_text().splitlines()[1:])
-    dear = {name for cpu, _, _, kind, name in rows if kind == "test" and float(cpu) > limit}
+    dear = {name for name, cpu in of_last_run().items() if cpu > limit}
     config.hook.pytest_deselected(items=[item for item in items if item.nodeid in dear])
     items[:] = [item for item in items if item.nodeid not in dear]
+
+
+def of_last_run() -> dict[str, float]:
+    """The CPU time of each test in the last `make test`."""
+    lines = _LAST.read_text().splitlines()[1:] if _LAST.exists() else []
+    rows = (line.split("\t") for line in lines)
+    return {name: float(cpu) for cpu, _, _, kind, name in rows if kind == "test"}
 
 
 class _Costs:

@@ -2,8 +2,9 @@
 
 `--statements=FILE`: a run on SQLite writes into it which statements each test executes, with what
 kind of values, and which of them failed. A run on PostgreSQL reads it, and leaves a test out if
-enough others execute each of its statements. Which ones do so changes with the seed. These run on
-both databases in any case: tests whose subject is the database, that commit, or without a note.
+enough others execute each of its statements. Those run that cost least; between like ones the seed
+decides. These run on both databases in any case: tests whose subject is the database, that commit,
+or without a note.
 """
 
 import re
@@ -16,6 +17,8 @@ from typing import Any
 from zlib import crc32
 
 import pytest
+
+from tests import costs
 
 # Of the tests that execute a statement, so many do so on PostgreSQL.
 ENOUGH = 1
@@ -54,16 +57,24 @@ def needed(config: pytest.Config, items: list[pytest.Item]) -> set[pytest.Item]:
     file, seed = config.option.statements, config.option.seed
     if not file:
         return set(items)
-    noted = _read(file)
-    executed: Counter[str] = Counter()
-    chosen = set()
-    for item in sorted(items, key=lambda item: crc32(f"{seed} {item.nodeid}".encode())):
-        statements = noted.get(item.nodeid)
-        is_certain = statements is None or is_about_databases(item)
-        if is_certain or any(executed[s] < ENOUGH for s in statements or ()):
-            chosen.add(item)
-            executed.update(statements or ())
-    return chosen
+    noted, cpu = _read(file), costs.of_last_run()
+    certain = {i for i in items if i.nodeid not in noted or is_about_databases(i)}
+    executed = Counter(s for item in certain for s in noted.get(item.nodeid, ()))
+    chosen: list[pytest.Item] = []
+
+    def place(item: pytest.Item) -> tuple[float, int]:
+        """The cheapest first; of those that cost the same in another order each time."""
+        return round(cpu.get(item.nodeid, 0.0), 1), crc32(f"{seed} {item.nodeid}".encode())
+
+    for item in sorted((i for i in items if i not in certain), key=place):
+        if any(executed[s] < ENOUGH for s in noted[item.nodeid]):
+            chosen.append(item)
+            executed.update(noted[item.nodeid])
+    for item in chosen[::-1]:  # the dearest first: others may execute all of it
+        if all(executed[s] > ENOUGH for s in noted[item.nodeid]):
+            chosen.remove(item)
+            executed.subtract(noted[item.nodeid])
+    return certain.union(chosen)
 
 
 def is_about_databases(item: pytest.Item) -> bool:

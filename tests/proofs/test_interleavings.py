@@ -18,10 +18,10 @@ STEPS = 20_000
 
 def test_every_claim_holds_in_a_run_of_another_seed_each_time(tmp_path: Path) -> None:
     seed = random.randrange(1_000_000)  # noqa: S311 - a failure names it
-    state = run(seed, STEPS, tmp_path)
+    state = run(seed, STEPS // 2, tmp_path)
     assert len(state.changes) > 30, "most kinds"
-    assert state.outcomes[ISSUED] > STEPS / 50
-    assert state.outcomes[ProtocolReason.TEMPORARILY_UNAVAILABLE] < STEPS / 50
+    assert state.outcomes[ISSUED] > STEPS / 100
+    assert state.outcomes[ProtocolReason.TEMPORARILY_UNAVAILABLE] < STEPS / 100
 
 
 def test_a_count_that_ignores_the_epoch_is_found(
