@@ -13,8 +13,8 @@ from tokens.refusals.table import REFUSALS
 
 BACKGROUND = "getComputedStyle(document.body).backgroundColor"
 PATHS = (
-    *("/", "/ms/", "/guide", "/ms/guide", "/errors/", "/ms/errors/", "/errors/rate_limited"),
-    *("/ms/errors/no_permission", "/sandbox", "/ms/sandbox"),
+    *("/errors/rate_limited", "/ms/errors/no_permission", "/errors/", "/ms/errors/"),
+    *("/", "/ms/", "/guide", "/ms/guide", "/sandbox", "/ms/sandbox"),
 )
 
 

@@ -51,7 +51,7 @@ from tests.support.factories import (
     SystemUserFactory,
     TaxpayerFactory,
 )
-from tests.support.staff import list_url, opened, staff_client, task_url, text_of
+from tests.support.staff import hidden_of, list_url, staff_client, task_url, text_of
 from tokens.models import ProtectedApi
 from tokens.protected_apis import registration
 
@@ -504,8 +504,8 @@ def on_page(client: Client) -> Any:
             return True
         if "<SECRET>" in data.values():
             url += f"?secret={values['<SECRET>']}"
-        page = client.get(url)
-        hidden = opened(client, url) if page.status_code == 200 else {}
+        page: Any = client.get(url)
+        hidden = hidden_of(page) if page.status_code == 200 else {}
         client.post(
             url, {**{k: v for k, v in hidden.items() if v is not None}, **filled(data, values)}
         )

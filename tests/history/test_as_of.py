@@ -138,7 +138,7 @@ class Past:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.long) for n in (1, 2))])
 def test_the_facts_of_every_moment_are_those_that_logins_read_then(
     seed: int, settings: Settings
 ) -> None:

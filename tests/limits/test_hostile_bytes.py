@@ -122,7 +122,6 @@ def calls_of(work: Callable[..., Any], *arguments: Any) -> int:
         nonlocal count
         count += event in ("call", "c_call")
 
-    gc.collect()
     gc.disable()  # nothing that others left is finished meanwhile
     sys.setprofile(see)
     try:

@@ -48,7 +48,6 @@ def until(condition: Callable[[], object], seconds: float = 10) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.gate
 def test_the_limit_and_the_record_are_exact_over_processes(node: Service) -> None:
     """On SQLite; on PostgreSQL, over two nodes: tests/live/test_load_balancer.py."""
     erp = new_client(node, "--logins-per-minute", "20")

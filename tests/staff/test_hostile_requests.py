@@ -58,7 +58,8 @@ def each_with_some(*pages: Any) -> Iterator[Any]:
     for number, page in enumerate(pages):
         for at, (name, value) in enumerate(HOSTILE.items()):
             is_long = (at - 2 * number) % len(HOSTILE) >= _IN_THE_GATE
-            title = getattr(page, "__name__", None) or f"{page[0].__name__} {page[1].name}"
+            model, *task = page if isinstance(page, tuple) else (page,)
+            title = " ".join([getattr(model, "__name__", str(model)), *(t.name for t in task)])
             yield pytest.param(
                 page, value, id=f"{title} {name}", marks=[pytest.mark.long] if is_long else []
             )
@@ -116,16 +117,19 @@ QUESTIONS: dict[str, dict[str, str]] = {
 }
 
 
-@values
-def test_a_question(value: str, client: Client, records: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("name", "value"), [*each_with_some(*QUESTIONS)])
+def test_a_question(name: str, value: str, client: Client, records: dict[str, Any]) -> None:
     user = records["taxpayers_systemuser"]
     known = {"client": user.client_id, "tin": user.taxpayer.tin, "today": timezone.localdate()}
     Change.objects.create(at=timezone.now() - timedelta(days=9), by="x")  # the history begins
-    for name, fields in QUESTIONS.items():
-        url = reverse(name if name == "staff_search" else f"admin:{name}")
-        right = {field: text.format(**known) for field, text in fields.items()}
-        for field in fields:
-            check(client.get(f"{url}?{encoded(**right | {field: value})}"))
+    url = reverse(name if name == "staff_search" else f"admin:{name}")
+    right = {field: text.format(**known) for field, text in QUESTIONS[name].items()}
+    for field in right:
+        check(client.get(f"{url}?{encoded(**right | {field: value})}"))
+
+
+@values
+def test_the_page_of_a_task_of_the_history(value: str, client: Client) -> None:
     check(client.get(f"{list_url(Change)}task/{encoded(a=value)[2:]}/"))
 
 

@@ -56,9 +56,12 @@ def rows_of_csv(content: bytes) -> list[list[str]]:
 
 
 def opened(client: Client, url: str) -> dict[str, Any]:
-    """What the hidden fields of the form say, as a browser sends them back."""
-    form = client.get(url).context["form"]
-    return {field.html_name: field.value() for field in form.hidden_fields()}
+    """What the hidden fields of its form say, as a browser sends them back."""
+    return hidden_of(client.get(url))
+
+
+def hidden_of(page: Any) -> dict[str, Any]:
+    return {field.html_name: field.value() for field in page.context["form"].hidden_fields()}
 
 
 def errors_of(response: Any) -> str:
