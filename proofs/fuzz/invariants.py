@@ -54,6 +54,8 @@ def faults_of(sent: FuzzInput, answer: WireAnswer, planted: Planted) -> Iterator
         yield from _faults_of_introspection(sent, answer, body)
     elif sent.is_api:
         yield from _faults_of_api(sent, answer, body, planted)
+    elif leads_to_staff and answer.status == 303:  # who is not signed in sent a long form
+        pass
     elif sent.is_login or (
         "correlationid" in answer.headers and answer.status != 404 and not sent.may_be_no_login
     ):
