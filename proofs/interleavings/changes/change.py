@@ -9,7 +9,13 @@ from typing import Any, TypeVar
 from django.db import connection
 
 from proofs.interleavings.logins.login import Asked
-from proofs.interleavings.oracle.registry import CodeRow, PermissionRow, Registry
+from proofs.interleavings.oracle.registry import (
+    ClientRow,
+    CodeRow,
+    PermissionRow,
+    Registry,
+    TaxpayerRow,
+)
 from proofs.interleavings.world import Credentials
 from taxpayers.services import Author
 
@@ -116,6 +122,24 @@ class Context:
 
     def passed(self) -> datetime:
         return self.now - timedelta(seconds=self.rng.randrange(1, 500_000))
+
+    def client(self) -> ClientRow:
+        return self.choose(self.registry.system_users)
+
+    def taxpayer(self) -> TaxpayerRow:
+        return self.choose(self.registry.taxpayers)
+
+    def some(self, rows: Sequence[Any], share: float) -> list[int]:
+        """The ids of about this share of the rows."""
+        return [row.id for row in rows if self.rng.random() < share]
+
+    def update(self, table: str, *ids: int, **columns: Any) -> None:
+        """In one statement."""
+        new = ", ".join(f"{name} = %s" for name in columns)
+        self.execute(f"UPDATE {table} SET {new} WHERE id = ANY(%s)", *columns.values(), [*ids])
+
+    def delete(self, table: str, *ids: int, by: str = "id") -> None:
+        self.execute(f"DELETE FROM {table} WHERE {by} = ANY(%s)", [*ids])
 
     def execute(self, sql: str, *parameters: Any) -> None:
         with connection.cursor() as cursor:

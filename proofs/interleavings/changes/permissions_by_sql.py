@@ -9,29 +9,26 @@ PERMISSIONS_BY_SQL = Changes()
 @PERMISSIONS_BY_SQL.add("taxpayers")
 def set_taxpayers(context: Context) -> None:
     """Several in one statement; the names of some differ only afterwards."""
-    ids = [row.id for row in context.registry.taxpayers if context.rng.random() < 0.3]
+    ids = context.some(context.registry.taxpayers, 0.3)
     is_active = context.rng.random() < 0.8
-    context.execute(
-        "UPDATE taxpayers SET is_active = %s, name = 'changed' WHERE id = ANY(%s)",
-        is_active,
-        ids if is_active else ids[:1],
-    )
+    ids = ids if is_active else ids[:1]
+    context.update("taxpayers", *ids, is_active=is_active, name="changed")
 
 
 @PERMISSIONS_BY_SQL.add("taxpayers", weight=2)
 def swap_taxpayers(context: Context) -> None:
     """Their TINs and ROB numbers."""
-    one, other = (context.choose(context.registry.taxpayers) for _ in range(2))
+    one, other = context.taxpayer(), context.taxpayer()
     new = (("BETWEEN", "", one.id), (one.tin, one.rob, other.id), (other.tin, other.rob, one.id))
     for tin, rob, id_ in new:
-        context.execute("UPDATE taxpayers SET tin = %s, rob = %s WHERE id = %s", tin, rob, id_)
+        context.update("taxpayers", id_, tin=tin, rob=rob)
 
 
 @PERMISSIONS_BY_SQL.add("taxpayers", weight=2)
 def load_taxpayer_again(context: Context) -> None:
     """Deleted and inserted with the same key, as a load of data does it; foreign keys wait."""
-    row = context.choose(context.registry.taxpayers)
-    context.execute("DELETE FROM taxpayers WHERE id = %s", row.id)
+    row = context.taxpayer()
+    context.delete("taxpayers", row.id)
     context.execute(
         "INSERT INTO taxpayers (id, tin, rob, name, is_active, created_at)"
         " VALUES (%s, %s, %s, 'again', %s, %s)",
@@ -43,24 +40,17 @@ def load_taxpayer_again(context: Context) -> None:
 
 @PERMISSIONS_BY_SQL.add("intermediaries", weight=12)
 def set_intermediary(context: Context) -> None:
-    context.execute(
-        "UPDATE intermediaries SET is_active = %s, active_until = %s WHERE id = %s",
-        context.rng.random() < 0.8,
-        context.end(),
-        context.choose(context.registry.intermediaries).id,
-    )
+    new = {"is_active": context.rng.random() < 0.8, "active_until": context.end()}
+    context.update("intermediaries", context.choose(context.registry.intermediaries).id, **new)
 
 
 @PERMISSIONS_BY_SQL.add("intermediaries", weight=2)
 def move_intermediary(context: Context) -> None:
     """The role, with its permissions, to a taxpayer that has none."""
     known = {role.taxpayer_id for role in context.registry.intermediaries}
-    free = [row for row in context.registry.taxpayers if row.id not in known]
-    context.execute(
-        "UPDATE intermediaries SET taxpayer_id = %s WHERE id = %s",
-        context.choose(free).id,
-        context.choose(context.registry.intermediaries).id,
-    )
+    free = context.choose([row for row in context.registry.taxpayers if row.id not in known])
+    role = context.choose(context.registry.intermediaries)
+    context.update("intermediaries", role.id, taxpayer_id=free.id)
 
 
 @PERMISSIONS_BY_SQL.add(
@@ -70,24 +60,20 @@ def delete_intermediary(context: Context) -> None:
     """First the role, then what hangs on it: foreign keys wait for the end of the transaction."""
     context.choose(context.registry.intermediaries[1:])  # one stays
     role = context.choose(context.registry.intermediaries).id
-    context.execute("DELETE FROM intermediaries WHERE id = %s", role)
-    context.execute(
-        "DELETE FROM granted_permission_codes WHERE grantedpermission_id IN"
-        " (SELECT id FROM granted_permissions WHERE intermediary_id = %s)",
-        role,
-    )
-    context.execute("DELETE FROM granted_permissions WHERE intermediary_id = %s", role)
+    permissions = context.registry.granted_permissions
+    hanging = [row.id for row in permissions if row.intermediary_id == role]
+    context.delete("intermediaries", role)
+    context.delete("granted_permission_codes", *hanging, by="grantedpermission_id")
+    context.delete("granted_permissions", *hanging)
 
 
 @PERMISSIONS_BY_SQL.add("granted_permissions")
 def grant_without_codes(context: Context) -> None:
     context.choose(range(16 - len(context.registry.granted_permissions)))
-    role, taxpayer = context.pair()
     context.execute(
-        "INSERT INTO granted_permissions (taxpayer_id, intermediary_id, valid_from, created_at)"
+        "INSERT INTO granted_permissions (intermediary_id, taxpayer_id, valid_from, created_at)"
         " VALUES (%s, %s, %s, now())",
-        taxpayer,
-        role,
+        *context.pair(),
         context.at,
     )
 
@@ -97,38 +83,30 @@ def set_permission(context: Context) -> None:
     """Its dates: this brings a revoked or expired one back, too."""
     begin = context.soon() if context.rng.random() < 0.1 else context.at
     end = context.end()
-    context.execute(
-        "UPDATE granted_permissions SET valid_from = %s, valid_until = %s, revoked_at = %s"
-        " WHERE id = %s",
-        begin,
-        end if end and end > begin else None,
-        context.at if context.rng.random() < 0.2 else None,
-        context.permission().id,
+    context.update(
+        *("granted_permissions", context.permission().id),
+        valid_from=begin,
+        valid_until=end if end and end > begin else None,
+        revoked_at=context.at if context.rng.random() < 0.2 else None,
     )
 
 
 @PERMISSIONS_BY_SQL.add("granted_permissions", weight=2)
 def move_permission(context: Context) -> None:
     """To another taxpayer and another intermediary."""
-    context.execute(
-        "UPDATE granted_permissions SET taxpayer_id = %s, intermediary_id = %s WHERE id = %s",
-        context.choose(context.registry.taxpayers).id,
-        context.choose(context.registry.intermediaries).id,
-        context.permission().id,
-    )
+    role = context.choose(context.registry.intermediaries).id
+    new = {"taxpayer_id": context.taxpayer().id, "intermediary_id": role}
+    context.update("granted_permissions", context.permission().id, **new)
 
 
 @PERMISSIONS_BY_SQL.add("granted_permissions", "granted_permission_codes")
 def delete_permission(context: Context) -> None:
     """The permission and its codes, in either order: foreign keys wait."""
     row = context.permission()
-    statements = [
-        "DELETE FROM granted_permissions WHERE id = %s",
-        "DELETE FROM granted_permission_codes WHERE grantedpermission_id = %s",
-    ]
-    context.rng.shuffle(statements)
-    for sql in statements:
-        context.execute(sql, row.id)
+    rows = [("granted_permissions", "id"), ("granted_permission_codes", "grantedpermission_id")]
+    context.rng.shuffle(rows)
+    for table, column in rows:
+        context.delete(table, row.id, by=column)
 
 
 @PERMISSIONS_BY_SQL.add("granted_permission_codes")
@@ -143,15 +121,10 @@ def add_code(context: Context) -> None:
 
 @PERMISSIONS_BY_SQL.add("granted_permission_codes")
 def replace_code(context: Context) -> None:
-    context.execute(
-        "UPDATE granted_permission_codes SET permissioncode_id = 'documents:reject' WHERE id = %s",
-        context.code().id,
-    )
+    code = context.code().id
+    context.update("granted_permission_codes", code, permissioncode_id="documents:reject")
 
 
 @PERMISSIONS_BY_SQL.add("granted_permission_codes")
 def delete_code(context: Context) -> None:
-    context.execute(
-        "DELETE FROM granted_permission_codes WHERE id = %s",
-        context.code().id,
-    )
+    context.delete("granted_permission_codes", context.code().id)
