@@ -61,7 +61,6 @@ class Population:
     """All callers that log in."""
 
     callers: list[Caller]
-    blocked: Caller  # blocked and unblocked by scenarios
     crowd: list[Erp]  # system users that no other caller uses
 
     @property
@@ -94,9 +93,8 @@ def register(service: Service) -> Population:
         Caller("intermediary 1", Kind.HONEST, issue(INTERMEDIARY, "one"), TAXPAYERS[0]),
         Caller("intermediary 2", Kind.HONEST, issue(INTERMEDIARY, "two"), TAXPAYERS[1]),
     ]
-    blocked = Caller("blocked at times", Kind.CHANGING, issue(TAXPAYERS[2], "blocked at times"))
-    callers = [*honest, *_bad(manage, issue, honest[0].erp), blocked]
-    return Population(callers, blocked, service.run(_register_crowd))
+    callers = [*honest, *_bad(manage, issue, honest[0].erp)]
+    return Population(callers, service.run(_register_crowd))
 
 
 def _register_crowd() -> list[Erp]:
@@ -128,10 +126,6 @@ def _secret(user: SystemUser) -> tuple[Credential, str]:
 
 def block(manage: Manage, caller: Caller) -> None:
     manage("block_system_user", caller.erp.client_id, "--reason", "drill")
-
-
-def unblock(manage: Manage, caller: Caller) -> None:
-    manage("unblock_system_user", caller.erp.client_id, "--reason", "drill")
 
 
 def _numbered() -> list[tuple[int, str]]:

@@ -70,7 +70,6 @@ def _run(scenario: Scenario[AnySite], cluster: AnySite) -> Result[AnySite]:
             issued=issued,
             new=issued - before,
             forbidden=stage.forbidden,
-            lost_until=stage.lost_until,
             notes=stage.notes,
         )
     broken += broken_promises(scenario.promise, seen)

@@ -29,11 +29,10 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class Forbidden:
-    """A caller that must get no token: sent after `since`, answered until `until`."""
+    """A caller that must get no token for what it sends from `since` on."""
 
     caller: str
     since: float
-    until: float = float("inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +46,12 @@ class Observed:
     issued: frozenset[str]  # all that are stored as issued
     new: frozenset[str]  # those of them that were stored since the scenario began
     forbidden: Sequence[Forbidden] = ()
-    # Until then records are lost on purpose: a backup was restored that is older.
-    lost_until: float = 0.0
     notes: list[str] = field(default_factory=list)
 
     @property
     def received(self) -> set[str]:
-        """The ids of the tokens that clients hold and whose records must be there."""
-        return {a.reference for a in self.answers if a.token and a.answered_at > self.lost_until}
+        """The ids of the tokens that clients hold: their records must be there."""
+        return {a.reference for a in self.answers if a.token}
 
     @property
     def refused_honest(self) -> list[Answer]:
@@ -104,14 +101,8 @@ def _without_record(seen: Observed) -> Iterator[str]:
 
 def _forbidden_tokens(seen: Observed) -> Iterator[str]:
     for one in seen.forbidden:
-        tokens = [
-            answer
-            for answer in seen.answers
-            if answer.token
-            and answer.caller == one.caller
-            and answer.sent_at >= one.since
-            and answer.answered_at <= one.until
-        ]
+        sent = (a for a in seen.answers if a.caller == one.caller and a.sent_at >= one.since)
+        tokens = [answer for answer in sent if answer.token]
         if tokens:
             yield f"{len(tokens)} forbidden tokens of {one.caller}, such as {tokens[0].reference}"
 

@@ -6,7 +6,6 @@ Each node reaches the database through a separate proxy, which is its network.
 import json
 import signal
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPSConnection
@@ -55,10 +54,9 @@ class Node:
         kill_group(self.service.pid)
         self.service.process.wait(10)
 
-    def start(self, environment: Mapping[str, str] | None = None) -> None:
-        """What a supervisor does when it has ended; in another environment, if one is given."""
-        chosen = environment or self.service.environment
-        self.service = start_service(chosen, self.service.log_file)
+    def start(self) -> None:
+        """What a supervisor does when it has ended."""
+        self.service = start_service(self.service.environment, self.service.log_file)
 
 
 @dataclass

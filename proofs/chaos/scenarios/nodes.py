@@ -20,15 +20,6 @@ def _kill_worker(stage: Stage) -> None:
     stage.wait(2)
 
 
-def _hang_worker(stage: Stage) -> None:
-    victim = stage.cluster.nodes[0].workers[0]
-    stage.begins()
-    os.kill(victim, signal.SIGSTOP)
-    while victim in stage.cluster.nodes[0].workers:  # gunicorn replaces it
-        stage.wait(0.2)
-    stage.ends()
-
-
 def _kill_node(stage: Stage) -> None:
     node = stage.cluster.nodes[0]
     stage.begins()
@@ -90,12 +81,6 @@ SCENARIOS = (
         "`kill -9` of one process of a node",
         _kill_worker,
         Promise(recovers_within=1.5, never_received=2),
-    ),
-    Scenario(
-        "hang-worker",
-        "one process of a node is stopped (SIGSTOP) until it is replaced",
-        _hang_worker,
-        Promise(recovers_within=2, answers_within=13, never_received=2),
     ),
     Scenario(
         "kill-node",

@@ -27,7 +27,6 @@ class Stage(Generic[AnySite]):
     began_at: float = 0.0
     ended_at: float = 0.0
     forbidden: list[Forbidden] = field(default_factory=list)
-    lost_until: float = 0.0
     notes: list[str] = field(default_factory=list)
     # What the next scenario needs: done after the load has ended, in reverse order.
     afterwards: ExitStack = field(default_factory=ExitStack)
@@ -46,13 +45,6 @@ class Stage(Generic[AnySite]):
     def forbid(self, caller: Caller) -> None:
         """From now on this caller must get no token."""
         self.forbidden.append(Forbidden(caller.name, time.monotonic()))
-
-    def permit(self, caller: Caller) -> None:
-        """From now on it may get one again."""
-        now = time.monotonic()
-        for number, one in enumerate(self.forbidden):
-            if one.caller == caller.name and one.until > now:
-                self.forbidden[number] = Forbidden(one.caller, one.since, now)
 
     def probe(self, node: Node, caller: Caller) -> Answer:
         """A login on this very node; it is judged like all others."""
