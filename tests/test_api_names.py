@@ -4,8 +4,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
-
 from identity.api.openapi import describe
 from identity.api.urls import records
 from identity.developers.openapi.document import document
@@ -55,16 +53,6 @@ def test_each_name_in_a_description_is_in_the_table() -> None:
         names = {name for name in properties(described) if not name.endswith("_supported")}
         names -= {name for name in names if name.endswith("_endpoint")}
         assert names - known == set()
-
-
-@pytest.mark.parametrize(
-    "wrong", ["auth_method", "registered_by", "codes", "actor", "expires", "event", "until"]
-)
-def test_no_body_of_the_management_api_has_another_name(wrong: str) -> None:
-    schemas = describe(records)["components"]["schemas"]
-    for name, schema in schemas.items():
-        if name.endswith(("Body", "Record")):
-            assert wrong not in schema["properties"], name
 
 
 def test_each_operation_id_begins_with_the_verb_of_its_record_or_of_a_list() -> None:

@@ -304,7 +304,7 @@ def test_a_record_that_is_not_there_is_a_404(
 
 
 NOT_ONE_ETAG = ["abc", '"abc', 'abc"', '"a" "b"', "*, *", '"a",', 'w/"a"']
-NO_KEY = ['"', '""', "a b", '"a', "\u00e9", '"a", "b"', "a" * 256, "{}"]
+NO_KEY = ["", " ", '"', '""', "a b", '"a', "\u00e9", '"a", "b"', "a" * 256, "{}"]
 # What is wrong with the headers or the body, which operations take it, and the answer.
 FAULTS: list[tuple[str, list[dict[str, Any]], int, str, str]] = [
     ("If-Match", [{"If_Match": None}, {"If_Match": " "}], 428, "precondition_required", "its ETag"),

@@ -43,13 +43,6 @@ def test_a_repeated_request_gets_the_same_answer_and_changes_nothing(portal: Por
     assert Change.objects.count() == 1
 
 
-@pytest.mark.parametrize("key", ["", " ", '""', '"a'])
-def test_what_is_no_key_is_refused_and_nothing_is_done(portal: Portal, key: str) -> None:
-    answer = portal.post("/taxpayers", NEW, Idempotency_Key=key)
-    assert_problem(answer, 400, "malformed_request", "1 to 255 characters in double quotes")
-    assert not Taxpayer.objects.filter(tin=NEW["taxpayer"]).exists()
-
-
 def test_a_task_is_repeated_though_its_etag_is_old_by_then(portal: Portal) -> None:
     TaxpayerFactory.create(tin="C2584563222")
     path = "/taxpayers/C2584563222"

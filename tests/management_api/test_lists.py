@@ -131,13 +131,3 @@ def test_pages_have_each_record_once_whatever_changes_between_them(portal: Porta
     TaxpayerFactory.create(tin="A0000000000")
     rest = found(portal, f"/taxpayers?cursor={page['next_cursor']}", "taxpayer")
     assert rest == whole[whole.index(last) + 1 :]
-
-
-def test_a_cursor_is_of_its_list(portal: Portal) -> None:
-    GrantedPermissionFactory.create_batch(2)
-    cursor = body_of(portal.get("/permissions?limit=1"))["next_cursor"]
-    assert len(found(portal, f"/permissions?cursor={cursor}", "id")) == 1
-    for other in ("taxpayers", "intermediaries", "system-users", "permission-requests"):
-        answer = portal.get(f"/{other}?cursor={cursor}")
-        assert_problem(answer, 400, "malformed_request", "Correct the parameters")
-        assert errors_of(body_of(answer)).keys() == {"cursor"}

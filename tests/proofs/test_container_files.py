@@ -9,10 +9,8 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator, Mapping
 from functools import cache
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +23,7 @@ from django.core.management import get_commands
 from identity.configuration.setting_list import SETTINGS
 from proofs.containers.composed import EXAMPLE, FOLDER, compose, rendered, service
 from tests.operations.units import commands_of
-from tests.servers.processes import CHECKOUT, completed, free_port
+from tests.servers.processes import CHECKOUT, completed
 
 CHART = CHECKOUT / "deploy" / "helm" / "identity"
 IMAGE = (FOLDER / "Containerfile").read_text(encoding="utf-8")
@@ -375,32 +373,3 @@ def test_a_build_sees_all_that_the_service_reads_and_nothing_else(tmp_path: Path
         env={"PATH": os.environ["PATH"], "VAR_DIR": str(tmp_path / "var")},
     )
     assert done.stdout.splitlines() == [f"{path} 200" for path in PAGES], done.stderr
-
-
-class Node(BaseHTTPRequestHandler):
-    status = 200
-
-    def do_GET(self) -> None:
-        self.send_response(self.status if self.path == "/health/ready" else 404)
-        self.end_headers()
-        self.wfile.write(b'{"database": "unavailable"}')
-
-    def log_message(self, *arguments: object) -> None:
-        pass
-
-
-def health(port: int) -> tuple[int, str]:
-    command = [sys.executable, "-I", str(FOLDER / "is_ready.py")]
-    done = completed(command, env={"PORT": str(port)})
-    return done.returncode, done.stderr.strip()
-
-
-def test_a_container_is_healthy_while_its_node_is_ready(monkeypatch: pytest.MonkeyPatch) -> None:
-    with HTTPServer(("127.0.0.1", 0), Node) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        assert health(server.server_port) == (0, "")
-        monkeypatch.setattr(Node, "status", 503)
-        assert health(server.server_port) == (1, '{"database": "unavailable"}')
-        server.shutdown()
-    status, line = health(port := free_port())
-    assert (status, line.startswith(f"No answer on port {port}")) == (1, True)

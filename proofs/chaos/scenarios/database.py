@@ -1,4 +1,4 @@
-"""PostgreSQL dies, hangs, is full, is locked, or has no connection left."""
+"""PostgreSQL dies, hangs, is full, or has no connection left."""
 
 import contextlib
 import time
@@ -10,11 +10,6 @@ from proofs.chaos.promises import Promise
 from proofs.chaos.scenarios.scenario import Scenario, Stage
 from tests.servers.processes import NotAvailable
 
-LOGIN_TABLES = (
-    *("system_users", "credentials", "taxpayers", "intermediaries"),
-    *("granted_permissions", "granted_permission_codes", "permission_codes"),
-    *("client_usage", "failure_buckets", "login_events", "signing_keys"),
-)
 # What the lanes of four processes may have under way when PostgreSQL stops: one login each, because
 # a caller waits for its answer before it logs in again. See docs/decisions.md, "Deadlines".
 UNDER_WAY = 8
@@ -62,18 +57,6 @@ def _take_all(cluster: Cluster, held: contextlib.ExitStack) -> int:
     return count
 
 
-def _lock_tables(stage: Stage) -> None:
-    stage.begins()
-    for table in LOGIN_TABLES:
-        with stage.cluster.connect() as connection, connection.transaction():
-            connection.execute("SET LOCAL lock_timeout = '2s'")
-            connection.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE".encode())
-            stage.wait(1.2)
-        stage.wait(0.3)
-    stage.ends()
-    stage.note(f"{len(LOGIN_TABLES)} tables, 1.2 s each")
-
-
 def _fill_disk(stage: Stage) -> None:
     cluster = stage.cluster
     disk = cluster.disk
@@ -116,12 +99,6 @@ SCENARIOS = (
         "every connection of PostgreSQL is taken for 5 s, and those of the nodes are ended",
         _no_connections,
         Promise(recovers_within=2, never_received=UNDER_WAY),
-    ),
-    Scenario(
-        "locked-tables",
-        "each table of the login is locked in turn (ACCESS EXCLUSIVE)",
-        _lock_tables,
-        Promise(recovers_within=1, never_received=UNDER_WAY),
     ),
     Scenario(
         "full-disk",

@@ -1,4 +1,4 @@
-"""The way between nodes and database is slow, is gone, or leads to another server."""
+"""The way between nodes and database is slow, or leads to another server; a standby is lost."""
 
 import time
 from functools import partial
@@ -11,7 +11,6 @@ from proofs.chaos.scenarios.scenario import Scenario, Stage
 # that nothing repeats it, for 8 honest callers, each told 503 a few times.
 IN_VAIN_AT_MOST = 60
 _SLOW_SECONDS, _TOO_SLOW_SECONDS = 0.1, 1.0  # in each direction
-_END_WAITING = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
 
 
 def _delay(stage: Stage, delay: float) -> None:
@@ -21,15 +20,6 @@ def _delay(stage: Stage, delay: float) -> None:
     stage.wait(5)
     for node in stage.cluster.nodes:
         node.door.delay_seconds = 0
-    stage.ends()
-
-
-def _partition(stage: Stage) -> None:
-    door = stage.cluster.nodes[0].door
-    stage.begins()
-    door.vanish()
-    stage.wait(6)
-    door.come_back()
     stage.ends()
 
 
@@ -69,30 +59,6 @@ def _lose_standby(stage: Stage) -> None:
     stage.afterwards.callback(cluster.standby.stop)
 
 
-def _lose_standby_and_sessions(stage: Stage) -> None:
-    """What waits for the standby is only in the log of the primary, when both are lost.
-
-    A node whose session ends looks up what it has stored: that is no record yet.
-    """
-    cluster = stage.cluster
-    stage.begins()
-    cluster.standby.crash()
-    ended = 0
-    with cluster.connect() as connection:
-        for _ in range(15):
-            stage.wait(0.2)
-            ended += len(connection.execute(_END_WAITING).fetchall())
-    cluster.primary.crash()
-    cluster.standby.restart()
-    former = cluster.promote_standby()
-    stage.ends()
-    stage.afterwards.callback(cluster.add_standby)
-    stage.afterwards.callback(former.stop)
-    stage.note(f"{ended} sessions ended while their commits waited for the standby")
-    if not ended:
-        raise AssertionError("no commit waited for the standby")
-
-
 SCENARIOS = (
     Scenario(
         "slow-database",
@@ -108,23 +74,11 @@ SCENARIOS = (
         Promise(recovers_within=2, never_received=IN_VAIN_AT_MOST),
     ),
     Scenario(
-        "partition",
-        "one node is cut off from the database for 6 s: packets are dropped",
-        _partition,
-        Promise(recovers_within=2, never_received=UNDER_WAY),
-    ),
-    Scenario(
         "lost-standby",
         "the synchronous standby is lost; after 6 s the runbook's command is given",
         _lose_standby,
         # Commits wait for the standby after they are in the log: what gave up is stored.
         Promise(recovers_within=2, never_received=IN_VAIN_AT_MOST),
-    ),
-    Scenario(
-        "unconfirmed",
-        "the standby is lost, sessions end meanwhile, then the primary: the standby is promoted",
-        _lose_standby_and_sessions,
-        Promise(recovers_within=2, never_received=UNDER_WAY),
     ),
     Scenario(
         "failover",
