@@ -171,6 +171,14 @@ def django_db_setup(
     connections.close_all()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def queries_of_other_databases(django_db_blocker: "DjangoDbBlocker") -> None:
+    """Every test may query the database of a service that it has started."""
+    from tests.support import command_line
+
+    command_line.queries_allowed = django_db_blocker.unblock
+
+
 # --- Servers --------------------------------------------------------------------------------------
 
 

@@ -4,7 +4,6 @@ The proxies of the nodes also stand for the address that moves to the standby wh
 """
 
 import shutil
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from proofs.chaos.callers import register
 from proofs.chaos.site import DATABASE, Site, start_nodes
 from tests.servers.postgres import Postgres, postgres_user, start_postgres, start_standby
-from tests.servers.processes import NotAvailable, new_folder
+from tests.servers.processes import NotAvailable, new_folder, until
 from tests.servers.small_disk import SmallDisk, mount_small_disk
 
 SETTINGS = {
@@ -28,7 +27,6 @@ SETTINGS = {
     "wal_retrieve_retry_interval": "200ms",
 }
 DISK_MEGABYTES = 400
-_FOLLOWS_WITHIN_SECONDS = 20.0
 
 
 @dataclass
@@ -47,11 +45,7 @@ class Cluster(Site):
     def follow_synchronously(self) -> None:
         """Each commit waits for the standby from now on."""
         self.primary.set("synchronous_standby_names", "*")
-        deadline = time.monotonic() + _FOLLOWS_WITHIN_SECONDS
-        while not self.is_followed():
-            if time.monotonic() > deadline:
-                raise AssertionError("the standby does not follow the primary")
-            time.sleep(0.1)
+        until(self.is_followed)
 
     def is_followed(self) -> bool:
         with self.connect() as connection:

@@ -1,7 +1,6 @@
 """The drill's database with Patroni: three members, etcd, and HAProxy in front of the leader."""
 
 import shutil
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from proofs.chaos.site import DATABASE, Site, start_nodes
 from tests.servers.patroni.etcd import Etcd, start_etcd
 from tests.servers.patroni.haproxy import Haproxy, start_haproxy
 from tests.servers.patroni.member import Member, start_member
-from tests.servers.processes import new_folder
+from tests.servers.processes import new_folder, until
 
 NAMES = ("db-1", "db-2", "db-3")
 _PASSWORD = "only-for-tests"
@@ -52,21 +51,13 @@ class PatroniSite(Site):
         return next(member for member in self.members if member.name == row[0])
 
     def wait_for_leader(self, other_than: Member) -> Member:
-        deadline = time.monotonic() + _WHOLE_WITHIN_SECONDS
-        while time.monotonic() < deadline:
-            for member in self.members:
-                if member is not other_than and member.is_leader:
-                    return member
-            time.sleep(0.1)
-        raise AssertionError("no other member leads")
+        others = [member for member in self.members if member is not other_than]
+        until(lambda: any(member.is_leader for member in others), _WHOLE_WITHIN_SECONDS)
+        return next(member for member in others if member.is_leader)
 
     def wait_until_whole(self) -> None:
         """Until one member leads and both others follow it, one of them synchronously."""
-        deadline = time.monotonic() + _WHOLE_WITHIN_SECONDS
-        while not self._is_whole():
-            if time.monotonic() > deadline:
-                raise AssertionError(self.members[0].control("list"))
-            time.sleep(0.2)
+        until(self._is_whole, _WHOLE_WITHIN_SECONDS)
 
     def _is_whole(self) -> bool:
         if sum(member.is_leader for member in self.members) != 1:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pytest_django import DjangoDbBlocker
 
 from tests.servers.postgres import Postgres
 from tests.servers.processes import free_port
@@ -37,16 +36,16 @@ OUT_OF_REACH = f"postgresql://identity:hunter2@127.0.0.1:{free_port()}/identity"
 
 
 @pytest.fixture
-def empty_database(tmp_path: Path, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+def empty_database(tmp_path: Path) -> Iterator[None]:
     """A database without any table."""
-    with django_db_blocker.unblock(), other_database("", tmp_path):
+    with other_database("", tmp_path):
         yield
 
 
 @pytest.fixture
-def unreachable_database(tmp_path: Path, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+def unreachable_database(tmp_path: Path) -> Iterator[None]:
     """A database that no server serves."""
-    with django_db_blocker.unblock(), other_database(OUT_OF_REACH, tmp_path):
+    with other_database(OUT_OF_REACH, tmp_path):
         yield
 
 

@@ -15,7 +15,6 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
-from pytest_django import DjangoDbBlocker
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
@@ -41,13 +40,6 @@ CHECKS = [
 ]
 
 
-@pytest.fixture
-def registry(node: Service, django_db_blocker: DjangoDbBlocker) -> Iterator[Service]:
-    """The service that runs; the test may register more."""
-    with django_db_blocker.unblock():
-        yield node
-
-
 def operations(url: str) -> Iterator[Any]:
     loaded: Any = schemathesis.openapi.from_dict(httpx.get(f"{url}/openapi.json").json())
     yield from (result.ok() for result in loaded.get_all_operations())
@@ -55,11 +47,11 @@ def operations(url: str) -> Iterator[Any]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("is_known", [False, True], ids=["stranger", "client"])
-def test_every_answer_is_described(registry: Service, is_known: bool) -> None:
+def test_every_answer_is_described(node: Service, is_known: bool) -> None:
     seen: dict[str, set[int]] = {}
-    for operation in operations(registry.url):
+    for operation in operations(node.url):
         name = f"{operation.method.upper()} {operation.path}"
-        seen[name] = answered(registry, operation, is_known=is_known)
+        seen[name] = answered(node, operation, is_known=is_known)
     if is_known:
         for name in ("POST /connect/token", "POST /connect/introspect", "GET /api/v1/me"):
             assert 200 in seen[name], name

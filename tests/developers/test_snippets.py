@@ -17,7 +17,6 @@ from typing import Any
 import httpx
 import pytest
 from django.test import Client
-from pytest_django import DjangoDbBlocker
 
 from clientcheck import clientcheck
 from clientcheck.clientcheck import (
@@ -85,17 +84,16 @@ def run(folder: Path, file: str, url: str, **environment: str) -> Ran:
 
 
 @pytest.fixture(scope="module")
-def client(node: Service, django_db_blocker: DjangoDbBlocker) -> Mapping[str, str]:
+def client(node: Service) -> Mapping[str, str]:
     """The credentials of an intermediary, which may act for one taxpayer."""
-    with django_db_blocker.unblock():  # of the service that runs
-        for tin in (TIN, INTERMEDIARY):
-            node.manage("register_taxpayer", tin, "--name", "Company")
-        node.manage("register_intermediary", INTERMEDIARY)
-        parties = ("--taxpayer", TIN, "--intermediary", INTERMEDIARY)
-        node.manage("grant_permission", *parties, "--permission", "documents:submit")
-        limit = ("--logins-per-minute", "0")
-        issued = node.manage("issue_credentials", INTERMEDIARY, "--name", "ERP", *limit)
-        node.manage("sandbox")
+    for tin in (TIN, INTERMEDIARY):
+        node.manage("register_taxpayer", tin, "--name", "Company")
+    node.manage("register_intermediary", INTERMEDIARY)
+    parties = ("--taxpayer", TIN, "--intermediary", INTERMEDIARY)
+    node.manage("grant_permission", *parties, "--permission", "documents:submit")
+    limit = ("--logins-per-minute", "0")
+    issued = node.manage("issue_credentials", INTERMEDIARY, "--name", "ERP", *limit)
+    node.manage("sandbox")
     return {name.upper(): issued[name] for name in ("client_id", "client_secret")}
 
 

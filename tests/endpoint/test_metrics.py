@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from identity.metrics_files import share_counters
 from tests.conftest import StartService
-from tests.servers.processes import children_of
+from tests.servers.processes import children_of, until
 from tests.support.answers import headers_of
 from tests.support.erp import PATH, Erp, new_erp, post
 from tests.support.outages import database_out_of_reach
@@ -92,9 +91,7 @@ def test_all_processes_of_a_service_count_together(service: StartService) -> Non
     folder = Path(node.environment["VAR_DIR"]) / f"metrics-{node.environment['PORT']}"
     for number, content in enumerate((b"", b"\xff" * 64, b"\x40" + bytes(7) + b"\x10" + b"x" * 64)):
         (folder / f"counter_{number}.db").write_bytes(content)  # cut off by a crash
-    deadline = time.monotonic() + 10
-    while samples(httpx.get(f"{node.url}/metrics").text)["node_ready"] == 0:
-        assert time.monotonic() < deadline, "each process looks at its readiness"
+    until(lambda: samples(httpx.get(f"{node.url}/metrics").text)["node_ready"])
     scrapes = [samples(httpx.get(f"{node.url}/metrics").text) for _ in range(8)]
     assert {scrape["logins_total missing_parameter"] for scrape in scrapes} == {60}
     assert {scrape["login_seconds_count"] for scrape in scrapes} == {60}

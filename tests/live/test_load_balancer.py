@@ -6,7 +6,6 @@ Clients come from 127.0.0.2, an address that is no trusted proxy.
 import re
 import socket
 import ssl
-import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -23,7 +22,7 @@ from tests.introspection.api import INTROSPECT, REVOKE
 from tests.live.cluster import CLIENT, STAFF_HOST, Cluster, assert_proxy_answer
 from tests.self_service.calls import CREDENTIALS, PERMISSIONS, REVOKE_LAST
 from tests.servers.nginx import HOST, STAFF_ADDRESS, free_ports, start_balancer
-from tests.servers.processes import stopping
+from tests.servers.processes import stopping, until
 from tests.support.erp import FORM, PATH, Erp
 
 pytestmark = [pytest.mark.processes, pytest.mark.gate]
@@ -241,11 +240,8 @@ def test_the_proxys_log_names_each_login_and_keeps_no_query(cluster: Cluster) ->
 
 def log_with(reference: str, cluster: Cluster) -> str:
     """The proxy's log once it has this line: it writes a line after the answer has left."""
-    deadline = time.monotonic() + 10
-    while reference not in (log := cluster.balancer.log) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert reference in log
-    return log
+    until(lambda: reference in cluster.balancer.log)
+    return cluster.balancer.log
 
 
 def test_the_proxy_passes_both_on(cluster: Cluster) -> None:

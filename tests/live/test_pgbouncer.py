@@ -15,7 +15,7 @@ from tests.conftest import StartService
 from tests.live.clients import logins, new_client, recorded
 from tests.servers.pgbouncer import Pooler, start_pooler
 from tests.servers.postgres import Postgres
-from tests.servers.processes import children_of, stopping, suspended
+from tests.servers.processes import children_of, stopping, suspended, until
 from tests.servers.service import Service
 from tests.support.erp import Erp
 from tests.support.over_http import new_boss, sign_in
@@ -86,16 +86,9 @@ def test_a_pooler_that_restarts_costs_no_login_and_a_database_lost_behind_it_is_
     assert logins(node, erp, 4) == {503: 4}
     assert time.monotonic() - started < 15
     postgres.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS true')
-    until_it_works(node[0], erp)  # the pooler itself tries again every second
+    until(lambda: logins(node, erp, 1) == {200: 1})  # the pooler itself tries again every second
     node[0].manage("block_system_user", erp.client_id, "--reason", "test")
     assert logins(node, erp, 8) == {400: 8}
-
-
-def until_it_works(node: Service, erp: Erp) -> None:
-    deadline = time.monotonic() + 15
-    while logins([node], erp, 1) != {200: 1}:
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
 
 
 # --- What PostgreSQL goes on with (docs/scaling.md) -----------------------------------------------
@@ -118,7 +111,7 @@ def test_a_database_that_hangs_behind_the_pooler_is_a_503_in_time_and_stores_not
             assert logins([node], erp, 8) == {503: 8}
             assert time.monotonic() - began < 2.5
             time.sleep(max(0.0, 3 - (time.monotonic() - began)))
-        until_it_works(node, erp)
+        until(lambda: logins([node], erp, 1) == {200: 1})
         assert issued(node, erp) == 8 + 1
 
 

@@ -18,10 +18,10 @@ import pytest
 
 from tests.conftest import StartService
 from tests.live.clients import new_client
-from tests.live.test_start_and_stop import is_listening, until
+from tests.live.test_start_and_stop import is_listening
 from tests.servers.fake_clock import FakeClock, fake_clock
 from tests.servers.postgres import Postgres, postgres_user, start_postgres
-from tests.servers.processes import stopping
+from tests.servers.processes import stopping, until
 from tests.servers.service import Service, manage, service_environment
 from tests.servers.small_disk import mount_small_disk
 from tests.support.erp import PATH, Erp

@@ -21,7 +21,14 @@ from tests.conftest import StartService
 from tests.live.clients import new_client, recorded
 from tests.live.test_http_server import FORM_TYPE, GET_LIVE, START, assert_refusal, login
 from tests.servers.forks import run_python
-from tests.servers.processes import children_of, free_port, start_process, stopping, suspended
+from tests.servers.processes import (
+    children_of,
+    free_port,
+    start_process,
+    stopping,
+    suspended,
+    until,
+)
 from tests.servers.service import CONFIGURATION, GUNICORN, Service, service_environment
 from tests.servers.wire import connected, read_answer, read_to_end
 from tests.support.accounts import new_staff, signed_in
@@ -56,13 +63,6 @@ def status_of(node: Service, request: bytes) -> int:
     with connected(node.url, timeout=10) as connection:
         connection.sendall(request)
         return read_answer(connection).status
-
-
-def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.02)
 
 
 def is_listening(node: Service) -> bool:

@@ -1,11 +1,9 @@
 """`dump` and `restore`: the registry first, its logins while the service runs, never over data."""
 
 import re
-from collections.abc import Iterator
 
 import psycopg
 import pytest
-from pytest_django import DjangoDbBlocker
 
 from tests.operations.machine import Machine
 from tests.operations.runbook import blocks_of
@@ -17,12 +15,6 @@ pytestmark = pytest.mark.processes
 
 BACKUP = CHECKOUT / "docs" / "backup.md"
 __all__ = ["machine"]  # a fixture
-
-
-@pytest.fixture(scope="module", autouse=True)
-def databases_of_services(django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    with django_db_blocker.unblock():
-        yield
 
 
 def logins_in(url: str) -> int:

@@ -3,31 +3,23 @@
 import re
 import shutil
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
 import pytest
-from pytest_django import DjangoDbBlocker
 
 from tests.operations.machine import Machine
 from tests.operations.runbook import blocks_of
 from tests.operations.units import commands_of
 from tests.servers.postgres import Postgres
-from tests.servers.processes import CHECKOUT, DidNotStart, stopping
+from tests.servers.processes import CHECKOUT, DidNotStart, stopping, until
 from tests.servers.service import Service
 from tests.support.accounts import PASSWORD
 from tests.support.erp import PATH, Erp
 from tests.support.over_http import SIGN_IN, send_form, sign_in
 
 pytestmark = pytest.mark.processes
-
-
-@pytest.fixture(scope="module", autouse=True)
-def databases_of_services(django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    with django_db_blocker.unblock():
-        yield
 
 
 @pytest.fixture
@@ -78,11 +70,7 @@ def kids(node: Service) -> list[str]:
 
 def wait_until(is_true: Callable[[], bool]) -> None:
     """Each process reads the keys again once a second, and any of them may answer."""
-    for _ in range(200):
-        if all(is_true() for _ in range(5)):
-            return
-        time.sleep(0.05)
-    raise AssertionError("it never came true")
+    until(lambda: all(is_true() for _ in range(5)))
 
 
 # --- Backup and restore ---------------------------------------------------------------------------

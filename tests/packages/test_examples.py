@@ -11,7 +11,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-from pytest_django import DjangoDbBlocker
 
 from tests.introspection.party import Party
 from tests.packages.issuer import AT, LIST, Issuer, new_key
@@ -33,13 +32,12 @@ class Tokens:
 
 
 @pytest.fixture(scope="module")
-def tokens(node: Service, django_db_blocker: DjangoDbBlocker) -> Tokens:
-    with django_db_blocker.unblock():  # of the service that runs
-        taxpayer, intermediary = Party(node, TIN), Party(node, INTERMEDIARY)
-        node.manage("register_intermediary", INTERMEDIARY)
-        parties = ("--taxpayer", TIN, "--intermediary", INTERMEDIARY)
-        node.manage("grant_permission", *parties, "--permission", "documents:submit")
-        return Tokens(taxpayer.token(), intermediary.token(onbehalfof=TIN))
+def tokens(node: Service) -> Tokens:
+    taxpayer, intermediary = Party(node, TIN), Party(node, INTERMEDIARY)
+    node.manage("register_intermediary", INTERMEDIARY)
+    parties = ("--taxpayer", TIN, "--intermediary", INTERMEDIARY)
+    node.manage("grant_permission", *parties, "--permission", "documents:submit")
+    return Tokens(taxpayer.token(), intermediary.token(onbehalfof=TIN))
 
 
 @dataclass

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 import pytest
-from pytest_django import DjangoDbBlocker
 
 from proofs.chaos.cluster import Cluster, running_cluster
 from proofs.chaos.drill import run
@@ -15,8 +14,8 @@ FIRST = ("kill-worker", "crash-database", "hang-database")
 
 
 @pytest.fixture(scope="module")
-def cluster(django_db_blocker: DjangoDbBlocker) -> Iterator[Cluster]:
-    with django_db_blocker.unblock(), running_cluster() as started:
+def cluster() -> Iterator[Cluster]:
+    with running_cluster() as started:
         yield started
 
 
@@ -34,9 +33,9 @@ def test_a_fault_of_a_node_or_of_the_database_breaks_no_promise(
     assert_no_promise_is_broken(next(one for one in ALL if one.name == name), cluster)
 
 
-def test_no_other_fault_breaks_a_promise(django_db_blocker: DjangoDbBlocker) -> None:
+def test_no_other_fault_breaks_a_promise() -> None:
     """In their order: the last ones replace the primary."""
-    with django_db_blocker.unblock(), running_cluster() as cluster:
+    with running_cluster() as cluster:
         for scenario in ALL:
             if scenario.name not in FIRST:
                 assert_no_promise_is_broken(scenario, cluster)

@@ -3,12 +3,10 @@
 What the image of PostgreSQL itself does (initdb, then a restart) is done here by the tests.
 """
 
-import contextlib
 import os
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -18,7 +16,6 @@ import pytest
 from proofs.containers.composed import FOLDER, rendered
 from tests.servers.postgres import SETTINGS, Postgres, postgres_user, start_postgres
 from tests.servers.processes import (
-    START_SECONDS,
     NotAvailable,
     as_user,
     completed,
@@ -27,6 +24,7 @@ from tests.servers.processes import (
     new_folder,
     start_process,
     stop_process,
+    until,
 )
 
 pytestmark = pytest.mark.processes
@@ -147,7 +145,7 @@ def test_the_standby_copies_the_primary_once_and_then_follows_it(
             ).fetchone()
             assert row == (True, "standby")
         with psycopg.connect(_identity(secrets, port), autocommit=True) as standby:
-            assert _arrived(standby)
+            until(lambda: _arrived(standby))
             with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
                 standby.execute("DELETE FROM seen")
         assert (folder / "data" / "backup_label.old").stat().st_mtime == copied_at
@@ -173,14 +171,11 @@ def _follows(port: int) -> bool:
 
 
 def _arrived(standby: "psycopg.Connection[tuple[object, ...]]") -> bool:
-    """Whether the row of the primary is there, at once or soon."""
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline:
-        with contextlib.suppress(psycopg.errors.UndefinedTable):
-            if standby.execute("SELECT number FROM seen").fetchone() == (7,):
-                return True
-        time.sleep(0.05)
-    return False
+    """Whether the row of the primary is there."""
+    try:
+        return standby.execute("SELECT number FROM seen").fetchone() == (7,)
+    except psycopg.errors.UndefinedTable:
+        return False
 
 
 def test_the_pooler_leads_to_the_primary_with_the_passwords_of_the_secrets(

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pytest_django import DjangoDbBlocker
 
 from proofs.fuzz.__main__ import SETTINGS
 from proofs.fuzz.corpus import read_inputs
@@ -28,9 +27,8 @@ def post_worker_init(worker):
 
 
 @pytest.fixture
-def node(service: StartService, django_db_blocker: DjangoDbBlocker) -> Iterator[Service]:
-    with django_db_blocker.unblock():  # clients are registered by this process
-        yield service(**SETTINGS)
+def node(service: StartService) -> Service:
+    return service(**SETTINGS)
 
 
 def run_of(node: Service, planted: Planted, failures: Path) -> Run:

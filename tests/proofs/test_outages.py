@@ -4,7 +4,6 @@ import random
 from collections.abc import Iterator
 
 import pytest
-from pytest_django import DjangoDbBlocker
 
 from proofs.chaos.cluster import Cluster, running_cluster
 from proofs.chaos.drill import run
@@ -53,8 +52,8 @@ def test_an_outage_that_an_api_does_not_survive_is_found() -> None:
 
 
 @pytest.fixture(scope="module")
-def cluster(django_db_blocker: DjangoDbBlocker) -> Iterator[Cluster]:
-    with django_db_blocker.unblock(), running_cluster() as started:
+def cluster() -> Iterator[Cluster]:
+    with running_cluster() as started:
         yield started
 
 

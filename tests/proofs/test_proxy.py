@@ -13,23 +13,23 @@ from pathlib import Path
 
 import httpx
 import pytest
-from pytest_django.plugin import DjangoDbBlocker
 
 from proofs.containers.composed import service as composed
 from proofs.containers.names import name_server
 from tests.conftest import StartService
+from tests.live.clients import new_client
 from tests.servers.nginx import CONFIGURATION, nginx_program, write_certificate
 from tests.servers.processes import (
     CHECKOUT,
-    START_SECONDS,
     completed,
     free_port,
     listens,
     new_folder,
     start_process,
     stop_process,
+    until,
 )
-from tests.support.erp import PATH, Erp
+from tests.support.erp import PATH
 
 SCRIPT = CHECKOUT / "deploy" / "container" / "proxy.sh"
 PUBLIC, STAFF, MTLS = "id.country.test", "staff.country.test", "mtls.country.test"
@@ -133,10 +133,7 @@ def test_a_renewed_certificate_is_used_without_a_restart(proxy: Proxy) -> None:
         former = ssl.get_server_certificate(("127.0.0.1", https))
         time.sleep(1.1)  # nginx reads a file again only if its date, in seconds, has changed
         write_certificate(proxy.folder)
-        deadline = time.monotonic() + START_SECONDS
-        while ssl.get_server_certificate(("127.0.0.1", https)) == former:
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.05)
+        until(lambda: ssl.get_server_certificate(("127.0.0.1", https)) != former)
     finally:
         stop_process(process, signal.SIGTERM)
 
@@ -202,7 +199,7 @@ def test_what_is_missing_is_one_clear_line(proxy: Proxy, name: str) -> None:
 
 
 def test_a_login_reaches_a_node_that_is_found_by_its_name(
-    proxy: Proxy, service: StartService, django_db_blocker: DjangoDbBlocker
+    proxy: Proxy, service: StartService
 ) -> None:
     node = service(
         SERVE="login",
@@ -211,10 +208,7 @@ def test_a_login_reaches_a_node_that_is_found_by_its_name(
         TRUSTED_PROXIES="127.0.0.1",
         ALLOWED_HOSTS=PUBLIC,
     )
-    with django_db_blocker.unblock():  # the database of the node
-        node.manage("register_taxpayer", "C1000000001", "--name", "Sample")
-        issued = node.manage("issue_credentials", "C1000000001", "--name", "ERP")
-    erp = Erp(issued["client_id"], issued["client_secret"])
+    erp = new_client(node)
     port = node.url.rpartition(":")[2]
     gone = free_port()
     proxy.environment |= {
@@ -233,7 +227,7 @@ def test_a_login_reaches_a_node_that_is_found_by_its_name(
         )
         try:
             with proxy.client(PUBLIC) as client:
-                _wait_for_names(client)
+                until(lambda: client.get("/health/live").status_code == 200)  # it looks up names
                 answers = [client.post(PATH, data=erp.form) for _ in range(6)]
                 assert client.get("/metrics").status_code == 404
             with proxy.client(STAFF) as client:
@@ -242,11 +236,3 @@ def test_a_login_reaches_a_node_that_is_found_by_its_name(
             stop_process(process, signal.SIGTERM)
     # Also those that nginx sent to the node that is gone first.
     assert [answer.status_code for answer in answers] == [200] * 6, answers[0].text
-
-
-def _wait_for_names(client: httpx.Client) -> None:
-    """Names are looked up when nginx has started."""
-    deadline = time.monotonic() + START_SECONDS
-    while client.get("/health/live").status_code != 200:
-        assert time.monotonic() < deadline, "nginx found no node"
-        time.sleep(0.05)

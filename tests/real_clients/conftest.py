@@ -1,11 +1,9 @@
 """The running service with something registered, and the programs for Node.js."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from pytest_django import DjangoDbBlocker
 
 from tests.servers.npm import install_locked
 from tests.servers.service import Service
@@ -15,13 +13,10 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="module")
-def registered(
-    node: Service, django_db_blocker: DjangoDbBlocker, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator["Registered"]:
+def registered(node: Service, tmp_path_factory: pytest.TempPathFactory) -> "Registered":
     from tests.real_clients.registered import Registered
 
-    with django_db_blocker.unblock():  # tests register more at the service that runs
-        yield Registered(node, tmp_path_factory.mktemp("keys"))
+    return Registered(node, tmp_path_factory.mktemp("keys"))
 
 
 @pytest.fixture(scope="module")

@@ -139,6 +139,14 @@ def kill_those_left() -> None:
         kill_group(int(file.name))
 
 
+def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
+    """Returns when it is true. Raises AssertionError if it never is."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it never came true"
+        time.sleep(0.02)
+
+
 def free_port() -> int:
     """A port of the loopback interface that nobody listens on."""
     while True:

@@ -2,8 +2,6 @@
 
 import gzip
 import threading
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -91,14 +89,6 @@ class Collector:
         self.released.set()
         self._server.shutdown()
         self._server.server_close()
-
-
-def until(condition: Callable[[], object]) -> None:
-    """Waits until it is true."""
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.02)
 
 
 def _span(message: SpanMessage) -> Span:

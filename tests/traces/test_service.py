@@ -12,11 +12,11 @@ from tests.conftest import StartService
 from tests.live.clients import login_at, new_client
 from tests.live.cluster import Cluster, behind
 from tests.servers.nginx import free_ports, start_balancer
-from tests.servers.processes import CHECKOUT, STOP_SECONDS, free_port, stopping
+from tests.servers.processes import CHECKOUT, STOP_SECONDS, free_port, stopping, until
 from tests.servers.service import Service, clean_environment
-from tests.traces.collector import Collector, until
+from tests.traces.collector import Collector
 
-pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("databases_of_services")]
+pytestmark = pytest.mark.processes
 AT_ONCE = {"OTEL_BSP_SCHEDULE_DELAY": "50", "OTEL_TRACES_SAMPLER_ARG": "1"}
 IN_AN_HOUR = {"OTEL_BSP_SCHEDULE_DELAY": "3600000", "OTEL_TRACES_SAMPLER_ARG": "1"}
 TRACE = "0af7651916cd43dd8448eb211c80319c"

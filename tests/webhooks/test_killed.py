@@ -7,30 +7,21 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_django import DjangoDbBlocker
 
 from identity.webhooks.models import WebhookDelivery
-from tests.servers.processes import CHECKOUT
+from tests.servers.processes import CHECKOUT, until
 from tests.servers.service import Service, service_environment
 from tests.support.moments import now
 from tests.webhooks.endpoints import new_endpoint
-from tests.webhooks.receiver import OK, Receiver, receiving
+from tests.webhooks.receiver import OK, receiving
 
 pytestmark = pytest.mark.processes
-
-
-@pytest.fixture(autouse=True)
-def database_of_the_service(django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """This process may query the database of a service, without `pytest.mark.django_db`."""
-    with django_db_blocker.unblock():
-        yield
 
 
 @contextlib.contextmanager
@@ -49,14 +40,6 @@ def deliverer(environment: Any) -> Iterator["subprocess.Popen[bytes]"]:
         with contextlib.suppress(ProcessLookupError):
             os.kill(process.pid, signal.SIGKILL)
         process.wait(20)
-
-
-def wait_for(receiver: Receiver, count: int) -> None:
-    """Until so many requests have arrived."""
-    deadline = time.monotonic() + 60
-    while len(receiver.received) < count:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_a_deliverer_that_is_killed_sends_again_with_the_same_id_and_one_that_is_stopped_does_not(
@@ -80,7 +63,7 @@ def test_a_deliverer_that_is_killed_sends_again_with_the_same_id_and_one_that_is
         node.run(lambda: new_endpoint(receiver.url))
         first = node.manage("send_test_webhook", "1")["webhook_id"]
         with deliverer(environment) as killed:
-            wait_for(receiver, 1)  # it has arrived, and nothing of that is stored
+            until(lambda: receiver.received, 60)  # it has arrived, and nothing of that is stored
             os.kill(killed.pid, signal.SIGKILL)
             killed.wait(20)
         leased = node.run(WebhookDelivery.objects.get)
@@ -90,7 +73,7 @@ def test_a_deliverer_that_is_killed_sends_again_with_the_same_id_and_one_that_is
         # As if the time of the lease had passed.
         node.run(lambda: WebhookDelivery.objects.update(leased_until=now() - timedelta(seconds=1)))
         with deliverer(environment) as stopped:
-            wait_for(receiver, 2)
+            until(lambda: len(receiver.received) >= 2, 60)
             stopped.send_signal(signal.SIGTERM)
             go_on.set()
             assert stopped.wait(30) == 0

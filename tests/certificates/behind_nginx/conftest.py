@@ -5,10 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.live.conftest import databases_of_services
 from tests.servers.nginx import HOST, MTLS_NAME
-
-__all__ = ["databases_of_services"]
 
 
 @pytest.fixture(autouse=True)
