@@ -1,4 +1,4 @@
-"""The pages for developers: whole, safe to show, cached, in two languages; no link leads nowhere."""
+"""The pages for developers: whole, safe to show, cached, in two languages, without dead links."""
 
 import hashlib
 import json
