@@ -1,7 +1,9 @@
-"""Which statements a piece of code sends, in a form that tests compare."""
+"""Which statements a piece of code sends, and what they read, in a form that tests compare."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -17,3 +19,27 @@ def statements_sent() -> Iterator[list[str]]:
     with CaptureQueriesContext(connection) as context:
         yield words
     words += [query["sql"].split()[0] for query in context.captured_queries]
+
+
+def rows_read_by(work: Callable[[], object]) -> list[int]:
+    """For each query of it, how many rows that step of its plan has read that reads the most."""
+    with CaptureQueriesContext(connection) as sent:
+        work()
+    most = []
+    with connection.cursor() as cursor:
+        for query in sent.captured_queries:
+            cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {query['sql']}")
+            (answer,) = cursor.fetchone() or ("[]",)
+            (explained,) = json.loads(answer) if isinstance(answer, str) else answer
+            most.append(max(map(_rows_read, _steps_of(explained["Plan"]))))
+    return most
+
+
+def _rows_read(step: dict[str, Any]) -> int:
+    left_out = (f"Rows Removed by {why}" for why in ("Filter", "Index Recheck"))
+    rows = step["Actual Rows"] + sum(step.get(name, 0) for name in left_out)
+    return int(rows * step["Actual Loops"])
+
+
+def _steps_of(plan: dict[str, Any]) -> list[dict[str, Any]]:
+    return [plan, *(step for inner in plan.get("Plans", ()) for step in _steps_of(inner))]
