@@ -37,8 +37,6 @@ def test_an_assertion_logs_in_once_and_staff_see_why(erp: KeyErp) -> None:
     assert_refused(
         again,
         reason="invalid_credentials",
-        status=400,
-        error="invalid_client",
         says="its jti was used before",
         fixed_by="The developer of the ERP system",
     )

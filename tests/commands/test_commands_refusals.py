@@ -62,6 +62,8 @@ revoke_secret {CLIENT} zzzz | {CLIENT} has no secret with this ending. Its secre
 {LIMIT}taxpayer {MANY} C000000000 | Give 500 taxpayers at most, not 501.
 {LIMIT}taxpayer {MANY} | There is no taxpayer C000000001, C000
 {CHANGE} --only-permission documents:view | is not an intermediary, so its system users cannot
+{CHANGE} --only-on-behalf | is not an intermediary, so its system users cannot
+issue_credentials {KNOWN} --name x --only-on-behalf | is not an intermediary, so its system users
 {NETWORKS} | one of the arguments --from-network --from-anywhere is required
 {NETWORKS} --from-network 192.0.2.7/24 | Write 192.0.2.0/24.
 {NETWORKS} --from-network 0.0.0.0/0 | 0.0.0.0/0 is every address.

@@ -196,8 +196,6 @@ def test_a_secret_that_ended_backs_off_and_uses_nothing_of_the_limit(
         assert_refused(
             denied,
             reason="rate_limited",
-            status=429,
-            error="invalid_request",
             says="Too many failed logins",
             fixed_by="operator of the ERP system",
             headers={

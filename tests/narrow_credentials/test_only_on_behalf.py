@@ -7,12 +7,10 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
-from taxpayers.models import Change, SystemUser, Taxpayer
+from taxpayers.models import Change, SystemUser
 from tests.management_api.portal import SCOPES, Portal, new_portal
-from tests.narrow_credentials.test_logins import granted
-from tests.support.command_line import error_of, json_output_of, output_of
+from tests.support.command_line import json_output_of, output_of
 from tests.support.erp import Erp, description_of, reason_of
-from tests.support.factories import TaxpayerFactory
 from tests.support.staff import page_url, task_url, text_of
 
 pytestmark = pytest.mark.django_db
@@ -30,12 +28,6 @@ def filled_in(client: Client, url: str) -> dict[str, Any]:
 def portal(settings: Settings) -> Portal:
     settings.SCOPES = SCOPES
     return new_portal()
-
-
-@pytest.fixture
-def on_behalf(intermediary: Erp) -> str:
-    """The taxpayer that the intermediary may act for."""
-    return str(granted(intermediary))
 
 
 def by_command(tin: str) -> None:
@@ -103,22 +95,6 @@ def test_each_door_changes_it(intermediary: Erp, officer: Client, portal: Portal
     officer.post(page, form)
     user.refresh_from_db()
     assert not user.only_on_behalf
-
-
-def test_who_is_no_intermediary_cannot_have_it(erp: Erp) -> None:
-    line = "is not an intermediary, so its system users cannot act for others"
-    assert line in error_of("change_system_user", erp.client_id, "--only-on-behalf")
-    tin = TaxpayerFactory.create().tin
-    assert line in error_of(ISSUE, tin, "--name", "x", "--only-on-behalf")
-    assert not Taxpayer.objects.get(tin=tin).system_users.exists()
-
-
-def test_a_login_that_forgets_the_header_gets_no_token_and_one_with_it_does(
-    intermediary: Erp, on_behalf: str
-) -> None:
-    SystemUser.objects.update(only_on_behalf=True)
-    assert reason_of(intermediary.login()) == "own_taxpayer_not_allowed"
-    assert intermediary.login(on_behalf_of=on_behalf).status_code == 200
 
 
 def test_a_login_on_behalf_of_its_own_taxpayer_is_told_to_leave_the_header_out(

@@ -104,8 +104,6 @@ def test_a_503_is_answered_as_a_real_one_and_leaves_no_record(sandbox: None) -> 
     assert_refused(
         log_in(BY_NAME[SandboxName.TEMPORARILY_UNAVAILABLE]),
         reason="temporarily_unavailable",
-        status=503,
-        error="temporarily_unavailable",
         says="try again",
         fixed_by="Nothing is wrong with the request",
         headers={"Retry-After": PAUSE},

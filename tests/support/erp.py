@@ -15,6 +15,7 @@ from django.test import Client
 
 from taxpayers.models import Intermediary, SystemUser
 from tokens.models import LoginEvent
+from tokens.refusals.table import REFUSALS
 
 FORM = "application/x-www-form-urlencoded"
 PATH = "/connect/token"
@@ -117,16 +118,18 @@ def assert_refused(
     response: HttpResponse,
     *,
     reason: str,
-    status: int,
-    error: str,
     says: str,
-    fixed_by: str,
+    fixed_by: str = "",
     headers: dict[str, str] | None = None,
 ) -> None:
-    """The whole answer, its record, and no header beyond those the contract names."""
-    reference = assert_every_answer(response)
-    body = json.loads(response.content)
-    assert (response.status_code, body["error"], response.reason_phrase) == (status, error, error)
+    """The whole answer, its record, and no header beyond those the contract names.
+
+    Status and error of each reason are in the table of tests/endpoint/test_refusals.py.
+    """
+    reference, row = assert_every_answer(response), REFUSALS[reason]
+    body, error = json.loads(response.content), str(row.error)
+    assert (response.status_code, body["error"]) == (row.status, error)
+    assert response.reason_phrase == error
     assert set(body) == {"error", "error_description"}
     description = body["error_description"]
     assert re.fullmatch(r"[\x20-\x21\x23-\x5B\x5D-\x7E]+", description)
@@ -154,8 +157,6 @@ def assert_unavailable(response: HttpResponse, headers: dict[str, str] | None = 
     assert_refused(
         response,
         reason="temporarily_unavailable",
-        status=503,
-        error="temporarily_unavailable",
         says="try again",
         fixed_by="Nothing is wrong with the request",
         headers={"Retry-After": PAUSE} | (headers or {}),
