@@ -165,7 +165,7 @@ def test_requests_oauthlib_logs_in_and_shows_the_reason_of_a_refusal(
 def test_myinvois_logs_in_for_itself_and_on_behalf(
     registered: Registered, client: Client, url: str
 ) -> None:
-    of_client = {"client_id": client.client_id, "client_secret": client.client_secret}
+    of_client: Any = {"client_id": client.client_id, "client_secret": client.client_secret}
     with httpx.Client() as http, closing(MyInvoisClient(**of_client)) as user:
         # Its address is built in; everything else is its own.
         user._token_manager = TokenManager(**of_client, token_url=url, client=http)
