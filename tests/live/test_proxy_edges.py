@@ -31,7 +31,7 @@ from tests.servers.nginx import (
 )
 from tests.servers.processes import free_port, stopping
 from tests.servers.service import service_environment, start_service
-from tests.servers.wire import WireAnswer, answers_in, read_answer
+from tests.servers.wire import WireAnswer, answers_in
 from tests.support.erp import FORM, PATH
 
 pytestmark = pytest.mark.processes
@@ -308,15 +308,6 @@ def test_a_doubled_slash_is_not_passed_on_and_the_answer_names_the_right_address
 
 
 @pytest.mark.gate
-def test_what_machines_need_is_public(careless: Cluster) -> None:
-    with careless.client() as client:
-        assert client.get("/health/live").json() == {"status": "ok"}
-        assert client.get("/.well-known/oauth-authorization-server").status_code == 200
-        assert client.get("/api/v1/me").status_code == 401
-        assert client.post(PATH).json()["error"] == "invalid_request"
-
-
-@pytest.mark.gate
 def test_every_path_of_the_staff_pages_is_hidden() -> None:
     hidden = re.search(r"location ~ \^/\(\?:([\w|]+)\)", CONFIGURATION.read_text())
     assert hidden
@@ -344,29 +335,11 @@ def test_a_login_is_a_token_however_its_body_comes(proxy: Cluster) -> None:
         assert (answer.status, answer.json["token_type"]) == (200, "Bearer")
 
 
-def test_a_client_that_waits_for_100_continue_gets_it(proxy: Cluster) -> None:
-    body = urlencode(proxy.erp.form).encode()
-    head = START + FORM_TYPE + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(body)
-    with tls_connection(proxy) as connection:
-        connection.sendall(head)
-        assert connection.recv(100).startswith(b"HTTP/1.1 100 ")
-        connection.sendall(body)
-        assert read_answer(connection).status == 200
-
-
 @pytest.mark.gate
 def test_a_body_too_long_is_refused_in_the_same_words(proxy: Cluster) -> None:
     for size in (17_000, 60_000, 90_000):
         for content in (b"a" * size, (b"a" * 1000 for _ in range(size // 1000))):
             assert_proxy_answer(proxy.post(content), 400, "invalid_request", "16384")
-
-
-def test_a_doubled_on_behalf_of_is_refused(proxy: Cluster) -> None:
-    body = urlencode(proxy.erp.form).encode()
-    twice = b"onbehalfof: C1000000001\r\nonbehalfof: C2000000002\r\n"
-    length = b"Content-Length: %d\r\n\r\n" % len(body)
-    received = proxy.on_the_wire(START + CLOSE + FORM_TYPE + twice + length + body)
-    assert received.startswith(b"HTTP/1.1 400 invalid_request\r\n")
 
 
 @pytest.mark.gate
