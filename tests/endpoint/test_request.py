@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from taxpayers.credentials import Prefix, new_client_id, new_client_secret
 from taxpayers.identifiers import Notation, TaxpayerId
 from taxpayers.rules import Refused
 from tests.support.erp import FORM, PATH, assert_refused
@@ -140,10 +141,19 @@ def by_client(raw: RawTokenRequest) -> tuple[object, str]:
 
 
 def by_api(raw: RawTokenRequest) -> tuple[object, str]:
-    return read_api_request(raw, "token", environment="test")
+    """With the credentials of a protected API in place of those of a client."""
+    body = raw.body.replace(CLIENT_ID.encode(), API_ID.encode())
+    body = body.replace(CLIENT_SECRET.encode(), API_SECRET.encode())
+    return read_api_request(replace(raw, body=body), "token", environment="test")
 
 
-by_each = pytest.mark.parametrize("read_request", [by_client, by_api])
+API_ID = new_client_id("test", Prefix.API_ID)
+API_SECRET = new_client_secret("test", Prefix.API_SECRET)
+OF_EACH: dict[object, tuple[str, str]] = {
+    by_client: (CLIENT_ID, CLIENT_SECRET),
+    by_api: (API_ID, API_SECRET),
+}
+by_each = pytest.mark.parametrize("read_request", OF_EACH)
 ABOUT_TOKEN = replace(RIGHT, body=RIGHT.body + b"&token=a.b.c")
 
 
@@ -151,7 +161,7 @@ ABOUT_TOKEN = replace(RIGHT, body=RIGHT.body + b"&token=a.b.c")
 def test_a_request_about_one_token_asks_for_it_by_the_same_credentials(
     read_request: Callable[[RawTokenRequest], tuple[object, str]],
 ) -> None:
-    credentials = ClientSecretCredentials(Method.CLIENT_SECRET_POST, CLIENT_ID, CLIENT_SECRET)
+    credentials = ClientSecretCredentials(Method.CLIENT_SECRET_POST, *OF_EACH[read_request])
     assert read_request(ABOUT_TOKEN) == (credentials, "a.b.c")
 
 
