@@ -156,15 +156,25 @@ def _prepared(cursor: Any, rows: Iterable[Taxpayer], context: ChangeContext) -> 
 
 
 def _values(rows: Iterable[Taxpayer], context: ChangeContext) -> Iterator[tuple[Any, ...]]:
-    of_taxpayer, of_change = _taxpayer_fields(), _change_fields()
+    of_taxpayer, of_change = _Stored(_taxpayer_fields()), _Stored(_change_fields())
     for row in rows:
         change = change_of(row, context, before={}, after=registration_fields(row))
-        yield (*_stored(row, of_taxpayer), *_stored(change, of_change))
+        yield (*of_taxpayer.values_of(row), *of_change.values_of(change))
 
 
-def _stored(row: Model, fields: "Sequence[Field[Any, Any]]") -> Iterator[Any]:
-    for field in fields:
-        yield field.get_db_prep_save(getattr(row, field.attname), connection)
+class _Stored:
+    """Values as the database stores them; most are those of the row before, and not made anew."""
+
+    def __init__(self, fields: "Sequence[Field[Any, Any]]") -> None:
+        self._columns = [(field.attname, field.get_db_prep_save) for field in fields]
+        self._before: list[tuple[Any, Any]] = [(object(), None)] * len(fields)
+
+    def values_of(self, row: Model) -> Iterator[Any]:
+        for place, (name, prepare) in enumerate(self._columns):
+            value = getattr(row, name)
+            if self._before[place][0] != value:
+                self._before[place] = value, prepare(value, connection)
+            yield self._before[place][1]
 
 
 def _copy_taxpayers() -> str:
