@@ -412,6 +412,7 @@ def test_a_client_without_the_scope_is_refused_before_its_body_is_read(erp: Erp)
 
 
 @pytest.mark.long
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")  # of what the schema describes
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
 def test_whatever_is_sent_the_answer_is_one_of_the_description(
     portal: Portal,
