@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from taxpayers.credentials import Prefix, new_client_id, new_client_secret
+from taxpayers.credentials import new_client_id, new_client_secret
 from taxpayers.models import (
     Change,
     Credential,
@@ -100,7 +100,7 @@ WRONG_CLIENT_IDS = {
     f"' {UNKNOWN}'": f"{NOT_AN_ID}has blanks around it.",
     "erp": f"{NOT_AN_ID}does not begin with ci_.",
     "'<client_id>'": f"{NOT_AN_ID}is a placeholder.",
-    new_client_id("test", Prefix.API_ID): f"{NOT_AN_ID}is of a protected API.",
+    "pa_test_0tZ9IYGT3jkU4Y0n78mfDC2vpszh": f"{NOT_AN_ID}is of a protected API.",
     new_client_id("live"): f"{NOT_AN_ID}belongs to the other environment.",
 }
 

@@ -28,7 +28,7 @@ DIGITS = string.digits + string.ascii_uppercase + string.ascii_lowercase
 ALPHABET = string.ascii_letters + string.digits + "_"
 CLIENT_ID = "ci_test_7lmqToiYlcJNiFW0w5ce5U1kLdBn"
 CLIENT_SECRET = "cs_test_6GKfzaScRpPgQkVDIuxfPaHQntHPKzeApvGRXlvM9NH2UpRB0"
-API_ID = new_client_id("test", Prefix.API_ID)
+API_ID = "pa_test_0tZ9IYGT3jkU4Y0n78mfDC2vpszh"
 environments: st.SearchStrategy[Environment] = st.sampled_from(["live", "test"])
 kinds = st.sampled_from(Prefix)
 

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from identity.logs import JsonFormatter, TextFormatter
 from taxpayers import credentials
-from taxpayers.credentials import Prefix, new_client_id
 from taxpayers.redaction import HIDDEN, hide_marked_secrets, hide_secrets
 from taxpayers.validation import validate_reason
 from tests.support.erp import Erp
@@ -23,7 +22,7 @@ from tokens.http import error_description
 from tokens.refusals.table import REFUSALS
 
 ID = "ci_test_7lmqToiYlcJNiFW0w5ce5U1kLdBn"
-API_ID = new_client_id("test", Prefix.API_ID)
+API_ID = "pa_test_0tZ9IYGT3jkU4Y0n78mfDC2vpszh"
 SECRET = "cs_test_6GKfzaScRpPgQkVDIuxfPaHQntHPKzeApvGRXlvM9NH2UpRB0"
 BODY = SECRET[8:]
 PART, REST = BODY[:20], "9xQ7a"
