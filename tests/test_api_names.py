@@ -17,6 +17,7 @@ OTHERS = frozenset(
         r"\w+",
         """
     approved_by asked_at capacity decided_at evidence granted_now intermediary_name paper_form
+    connected connected_client_id key_fingerprint poll_seconds
     permission replaces return_address return_addresses sign_in_level sign_in_method
     words_hash words_version confirm_url first_used_at from granted representatives to tokens
     access_token token_type expires_in client_assertion client_assertion_type grant_type token

@@ -350,7 +350,7 @@ def test_the_portal_staff_and_operators_decide_by_their_doors(erp: StandInErp) -
     done = assert_ok(
         client.post(f"{path}/approve-connection", {**sent, "evidence": SIGN_IN}, If_Match="*")
     )
-    assert (done["state"], done["system_user"][:3]) == ("approved", "ci_")
+    assert (done["state"], done["connected_client_id"][:3]) == ("approved", "ci_")
     officer = staff_client("security officer")
     assert "ERP 1" in staff_text(officer.get(list_url(PermissionRequest)))
     assert erp.fingerprint in staff_text(officer.get(page_url(rows[1])))

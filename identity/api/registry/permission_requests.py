@@ -27,7 +27,7 @@ _STATES = [str(name) for name, _title in PermissionRequest._meta.get_field("stat
 
 
 class PermissionRequestRecord(serializers.Serializer[PermissionRequest]):
-    """A request. The decision is in `evidence`, what was granted in `permission` or `system_user`.
+    """A request. The decision is in `evidence`, what it led to in `permission` or `connected_…`.
 
     One of the kind `connection` has no intermediary, but the key of a new system.
     """
@@ -55,7 +55,7 @@ class PermissionRequestRecord(serializers.Serializer[PermissionRequest]):
     expires_at = Moment()
     decided_at = Moment(allow_null=True)
     permission = serializers.IntegerField(source="permission_id", allow_null=True)
-    system_user = serializers.CharField(
+    connected_client_id = serializers.CharField(
         source="system_user.client_id", default=None, allow_null=True
     )
     evidence = EvidenceRecord(source="*", help_text="Of the decision.")

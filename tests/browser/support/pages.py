@@ -4,6 +4,7 @@ A new list or task is here by itself. A task for a record in a state that none o
 one more in `_prepare`, and a page that is neither needs a line in `_others`.
 """
 
+import json
 from collections.abc import Iterator
 from datetime import timedelta
 from urllib.parse import urlencode
@@ -14,11 +15,12 @@ from django.contrib.admin.utils import quote
 from django.test import override_settings
 from django.urls import URLPattern, URLResolver, get_resolver, resolve, reverse
 from django.utils import timezone
+from joserfc.jwk import ECKey
 
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.models import StaffSignIn, WaitingChange
 from identity.webhooks.models import WebhookEndpoint
-from taxpayers.models import Change, SystemUser
+from taxpayers.models import DEFAULT_SCOPE, Change, SystemUser
 from tests.certificates.addresses import MTLS_URL
 from tests.client_auth.key_erp import new_key_erp
 from tests.support.accounts import new_staff, signed_in, with_totp
@@ -108,6 +110,9 @@ def _prepare() -> None:
     for secret in ({"expires_at": soon}, {"protected_api__is_active": False}):
         ProtectedApiSecretFactory.create(**secret)
     PermissionRequestFactory.create(intermediary=role)
+    key = json.dumps(ECKey.generate_key("P-256").as_dict(private=False))
+    connection = {"intermediary": None, "client_id": "", "codes": DEFAULT_SCOPE, "name": "Ledger"}
+    PermissionRequestFactory.create(**connection, public_jwk=key)
     imported = {"object_type": "taxpayer", "object_id": TaxpayerFactory.create().pk, "label": "C1"}
     Change.objects.create(by="x", action="import_registry", task_id=uuid4(), at=at, **imported)
     WebhookEndpoint.objects.create(url="https://erp.example.org/hooks", created_at=at)
