@@ -111,11 +111,12 @@ class Postgres:
         return done.stdout
 
     def _signal_all(self, number: signal.Signals) -> None:
-        # Each of its processes leads its own group. The first one comes first: it starts them.
-        os.kill(self.process.pid, number)
-        for child in children_of(self.process.pid):
+        # Each of its processes leads its own group. The first one stops first: it starts them, and
+        # while it stands they are its children, also those that hang.
+        os.kill(self.process.pid, signal.SIGSTOP)
+        for one in (*children_of(self.process.pid), self.process.pid):
             with contextlib.suppress(ProcessLookupError):
-                os.kill(child, number)
+                os.kill(one, number)
 
     def stop(self) -> None:
         stop_process(self.process, signal.SIGINT)  # "fast": sessions are ended, not awaited
