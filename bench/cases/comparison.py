@@ -83,7 +83,9 @@ def _targets(measured: Rounds) -> Iterator[tuple[Target, float | None]]:
         (service.INTERMEDIARY, service.LOGIN, 1.2, 1.1),
         (service.PRIVATE_KEY, service.LOGIN, 1.25, 1.15),
         (service.FIRST_LOGIN, BASELINE, 4.2, 3.3),
-        *((refusal, service.LOGIN, 0.8, 0.6) for refusal in service.REFUSALS),
+        (service.WRONG, service.LOGIN, 0.8, 0.6),
+        (service.BLOCKED_USER, service.LOGIN, 0.8, 0.6),
+        (service.INCOMPLETE, service.LOGIN, 0.5, 0.4),
         (service.HAMMERING, BASELINE, 1.0, 0.8),
     ):
         name = f"{candidate.name}, of a {base.name}"

@@ -96,7 +96,7 @@ def _to_the_portal(key: UUID) -> HttpResponse:
     row = PermissionRequest.objects.filter(pk=key).first()
     if not (portal := sandbox.portal_url(row.asked if row else None)):
         raise ConfirmRefused("no_ticket")
-    kind = "connection" if row is not None and row.is_connection else "permission"
+    kind = row.kind if row else "permission"
     mark = "&" if "?" in portal else "?"
     address = f"{portal}{mark}{urlencode({'request': key, 'kind': kind})}"
     return HttpResponseRedirect(address, headers={"Cache-Control": "no-store"})

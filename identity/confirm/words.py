@@ -60,7 +60,7 @@ class Words:
 def words_of(row: PermissionRequest, at: datetime) -> Words:
     """In the active language."""
     role = row.intermediary
-    said, known, present = _connection(row) if role is None else _permission(row, role.taxpayer, at)
+    own, known, present = _connection(row) if role is None else _permission(row, role.taxpayer, at)
     start = _moment(row.valid_from) if row.valid_from else _("now, once you approve")
     end = _moment(row.valid_until) if row.valid_until else _("no end; you can end it any day")
     return Words(
@@ -68,14 +68,14 @@ def words_of(row: PermissionRequest, at: datetime) -> Words:
         codes=tuple((code, _(known.get(code) or code)) for code in row.codes.split()),
         period=_("From: {start}. Until: {end}.").format(start=start, end=end),
         present=tuple(present) or (_("Nothing."),),
-        **said,
+        **own,
     )
 
 
-_Said = tuple[dict[str, Any], Mapping[str, str], list[str]]
+_Own = tuple[dict[str, Any], Mapping[str, str], list[str]]
 
 
-def _permission(row: PermissionRequest, agent: Taxpayer, at: datetime) -> _Said:
+def _permission(row: PermissionRequest, agent: Taxpayer, at: datetime) -> _Own:
     """What only it says, what its codes permit, and what is granted today."""
     codes = PermissionCode.objects.filter(code__in=row.codes.split())
     if row.replaces:
@@ -85,14 +85,14 @@ def _permission(row: PermissionRequest, agent: Taxpayer, at: datetime) -> _Said:
     question = _("May {name} ({identifier}) act for {taxpayer} in e-invoicing?").format(
         name=agent.name, identifier=agent.identifier, taxpayer=row.asked
     )
-    said = {"question": question, "title": _("What it may do"), "effect": effect}
-    return said, dict(codes.values_list("code", "description")), _present(row, at)
+    own = {"question": question, "title": _("What it may do"), "effect": effect}
+    return own, dict(codes.values_list("code", "description")), _present(row, at)
 
 
-def _connection(row: PermissionRequest) -> _Said:
+def _connection(row: PermissionRequest) -> _Own:
     """The same: what its scopes open, and which systems log in today."""
     question = _("May an ERP system log in as {taxpayer}, with its own key?")
-    said = {
+    own = {
         "question": question.format(taxpayer=row.asked),
         "warnings": (
             _("It calls itself: {name}").format(name=row.name),
@@ -106,7 +106,7 @@ def _connection(row: PermissionRequest) -> _Said:
         "effect": _("If you approve, it is added to the systems that log in as the taxpayer:"),
     }
     known = {name: scope["description"] for name, scope in settings.SCOPES.items()}
-    return said, known, _systems(row)
+    return own, known, _systems(row)
 
 
 def _systems(row: PermissionRequest) -> list[str]:

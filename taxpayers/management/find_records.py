@@ -43,9 +43,9 @@ _FAULT_TEXTS = {
 
 def only(rows: "QuerySet[_Row]", text: str) -> _Row:
     """The row that was named. Raises ServiceError with this text if there is none."""
-    for row in rows:
-        return row
-    raise ServiceError(text)
+    if (row := rows.first()) is None:
+        raise ServiceError(text)
+    return row
 
 
 def find_taxpayer(taxpayer: TaxpayerId) -> Taxpayer:

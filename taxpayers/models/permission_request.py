@@ -125,6 +125,11 @@ class PermissionRequest(models.Model):
         return bool(self.public_jwk)
 
     @property
+    def kind(self) -> str:
+        """In the management API and in the address that leads to a portal."""
+        return "connection" if self.is_connection else "permission"
+
+    @property
     def asks(self) -> str:
         """Who asks: the intermediary, or what the system calls itself."""
         role = self.intermediary

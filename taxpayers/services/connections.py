@@ -37,7 +37,7 @@ from taxpayers.validation import ServiceError, validate_end, validate_known, val
 MAX_NAME_LENGTH = 100
 LIFETIME = timedelta(days=3)  # a weekend; what was not decided keeps others out until then
 # How many may be open: in all, from one address (an IPv6 address as its /64), for one taxpayer, and
-# both. So nobody fills the database, and one address does not keep a taxpayer's own systems out.
+# both. So the database is never filled, and one address does not keep a taxpayer's own systems out.
 MOST_OPEN = {"all": 10_000, "address": 100, "taxpayer": 50, "both": 5}
 
 

@@ -31,10 +31,10 @@ class StandInErp:
     def proof(self, method: str, path: str, jwk: Any = None, **claims: Any) -> str:
         """A new one for this request; a claim given as None is left out."""
         public = self.key.as_dict(private=False)
-        said = {"htm": method, "htu": f"{self.auth_url}{path}", "iat": int(time.time())}
-        said |= {"jti": str(uuid.uuid4()), **claims}
+        sent = {"htm": method, "htu": f"{self.auth_url}{path}", "iat": int(time.time())}
+        sent |= {"jti": str(uuid.uuid4()), **claims}
         header = {"typ": "dpop+jwt", "alg": self.algorithm, "jwk": public if jwk is None else jwk}
-        left = {name: value for name, value in said.items() if value is not None}
+        left = {name: value for name, value in sent.items() if value is not None}
         return jwt.encode(header, left, self.key, algorithms=[self.algorithm])
 
     def login_form(self, client_id: str) -> dict[str, str]:

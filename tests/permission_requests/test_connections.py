@@ -385,9 +385,9 @@ def test_a_developer_plays_it_in_the_sandbox(erp: StandInErp, settings: Settings
     for environment, tin in (("test", other), ("live", right), ("test", right)):
         settings.ENVIRONMENT = environment
         row = PermissionRequestFactory.create(tin=tin)
-        said = {"taxpayer": tin, "request": str(row.pk), **PERSON}
+        claims = {"taxpayer": tin, "request": str(row.pk), **PERSON}
         signs = portal["client_id"], portal["private_jwk"]["kid"], portal["confirm_url"]
-        page = opened(row, new_ticket(key, *signs, **said))
+        page = opened(row, new_ticket(key, *signs, **claims))
         if (environment, tin) == ("test", right):
             assert form_of(page)
         else:

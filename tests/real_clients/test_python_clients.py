@@ -63,7 +63,7 @@ def test_authlib_logs_in_on_behalf_with_either_client_authentication(
 def test_authlibs_own_renewal_drops_onbehalfof_and_an_only_on_behalf_client_then_gets_no_token(
     registered: Registered, client: Client, url: str
 ) -> None:
-    """What the guide says: it renews with fetch_token of its own, without the headers."""
+    """What the guide says: its own fetch_token renews without the headers."""
     ended = {"access_token": "x", "token_type": "Bearer", "expires_at": 1}
     how, me = {**GRANT, "token_endpoint": url, "token": ended}, url.replace(PATH, "/api/v1/me")
     with AuthlibSession(client.client_id, client.client_secret, **how) as session:

@@ -1,4 +1,4 @@
-"""What all requests to a taxpayer have in common, whoever asks: body, id, answer."""
+"""What requests of intermediaries and of new systems have in common: body, id, answer."""
 
 from datetime import datetime
 from typing import Any

@@ -62,7 +62,7 @@ class PermissionRequestRecord(serializers.Serializer[PermissionRequest]):
 
     def get_kind(self, row: PermissionRequest) -> str:
         """One of permission, connection."""
-        return "connection" if row.is_connection else "permission"
+        return row.kind
 
     def get_state(self, row: PermissionRequest) -> str:
         """One of open, approved, declined, withdrawn, expired."""
