@@ -181,7 +181,8 @@ class Traffic:
     def finish(self) -> None:
         """Until every login has ended."""
         while self.active:
-            steps = (self.execute, self.wait, self.deliver, self.lock, self.finish_lock)
+            # First what frees a client: others wait for it, and would ask again for ever.
+            steps = (self.finish_lock, self.execute, self.wait, self.deliver, self.lock)
             assert any(step() for step in steps)
 
     def _fail(self, login: Login, error: DatabaseError) -> None:
