@@ -58,7 +58,8 @@ class Doors:
 
         # Apart, so that no program that calls an API takes the threads of the pages.
         self._pages, self._apis = bridge(), bridge()
-        self._login, self._logins = login, Places(settings.WEB_REQUESTS)
+        self._login = login
+        self._places = {path: Places(settings.WEB_REQUESTS) for path in OPERATIONS}
         self._ready = Readiness()
         self._status = PublicStatus(self._ready)
         self._is_protocol = settings.SERVE != "staff"
@@ -85,8 +86,10 @@ class Doors:
     async def _answer(self, scope: Scope, receive: Any, send: Any) -> None:
         """What everybody reads, and health, are answered here: they never wait for a thread."""
         path = scope["path"]
-        if self._is_protocol and path in OPERATIONS:
-            with self._logins:
+        if path.startswith(_API) and (refusal := self._throttled(scope)) is not None:
+            await _send(refusal, send)
+        elif self._is_protocol and path in OPERATIONS:
+            with self._places[path]:
                 await self._login(scope, receive, send)
         elif path == LIVE and scope["method"] in _READ_METHODS:
             await send({"type": "http.response.start", "status": 200, "headers": _LIVE_HEADERS})
@@ -99,12 +102,10 @@ class Doors:
             request = HttpRequest()
             request.method = scope["method"]
             await _send(cast("HttpResponse", view(request)), send)
-        elif not path.startswith(_API):
-            await self._pages(scope, receive, send)
-        elif (refusal := self._throttled(scope)) is not None:
-            await _send(refusal, send)
-        else:
+        elif path.startswith(_API):
             await self._apis(scope, receive, send)
+        else:
+            await self._pages(scope, receive, send)
 
     def _throttled(self, scope: Scope) -> HttpResponse | None:
         if scope["path"].startswith(_MANAGEMENT) or not self._is_protocol:

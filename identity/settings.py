@@ -143,7 +143,7 @@ OAUTH2_PROVIDER: dict[str, Any] = {
 }
 REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "tokens.resource_server.active_token.AccessTokenAuthentication"
+        "tokens.resource_server.authentication.ActiveTokenAuthentication"
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],

@@ -14,6 +14,18 @@ View = Callable[[HttpRequest], HttpResponse]
 
 _READ_METHODS = ("GET", "HEAD")
 _NO_STORE = {"Cache-Control": "no-store"}
+# What our own APIs answer when they fail: the code of the error and its text.
+FAILURES = {
+    500: (
+        "server_error",
+        "Something went wrong on our side. Nothing needs to be changed on yours.",
+    ),
+    503: (
+        "temporarily_unavailable",
+        "The service cannot answer right now. Nothing is wrong with the request.",
+    ),
+}
+RETRY_SECONDS = 5
 _FORBIDDEN_CHARACTER = re.compile(r"[^\x20-\x21\x23-\x5B\x5D-\x7E]")
 
 

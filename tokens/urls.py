@@ -22,7 +22,7 @@ urlpatterns = [
     path("connect/token", token_view, name="token"),
     path("connect/introspect", view_of("/connect/introspect"), name="introspect"),
     path("connect/revocation", view_of("/connect/revocation"), name="revocation"),
-    path("api/v1/me", imported_on_first_use("tokens.resource_server.me.me"), name="me"),
+    path("api/v1/me", view_of("/api/v1/me"), name="me"),
     path(
         "api/v1/credentials/current",
         imported_on_first_use("tokens.self_service.own_credentials.credentials"),

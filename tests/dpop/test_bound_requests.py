@@ -19,6 +19,7 @@ from tests.dpop.signed_proof import signed_proof
 from tests.introspection.test_status import TOKEN
 from tokens.access_tokens.verification import InvalidToken
 from tokens.dpop.proof import InvalidProof, Proof, hash_of_token
+from tokens.resource_server.authentication import api_request
 from tokens.resource_server.possession import BEARER, DPOP, MustBeBound, check_possession
 
 ENCODED = "the.encoded.token"
@@ -52,7 +53,7 @@ def check(
         APIRequestFactory().generic(method, PATH, headers=headers or {}, REMOTE_ADDR=PROXY)
     )
     token = replace(TOKEN, confirmation=confirmation)
-    return check_possession(request, scheme, ENCODED, token, at, BASE)
+    return check_possession(api_request(request, BASE), scheme, ENCODED, token, at)
 
 
 def refused(scheme: str, confirmation: Confirmation, *sent: Any, **more: Any) -> InvalidToken:

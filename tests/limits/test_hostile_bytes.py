@@ -147,7 +147,11 @@ def remember_denial(node: Node) -> None:
 @pytest.mark.parametrize(("place", "unit"), OF_OPERATIONS)
 @pytest.mark.parametrize(
     "path",
-    [pytest.param(p, marks=() if p.endswith("token") else pytest.mark.long) for p in OPERATIONS],
+    [
+        pytest.param(p, marks=() if p.endswith("token") else pytest.mark.long)
+        for p in OPERATIONS
+        if p.startswith("/connect/")
+    ],
 )
 def test_a_refused_request_costs_little_whatever_its_bytes(
     this: Node, path: str, place: str, unit: str

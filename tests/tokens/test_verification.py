@@ -55,7 +55,7 @@ def verified(token: str, at: datetime = AT, ring: KeyRing = RING, **changes: Any
 
 def is_accepted(token: str, at: datetime) -> bool:
     try:
-        return verified(token, at).is_authenticated
+        return bool(verified(token, at))
     except InvalidToken:
         return False
 

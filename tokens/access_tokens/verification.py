@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any
 
 import jwt
 
@@ -36,8 +36,6 @@ class AccessToken(Value):
     are what a taxpayer grants to others. The sender must also prove to possess what
     `confirmation` names.
     """
-
-    is_authenticated: ClassVar[bool] = True  # Django REST framework expects it of a `user`
 
     subject: TaxpayerId
     actor: str | None

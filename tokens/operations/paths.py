@@ -1,4 +1,4 @@
-"""What is answered at the paths of clients and protected APIs that prove who they are.
+"""What is answered on the event loop, at the paths of callers that prove who they are.
 
 Each is a list of steps, run by `tokens.operations.steps` for both doors: the event loop
 (`tokens.operations.asgi`) and Django's view (`tokens.operations.view`).
@@ -15,6 +15,8 @@ from taxpayers.redaction import Shown
 from tokens.metrics import count_login
 from tokens.operations.introspection import introspect, report_introspection
 from tokens.operations.login import EndedLogin, Steps, log_in
+from tokens.operations.me import PATH as ME
+from tokens.operations.me import report_nothing, show_token
 from tokens.operations.node import Node
 from tokens.operations.revocation import report_revocation, revoke
 from tokens.operations.sandbox import log_in_with_sandbox
@@ -76,4 +78,5 @@ OPERATIONS: Mapping[str, Operation] = {
     "/connect/token": Operation(_log_in, report_login),
     "/connect/introspect": Operation(introspect, report_introspection),
     "/connect/revocation": Operation(revoke, report_revocation),
+    ME: Operation(show_token, report_nothing),
 }

@@ -8,7 +8,7 @@ from rest_framework.exceptions import PermissionDenied
 from rest_framework.response import Response
 from rest_framework.views import exception_handler, set_rollback
 
-from tokens.http import error_body
+from tokens.http import FAILURES, RETRY_SECONDS, error_body
 
 logger = logging.getLogger("tokens.resource_server")
 
@@ -17,12 +17,8 @@ _ERRORS = {
     403: "insufficient_scope",
     404: "not_found",
     409: "conflict",
-    500: "server_error",
-    503: "temporarily_unavailable",
+    **{status: error for status, (error, _) in FAILURES.items()},
 }
-_RETRY_SECONDS = 5
-_UNAVAILABLE = "The service cannot answer right now. Nothing is wrong with the request."
-_SERVER_ERROR = "Something went wrong on our side. Nothing needs to be changed on yours."
 
 
 class InsufficientScope(PermissionDenied):
@@ -51,6 +47,6 @@ def _unexpected(exception: Exception) -> Response:
     logger.error("protected API failed", exc_info=exception)
     set_rollback()
     if isinstance(exception, DatabaseError):
-        retry = {"Retry-After": str(_RETRY_SECONDS)}
-        return Response({"detail": _UNAVAILABLE}, status=503, headers=retry)
-    return Response({"detail": _SERVER_ERROR}, status=500)
+        retry = {"Retry-After": str(RETRY_SECONDS)}
+        return Response({"detail": FAILURES[503][1]}, status=503, headers=retry)
+    return Response({"detail": FAILURES[500][1]}, status=500)

@@ -1,17 +1,15 @@
 """Does the caller possess what its token is bound to? (RFC 9449 section 7, RFC 8705 section 3)."""
 
 import hmac
-import itertools
+from collections.abc import Generator
 from datetime import datetime
-
-from django.utils.encoding import escape_uri_path
-from rest_framework.request import Request
 
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.rules import Refused
+from taxpayers.value import Hidden, Value
 from tokens.access_tokens.verification import AccessToken, InvalidToken
 from tokens.calls import ProofUse
-from tokens.client_auth.certificate import read_certificate
+from tokens.client_auth.certificate import CertificateHeaders, read_certificate
 from tokens.dpop.proof import (
     InvalidProof,
     Proof,
@@ -20,15 +18,8 @@ from tokens.dpop.proof import (
     read_proof,
     verified_thumbprint,
 )
-from tokens.request.arrival import reported_certificate
-from tokens.store import django_store as store
-from tokens.store.used_once import prune_some_proofs
 
 BEARER, DPOP = "bearer", "dpop"  # how a token is sent, in lower case
-# No limit holds for requests with a token, and anyone gets one for a client of the sandbox: so the
-# rows of expired proofs do not wait for the nightly job, which is to find no more than a few.
-PRUNE_EVERY = 100
-_uses = itertools.count(1)
 _BOUND_TO_KEY = (
     "The token is bound to a key of its client. Send it with Authorization: DPoP, and a proof in"
     " the header DPoP."
@@ -44,29 +35,40 @@ class MustBeBound(InvalidToken):
     """A token that is bound to a key was sent as if it were bound to nothing."""
 
 
+class ApiRequest(Value):
+    """A request to one of our own addresses, as far as its token or its key is checked.
+
+    `address` is the whole one that was called, without its query: a DPoP proof is for it.
+    """
+
+    method: str
+    address: str
+    authorization: Hidden[str] = ""
+    dpop: Hidden[str | None] = None
+    certificate: CertificateHeaders | None = None
+
+
 def check_possession(
-    request: Request, scheme: str, encoded: str, token: AccessToken, at: datetime, called: str
+    sent: ApiRequest, scheme: str, encoded: str, token: AccessToken, at: datetime
 ) -> Proof | None:
     """The proof of the request, if the token is bound to a key; None: it needs none.
 
-    `called` is the base address at which the API is called. Raises InvalidToken if the token is
-    sent in another way than it must be, or InvalidProof.
+    Raises InvalidToken if the token is sent in another way than it must be, or InvalidProof.
     """
     binding = token.confirmation.binding
     if scheme == DPOP:
         if binding != TokenBinding.DPOP:
             raise InvalidToken(_NOT_BOUND)
-        return _proof(request, encoded, token, at, called)
+        return _proof(sent, encoded, token, at)
     if binding == TokenBinding.DPOP:
         raise MustBeBound(_BOUND_TO_KEY)
-    if binding != TokenBinding.BEARER and not _has_certificate(request, token, at):
+    if binding != TokenBinding.BEARER and not _has_certificate(sent.certificate, token, at):
         raise InvalidToken(_BOUND_TO_CERTIFICATE)
     return None
 
 
-def _has_certificate(request: Request, token: AccessToken, at: datetime) -> bool:
+def _has_certificate(sent: CertificateHeaders | None, token: AccessToken, at: datetime) -> bool:
     """Whether the request came with the very certificate that the token is bound to."""
-    sent = reported_certificate(request.META)
     if sent is None or token.confirmation.binding != TokenBinding.TLS:
         return False
     try:
@@ -77,23 +79,22 @@ def _has_certificate(request: Request, token: AccessToken, at: datetime) -> bool
     return hmac.compare_digest(certificate.thumbprint, token.confirmation.thumbprint)
 
 
-def use_once(proof: Proof, client_id: str, thumbprint: str) -> None:
-    """Stores the use of a proof, for all nodes. Raises InvalidProof if it was used before."""
-    if next(_uses) % PRUNE_EVERY == 0:
-        prune_some_proofs()
-    if not store.perform(ProofUse(proof.use_id(client_id, thumbprint), proof.last_moment)):
+def use_once(proof: Proof, client_id: str, thumbprint: str) -> Generator[ProofUse, bool, None]:
+    """The step that stores the use of a proof, for all nodes.
+
+    Raises InvalidProof if it was used before.
+    """
+    if not (yield ProofUse(proof.use_id(client_id, thumbprint), proof.last_moment)):
         raise InvalidProof(ProofFault.USED_BEFORE)
 
 
-def proof_of(request: Request, at: datetime, called: str) -> Proof:
+def proof_of(sent: ApiRequest, at: datetime) -> Proof:
     """The proof of the request, whose signature is not checked yet. Raises InvalidProof."""
-    address = f"{called}{escape_uri_path(request.path)}"
-    sent = request.META.get("HTTP_DPOP", "")
-    return read_proof(sent, method=request.method or "", address=address, at=at)
+    return read_proof(sent.dpop or "", method=sent.method, address=sent.address, at=at)
 
 
-def _proof(request: Request, encoded: str, token: AccessToken, at: datetime, called: str) -> Proof:
-    proof = proof_of(request, at, called)
+def _proof(sent: ApiRequest, encoded: str, token: AccessToken, at: datetime) -> Proof:
+    proof = proof_of(sent, at)
     if not hmac.compare_digest(proof.ath.encode(), hash_of_token(encoded).encode()):
         raise InvalidProof(ProofFault.TOKEN)
     if verified_thumbprint(proof) != token.confirmation.thumbprint:

@@ -9,11 +9,12 @@ from rest_framework.request import Request
 
 from taxpayers.services.login_method.keys import validate_keys
 from taxpayers.validation import ServiceError
-from tokens.answers.description import describe_proof_fault
-from tokens.dpop.proof import InvalidProof, Proof, ProofFault, verified_thumbprint
+from tokens.dpop.proof import InvalidProof, Proof, verified_thumbprint
 from tokens.request.arrival import called_url, reported_certificate
-from tokens.resource_server.active_token import DpopChallenge
+from tokens.resource_server.active_token import dpop_challenge, invalid_proof
+from tokens.resource_server.authentication import Challenge, api_request
 from tokens.resource_server.possession import proof_of, use_once
+from tokens.store.django_store import perform_all
 
 _USE = "a key without a client"  # no client_id is like it
 _MISSING = (
@@ -31,31 +32,27 @@ class ProvedKey:
     proof: Proof
 
     def use_once(self) -> None:
-        """Raises DpopChallenge if the proof was used before."""
+        """Raises Challenge if the proof was used before."""
         try:
-            use_once(self.proof, _USE, self.thumbprint)
+            perform_all(use_once(self.proof, _USE, self.thumbprint))
         except InvalidProof as invalid:
-            raise _challenge(invalid.fault) from None
+            raise Challenge(invalid_proof(invalid.fault)) from None
 
 
 class KeyAuthentication(BaseAuthentication):
     """A `ProvedKey` as `request.auth`; there is no user. The proof is not used up yet."""
 
     def authenticate(self, request: Request) -> tuple[None, ProvedKey]:
-        """Raises DpopChallenge, or ParseError for a key with which no client could log in."""
-        if "HTTP_DPOP" not in request.META:
-            raise DpopChallenge("invalid_dpop_proof", _MISSING)
-        called = called_url(reported_certificate(request.META))
+        """Raises Challenge, or ParseError for a key with which no client could log in."""
+        sent = api_request(request, called_url(reported_certificate(request.META)))
+        if sent.dpop is None:
+            raise Challenge(dpop_challenge(_MISSING))
         try:
-            proof = proof_of(request, datetime.now(UTC), called)
+            proof = proof_of(sent, datetime.now(UTC))
             jwk = proof.jwk.decode(errors="replace")
             validate_keys(jwk)
             return None, ProvedKey(jwk, verified_thumbprint(proof), proof)
         except ServiceError as fault:
             raise ParseError(str(fault)) from None
         except InvalidProof as invalid:
-            raise _challenge(invalid.fault) from None
-
-
-def _challenge(fault: ProofFault) -> DpopChallenge:
-    return DpopChallenge("invalid_dpop_proof", describe_proof_fault(fault))
+            raise Challenge(invalid_proof(invalid.fault)) from None

@@ -23,8 +23,9 @@ from taxpayers.validation import ServiceError
 from tokens.http import rfc3339_or_none
 from tokens.rate_limits.backoff import counted_address
 from tokens.rate_limits.call_limit import CallLimit
-from tokens.resource_server.active_token import ANSWER_SECONDS, DpopChallenge
+from tokens.resource_server.active_token import dpop_challenge
 from tokens.resource_server.answered_view import AnsweredView
+from tokens.resource_server.authentication import ANSWER_SECONDS, Challenge
 from tokens.resource_server.proved_key import KeyAuthentication, ProvedKey
 from tokens.self_service.requested import (
     JsonBody,
@@ -91,13 +92,13 @@ class _View(AnsweredView):
         return Author(name, self.source_address, self.reference, AuthorKind.CLIENT)
 
     def found(self, text: str) -> PermissionRequest:
-        """What this key has asked. Raises NotFound or DpopChallenge."""
+        """What this key has asked. Raises NotFound or Challenge."""
         rows = PermissionRequest.objects.filter(intermediary=None).select_related("system_user")
         row = rows.filter(pk=key).first() if (key := id_in(text)) else None
         if row is None:
             raise NotFound(_NOT_FOUND)
         if thumbprint_of(row.public_jwk) != self.key.thumbprint:
-            raise DpopChallenge("invalid_dpop_proof", _OTHER_KEY)
+            raise Challenge(dpop_challenge(_OTHER_KEY))
         self.key.use_once()
         return row
 

@@ -14,8 +14,8 @@ from taxpayers.moments import end_of_day, parse_moment, start_of_day
 from taxpayers.rules import Refused
 from taxpayers.services import Author
 from tokens.form_encoding import read_pairs
-from tokens.resource_server.active_token import ANSWER_SECONDS, ActiveTokenAuthentication
 from tokens.resource_server.answered_view import AnsweredView
+from tokens.resource_server.authentication import ANSWER_SECONDS, ActiveTokenAuthentication
 from tokens.resource_server.errors import InsufficientScope
 from tokens.resource_server.pagination import BadCursor, ListPage, page_of
 

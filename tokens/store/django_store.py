@@ -4,9 +4,9 @@ In every store the event and what it counts become durable together or not at al
 on PostgreSQL, in one transaction on SQLite. `tokens.store.lanes` does it for many at once.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection, transaction
@@ -16,6 +16,8 @@ from taxpayers.facts.values import FactsQuery, Reading
 from taxpayers.sql import fetch, fetch_with_reconnect
 from tokens.calls import Call, TokenQuery
 from tokens.store import postgresql, sqlite
+
+Result = TypeVar("Result")
 
 LOCK_CLIENT = """
 SELECT statement_timestamp() FROM client_usage
@@ -46,6 +48,20 @@ def perform(call: Call) -> Any:
     if isinstance(call, TokenQuery):  # it changes nothing, and is the first one of a request
         return statement.parse(fetch_with_reconnect(statement.sql, statement.parameters))[0]
     return statement.parse(fetch(statement.sql, statement.parameters))[0]
+
+
+def perform_all(steps: Generator[Any, Any, Result]) -> Result:
+    """What the steps return; each yields a call and gets its result.
+
+    Raises what a step raises, or django.db.DatabaseError.
+    """
+    result: Any = None
+    try:
+        while True:
+            result = perform(steps.send(result))
+    except StopIteration as end:
+        returned: Result = end.value
+        return returned
 
 
 class DjangoStore:

@@ -39,6 +39,7 @@ from tokens.store.postgresql_event import COLUMNS, EVENT, IS_RECENT, NOW, statem
 from tokens.store.postgresql_status_index import KEY as STATUS_KEY
 from tokens.store.postgresql_status_index import names_in, take_statement
 from tokens.store.token_query import token_statement
+from tokens.store.used_once import SOME_EXPIRED
 
 # A session that ends while its commit waits for a synchronous standby leaves a row that everybody
 # sees and that a failover would lose. So what finds such a row, and writes nothing, writes an empty
@@ -172,13 +173,14 @@ _USED_BEFORE: dict[str, type[UsedBefore | ProofUsedBefore]] = {
     "proof": ProofUsedBefore,
 }
 
+_A_MINUTE_AGO, _SKIP = f"{NOW} - interval '1 min'", "FOR UPDATE SKIP LOCKED"
 _USE = f"""
 WITH first_use AS (
     INSERT INTO {{table}} (id, expires_at)
     SELECT id, expires_at
     FROM json_to_recordset(%s::json) AS s(id uuid, expires_at timestamptz) ORDER BY id
     ON CONFLICT DO NOTHING RETURNING id
-)
+), forgotten AS ({SOME_EXPIRED.format(table="{table}", before=_A_MINUTE_AGO, lock=_SKIP)})
 SELECT {NOW}, id FROM (VALUES (NULL::uuid)) AS clock(id)
 UNION ALL SELECT {NOW}, id FROM first_use"""
 _TABLES = {AssertionUse: "used_assertions", ProofUse: "used_proofs"}

@@ -6,7 +6,7 @@ function decides, the rows are written.
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -39,6 +39,7 @@ from tokens.rate_limits.throttle import Throttle
 from tokens.store.api_secret_use import store_use_on_sqlite
 from tokens.store.sqlite_status_index import take_status_index
 from tokens.store.token_query import read_token_from_sqlite
+from tokens.store.used_once import SOME_EXPIRED
 
 _ADD = f"""
 INSERT INTO login_events ({", ".join(Event._fields)})
@@ -54,7 +55,8 @@ WHERE system_user_id = %s RETURNING used"""
 
 _USE = """
 INSERT INTO {table} (id, expires_at) VALUES (%s, %s) ON CONFLICT DO NOTHING RETURNING id"""
-_USE_ASSERTION, _USE_PROOF = (_USE.format(table=t) for t in ("used_assertions", "used_proofs"))
+_TABLES = {AssertionUse: "used_assertions", ProofUse: "used_proofs"}
+_FORGET = SOME_EXPIRED.format(table="{table}", before="%s", lock="")
 
 
 def perform(calls: Sequence[Any]) -> list[Any]:
@@ -81,9 +83,9 @@ def _count(login: CountedLogin) -> CountResult:
     outcome = count_login(counter, login.limit, datetime.now(UTC))
     if isinstance(outcome, Throttle):
         return None
-    if login.proof is not None and not _use_proof(login.proof):
+    if login.proof is not None and not _use(login.proof):
         return ProofUsedBefore()
-    if login.assertion is not None and not _use_assertion(login.assertion):
+    if login.assertion is not None and not _use(login.assertion):
         return UsedBefore()
     began = outcome.window_started_at
     # A refused login counts, but is no use of its secret.
@@ -125,16 +127,15 @@ def _revoke(row: TokenRevocation) -> None:
         StatusIndex.objects.filter(pk=row.status_index).delete()
 
 
-def _use_assertion(use: AssertionUse) -> bool:
-    return _use(_USE_ASSERTION, use)
+def _use(use: AssertionUse | ProofUse) -> bool:
+    sent = (use.id.hex, _stored(use.expires_at))
+    return bool(fetch_through_django(_USE.format(table=_TABLES[type(use)]), sent))
 
 
-def _use_proof(use: ProofUse) -> bool:
-    return _use(_USE_PROOF, use)
-
-
-def _use(sql: str, use: AssertionUse | ProofUse) -> bool:
-    return bool(fetch_through_django(sql, (use.id.hex, _stored(use.expires_at))))
+def _use_and_forget(use: AssertionUse | ProofUse) -> bool:
+    expired = _stored(datetime.now(UTC) - timedelta(minutes=1))
+    fetch_through_django(_FORGET.format(table=_TABLES[type(use)]), (expired,))
+    return _use(use)
 
 
 def _read_buckets(ids: Collection[int]) -> dict[int, BucketState]:
@@ -165,8 +166,8 @@ _PERFORM: dict[type, Callable[[Any], Any]] = {
     FailedAuthentication: _count_failure,
     TokenQuery: read_token_from_sqlite,
     TokenRevocation: _revoke,
-    AssertionUse: _use_assertion,
-    ProofUse: _use_proof,
+    AssertionUse: _use_and_forget,
+    ProofUse: _use_and_forget,
     TakeStatusIndex: take_status_index,
     ApiSecretUse: store_use_on_sqlite,
     RejectedRequest: _count_rejection,

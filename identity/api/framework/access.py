@@ -10,7 +10,8 @@ from rest_framework.views import APIView
 
 from identity.management_api import base_url
 from taxpayers.duties import MANAGEMENT_SCOPES, WHOLE
-from tokens.resource_server.active_token import ActiveToken, ActiveTokenAuthentication
+from tokens.resource_server.active_token import ActiveToken
+from tokens.resource_server.authentication import ActiveTokenAuthentication
 from tokens.resource_server.errors import InsufficientScope
 
 _NO_SCOPE = "This needs a token with the scope {scope}. Log in with scope={scope}."
