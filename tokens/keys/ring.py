@@ -78,6 +78,8 @@ class KeyRing:
         was compromised or cannot be decrypted, on a node whose clock is slow. An older key signs
         only if there is no newer one. Raises NoUsableKey.
         """
+        if self.keys and self.keys[-1].signs_from <= at and self.keys[-1].can_sign:
+            return self.keys[-1]  # most often
         usable = [key for key in self.keys if key.can_sign]
         if not usable:
             raise NoUsableKey("No signing key can be decrypted; see KEY_ENCRYPTION_KEYS.")

@@ -6,9 +6,12 @@ import threading
 from binascii import b2a_base64
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import msgspec
+from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+from cryptography.hazmat.primitives.hashes import SHA256
 from django.db import DatabaseError, OperationalError
 from jwt.algorithms import get_default_algorithms
 
@@ -111,10 +114,20 @@ def sign(claims: dict[str, Any], key: Key, typ: str = "at+jwt") -> str:
     """
     if key.private_key is None:
         raise NoUsableKey(f"The private part of {key.kid} cannot be used.")
-    # PyJWT's algorithm, without its encoder: the signature takes 28 µs, and with the encoder 45.
     signed = b"%b.%b" % (_header(typ, key.alg, key.kid), _base64url(_encode(claims)))
-    signature = _ALGORITHMS[key.alg].sign(signed, key.private_key)
-    return (signed + b"." + _base64url(signature)).decode("ascii")
+    return (signed + b"." + _base64url(_signature(signed, key))).decode("ascii")
+
+
+def _signature(signed: bytes, key: Key) -> bytes:
+    if key.alg != "ES256":
+        return _ALGORITHMS[key.alg].sign(signed, key.private_key)
+    # PyJWT makes and checks anew what is the same for each token.
+    private_key = cast("EllipticCurvePrivateKey", key.private_key)
+    r, s = decode_dss_signature(private_key.sign(signed, _ES256))
+    return r.to_bytes(32) + s.to_bytes(32)  # RFC 7518 section 3.4
+
+
+_ES256 = ECDSA(SHA256())
 
 
 @lru_cache(maxsize=16)
