@@ -59,7 +59,7 @@ KINDS = {
 def test_the_values_that_hold_secrets_are_found() -> None:
     assert {name.rpartition(".")[2] for name in KINDS} >= {
         *("Answer", "ClientSecretCredentials", "Credentials", "FactsQuery", "IssuedLogin", "Key"),
-        *("RawTokenRequest", "SavedCredentials", "SignedToken"),
+        *("RawTokenRequest", "SavedCredentials", "SentSecret", "SignedToken"),
     }
 
 

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from identity.sandbox.catalogue import BY_REQUEST, CLIENTS, TOKEN, SandboxClient
 from identity.sandbox.portal import portal_as_json
+from taxpayers.credentials import hash_secret
 from taxpayers.rules import Refused
 from taxpayers.sandbox.clients import CREDENTIALS, proved_name
 from taxpayers.services.sandbox.clients import reset_sandbox_counter
@@ -101,4 +102,4 @@ def _client_of(request: HttpRequest) -> str:
         sent = read_credentials(request.POST.dict(), request.META.get("HTTP_AUTHORIZATION", ""))
     except Refused:
         return ""
-    return proved_name(sent.client_id, sent.lookup)
+    return proved_name(sent.client_id, hash_secret(sent.client_secret))

@@ -21,7 +21,7 @@ from tokens.calls import FailedAuthentication
 from tokens.client_auth.assertion import JWT_BEARER, SentAssertion
 from tokens.client_auth.authenticated import Method
 from tokens.client_auth.certificate import CertificateHeaders, ClientCertificate
-from tokens.client_auth.client_secret import ClientSecretCredentials
+from tokens.client_auth.client_secret import ClientSecretCredentials, SentSecret
 from tokens.client_auth.methods import (
     CheckedCredentials,
     authenticate,
@@ -43,7 +43,8 @@ CLIENT_SECRET = "cs_test_6GKfzaScRpPgQkVDIuxfPaHQntHPKzeApvGRXlvM9NH2UpRB0"
 BASIC = "Basic Y2lfMTpjc18x"  # ci_1:cs_1
 HEADERS = CertificateHeaders(client_cert="x", verified="SUCCESS")
 HERE = "revocation"
-BY_SECRET = ClientSecretCredentials(Method.CLIENT_SECRET_POST, CLIENT_ID, CLIENT_SECRET)
+SENT = SentSecret(Method.CLIENT_SECRET_POST, CLIENT_ID, CLIENT_SECRET)
+BY_SECRET = ClientSecretCredentials(SENT.method, CLIENT_ID, hash_secret(CLIENT_SECRET))
 CERTIFICATE = ClientCertificate(("tls$a", "tls$b"), "a-thumbprint", AT - HOUR, AT + HOUR)
 BY_CERTIFICATE = CertificateCredentials(CLIENT_ID, CERTIFICATE)
 FACTS = Facts(CLIENT, SECRET)
@@ -52,8 +53,8 @@ FACTS = Facts(CLIENT, SECRET)
 # --- What was sent --------------------------------------------------------------------------------
 
 
-IN_FORM = ClientSecretCredentials(Method.CLIENT_SECRET_POST, "ci_1", "cs_1")
-IN_HEADER = ClientSecretCredentials(Method.CLIENT_SECRET_BASIC, "ci_1", "cs_1")
+IN_FORM = SentSecret(Method.CLIENT_SECRET_POST, "ci_1", "cs_1")
+IN_HEADER = SentSecret(Method.CLIENT_SECRET_BASIC, "ci_1", "cs_1")
 ASSERTION = {"client_assertion": "a.b.c"}
 
 
@@ -81,7 +82,7 @@ def test_a_certificate_counts_only_where_nothing_else_is_sent(
     assert read_credentials(form, authorization, HEADERS) == sent
     if not isinstance(sent, SentCertificate):
         assert read_credentials(form, authorization) == sent
-    nothing = ClientSecretCredentials(Method.CLIENT_SECRET_POST, "", "")
+    nothing = SentSecret(Method.CLIENT_SECRET_POST, "", "")
     assert read_credentials({}, "") == nothing, "a secret that is missing"
 
 
@@ -113,9 +114,9 @@ def sent_assertion(client_id: str = CLIENT_ID) -> SentAssertion:
 @pytest.mark.parametrize(
     ("sent", "parameter"),
     [
-        (replace(BY_SECRET, client_id="ci_test_cut"), "client_id"),
-        (replace(BY_SECRET, client_secret="cs_test_cut"), "client_secret"),
-        (replace(BY_SECRET, client_id=CLIENT_SECRET), "client_id"),
+        (replace(SENT, client_id="ci_test_cut"), "client_id"),
+        (replace(SENT, client_secret="cs_test_cut"), "client_secret"),
+        (replace(SENT, client_id=CLIENT_SECRET), "client_id"),
         (SentCertificate("ci_test_cut", HEADERS), "client_id"),
         (SentCertificate(CLIENT_ID, HEADERS), "client_certificate"),
         (SentAssertion("", "a.b.c", JWT_BEARER), "client_assertion"),
@@ -207,6 +208,6 @@ def test_a_failure_that_must_wait_is_denied_until_then_and_no_other_is(
     assert (limited.value.throttle, limited.value.cause) == (throttle, ThrottleCause.FAILURES)
     check_failures(node, arrival("192.0.2.2"), credentials, HERE)
     check_failures(node, arrival(), credentials, "introspection")
-    check_failures(node, arrival(), replace(BY_SECRET, client_secret="cs_test_right"), HERE)
+    check_failures(node, arrival(), replace(BY_SECRET, lookup=hash_secret("cs_test_right")), HERE)
     check_failures(node, arrival(), replace(BY_SECRET, client_id="ci_test_other"), HERE)
     check_failures(node, arrival(at=AT + HOUR), credentials, HERE)

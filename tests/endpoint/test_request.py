@@ -18,13 +18,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from taxpayers.credentials import Prefix, new_client_id, new_client_secret
+from taxpayers.credentials import Prefix, hash_secret, new_client_id, new_client_secret
 from taxpayers.identifiers import Notation, TaxpayerId
 from taxpayers.rules import Refused
 from tests.support.erp import FORM, PATH, assert_refused
 from tokens.client_auth.assertion import JWT_BEARER
 from tokens.client_auth.authenticated import Method
-from tokens.client_auth.client_secret import ClientSecretCredentials, read_credentials
+from tokens.client_auth.client_secret import ClientSecretCredentials, SentSecret, read_credentials
 from tokens.form_encoding import percent_decoded
 from tokens.operations.view import token_view
 from tokens.request.arrival import receive
@@ -66,7 +66,9 @@ def fault_of(raw: RawTokenRequest) -> tuple[str, str]:
 
 
 def test_a_right_request_asks_for_this_and_nothing_else() -> None:
-    credentials = ClientSecretCredentials(Method.CLIENT_SECRET_POST, CLIENT_ID, CLIENT_SECRET)
+    credentials = ClientSecretCredentials(
+        Method.CLIENT_SECRET_POST, CLIENT_ID, hash_secret(CLIENT_SECRET)
+    )
     assert read(RIGHT) == TokenRequest(credentials, scopes=None, on_behalf_of=None)
     more = replace(
         RIGHT,
@@ -150,8 +152,8 @@ def by_api(raw: RawTokenRequest) -> tuple[object, str]:
 API_ID = new_client_id("test", Prefix.API_ID)
 API_SECRET = new_client_secret("test", Prefix.API_SECRET)
 OF_EACH: dict[object, tuple[str, str]] = {
-    by_client: (CLIENT_ID, CLIENT_SECRET),
-    by_api: (API_ID, API_SECRET),
+    by_client: (CLIENT_ID, hash_secret(CLIENT_SECRET)),
+    by_api: (API_ID, hash_secret(API_SECRET)),
 }
 by_each = pytest.mark.parametrize("read_request", OF_EACH)
 ABOUT_TOKEN = replace(RIGHT, body=RIGHT.body + b"&token=a.b.c")
@@ -285,7 +287,7 @@ def test_what_is_too_long_is_refused_before_it_is_read(
 @pytest.mark.parametrize("scheme", ["Basic", "basic", "BASIC", "Basic "])
 def test_basic_credentials_are_form_decoded(scheme: str) -> None:
     sent = basic("a%2Bb+c:d+e%3A%25:f").replace("Basic", scheme)
-    expected = ClientSecretCredentials(Method.CLIENT_SECRET_BASIC, "a+b c", "d e:%:f")
+    expected = SentSecret(Method.CLIENT_SECRET_BASIC, "a+b c", "d e:%:f")
     assert read_credentials({}, sent) == expected
 
 

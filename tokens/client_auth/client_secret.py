@@ -18,7 +18,7 @@ _OF_APIS = Prefix.API_ID, Prefix.API_SECRET
 _BASIC_FAULT = "the Basic Authorization header is not base64 of client_id:client_secret"
 
 
-class ClientSecretCredentials(Value):
+class SentSecret(Value):
     """An id and a secret as sent; either may be empty."""
 
     method: Method
@@ -26,21 +26,25 @@ class ClientSecretCredentials(Value):
     client_secret: Hidden[str]
 
     @property
-    def lookup(self) -> str:
-        return hash_secret(self.client_secret)
+    def parameters(self) -> dict[str, str]:
+        """Those that must be there."""
+        return {"client_id": self.client_id, "client_secret": self.client_secret}
+
+
+class ClientSecretCredentials(Value):
+    """The same, whose form is right: from here on there is only the hash of the secret."""
+
+    method: Method
+    client_id: str
+    lookup: Hidden[str]
 
     @property
     def denial_key(self) -> str:
         """Key for remembered denials: the hash of the secret."""
         return self.lookup
 
-    @property
-    def parameters(self) -> dict[str, str]:
-        """Those that must be there."""
-        return {"client_id": self.client_id, "client_secret": self.client_secret}
 
-
-def read_credentials(form: Mapping[str, str], authorization: str) -> ClientSecretCredentials:
+def read_credentials(form: Mapping[str, str], authorization: str) -> SentSecret:
     """The credentials of a request: the form's, or those of the Authorization header.
 
     Raises Refused if the header cannot be read, or if both hold credentials.
@@ -49,23 +53,24 @@ def read_credentials(form: Mapping[str, str], authorization: str) -> ClientSecre
     scheme, _, value = authorization.strip().partition(" ")
     if scheme.lower() != "basic":
         # Real clients send a stale Bearer token here: it means nothing.
-        return ClientSecretCredentials(Method.CLIENT_SECRET_POST, client_id, client_secret)
+        return SentSecret(Method.CLIENT_SECRET_POST, client_id, client_secret)
     basic_id, basic_secret = _read_basic(value.strip())
     if client_secret or client_id not in ("", basic_id):
         raise malformed("the credentials are sent both in the Authorization header and the body")
-    return ClientSecretCredentials(Method.CLIENT_SECRET_BASIC, basic_id, basic_secret)
+    return SentSecret(Method.CLIENT_SECRET_BASIC, basic_id, basic_secret)
 
 
 def check_form(
-    credentials: ClientSecretCredentials, environment: Environment, *, is_api: bool = False
-) -> None:
+    sent: SentSecret, environment: Environment, *, is_api: bool = False
+) -> ClientSecretCredentials:
     """Raises Refused if an id or a secret of this form was never issued: no query, no hash.
 
     `is_api`: to a protected API.
     """
     of_id, of_secret = _OF_APIS if is_api else _OF_CLIENTS
-    _check(of_id, "client_id", credentials.client_id, environment)
-    _check(of_secret, "client_secret", credentials.client_secret, environment)
+    _check(of_id, "client_id", sent.client_id, environment)
+    _check(of_secret, "client_secret", sent.client_secret, environment)
+    return ClientSecretCredentials(sent.method, sent.client_id, hash_secret(sent.client_secret))
 
 
 def check_client_id(client_id: str, environment: Environment) -> None:

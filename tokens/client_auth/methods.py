@@ -20,12 +20,16 @@ from tokens.client_auth.assertion import (
 )
 from tokens.client_auth.authenticated import AuthenticatedClient, Method
 from tokens.client_auth.certificate import CertificateHeaders
-from tokens.client_auth.client_secret import ClientSecretCredentials, check_client_id
+from tokens.client_auth.client_secret import (
+    ClientSecretCredentials,
+    SentSecret,
+    check_client_id,
+)
 from tokens.client_auth.private_key_jwt import last_moment
 from tokens.client_auth.tls_client_auth import CertificateCredentials, SentCertificate
 from tokens.form_encoding import malformed
 
-SentCredentials = ClientSecretCredentials | SentAssertion | SentCertificate
+SentCredentials = SentSecret | SentAssertion | SentCertificate
 CheckedCredentials = ClientSecretCredentials | ClientAssertion | CertificateCredentials
 
 
@@ -50,9 +54,8 @@ def read_credentials(
 
 def check_form(sent: SentCredentials, environment: Environment, issuer: str) -> CheckedCredentials:
     """The same, in a form that could be right: no query. Raises Refused."""
-    if isinstance(sent, ClientSecretCredentials):
-        client_secret.check_form(sent, environment)
-        return sent
+    if isinstance(sent, SentSecret):
+        return client_secret.check_form(sent, environment)
     if isinstance(sent, SentCertificate):
         check_client_id(sent.client_id, environment)
         return tls_client_auth.read_form(sent)

@@ -88,9 +88,9 @@ def log_in(
 
     `terms_of` is a step before the others, and may raise Refused.
     """
-    own = login_settings()
+    own, repeated = login_settings(), node.repeated_requests
     try:
-        asked = read_token_request(
+        asked = repeated.find(raw) or read_token_request(
             raw, notation=own.notation, environment=own.environment, issuer=own.issuer
         )
     except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
@@ -112,7 +112,10 @@ def log_in(
                 return _answer(login, result)
             start = yield from _start_again(login, start, decision, result)
     except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
-        return _refuse(arrival, asked, decision, refusal_of(arrival, error))
+        refused = refusal_of(arrival, error)
+        if isinstance(refused, RateLimited):
+            repeated.remember(raw, asked)
+        return _refuse(arrival, asked, decision, refused)
 
 
 def _refuse_unreadable(

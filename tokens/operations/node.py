@@ -13,6 +13,7 @@ from django.db import connection
 from taxpayers.facts.local import LocalFacts, SharedFacts
 from taxpayers.facts.values import FactsQuery, Reading
 from tokens.operations.clock import DatabaseClock, LocalClock
+from tokens.operations.repeated_requests import RepeatedRequests
 from tokens.rate_limits.call_limit import CallLimit
 from tokens.rate_limits.denied_callers import DeniedCallers
 from tokens.rate_limits.throttle import DenialCache
@@ -27,6 +28,7 @@ class Node:
     local_facts: LocalFacts
     clock: DatabaseClock = field(default_factory=DatabaseClock)
     denials: DenialCache = field(default_factory=DenialCache)
+    repeated_requests: RepeatedRequests = field(default_factory=RepeatedRequests)
     denied_callers: DeniedCallers = field(default_factory=DeniedCallers)
     reserved_indexes: ReservedIndexes = field(default_factory=ReservedIndexes)
     revocations: CallLimit = field(default_factory=lambda: CallLimit(4096))

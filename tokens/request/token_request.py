@@ -15,7 +15,7 @@ from taxpayers.value import Hidden, Value
 from tokens.client_auth import client_secret
 from tokens.client_auth.assertion import MAX_LENGTH, SentAssertion
 from tokens.client_auth.certificate import CertificateHeaders
-from tokens.client_auth.client_secret import ClientSecretCredentials
+from tokens.client_auth.client_secret import ClientSecretCredentials, SentSecret
 from tokens.client_auth.methods import (
     CheckedCredentials,
     SentCredentials,
@@ -122,10 +122,9 @@ def read_api_request(
 ) -> tuple[ClientSecretCredentials, str]:
     """The same for callers that have a secret and nothing else: protected APIs."""
     sent, value = _read_client_and(parameter, raw)
-    if not isinstance(sent, ClientSecretCredentials):
+    if not isinstance(sent, SentSecret):
         raise malformed("a protected API authenticates with client_id and client_secret")
-    client_secret.check_form(sent, environment, is_api=True)
-    return sent, value
+    return client_secret.check_form(sent, environment, is_api=True), value
 
 
 def _read_client_and(parameter: str, raw: RawTokenRequest) -> tuple[SentCredentials, str]:
