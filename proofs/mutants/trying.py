@@ -254,6 +254,7 @@ class _Recorder:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[Any]:
         for cache in self._caches:
             cache.cache_clear()  # or a function would not be called again
+        sys.setprofile(self._note)  # a test may have had its own
         began = time.process_time()
         try:
             return (yield)

@@ -8,11 +8,12 @@ import pytest
 from identity.webhooks.endpoints import MOST_ENDPOINTS, send_test
 from identity.webhooks.models import WebhookDelivery, WebhookEndpoint, WebhookEvent
 from taxpayers.models import Change
+from taxpayers.moments import exact_text
 from tests.introspection.api import token_of
 from tests.management_api.portal import BASE, Portal, assert_ok, assert_problem, new_portal
 from tests.support.answers import body_of
 from tests.support.moments import now
-from tests.webhooks.endpoints import new_endpoint
+from tests.webhooks.endpoints import bodies, new_endpoint
 
 pytestmark = pytest.mark.django_db
 
@@ -98,6 +99,10 @@ def test_one_delivery_is_sent_now_and_names_its_record(portal: Portal) -> None:
         ("taxpayer.registered", f"{BASE}/taxpayers/sample"),
         ("credential.ends_soon", f"{BASE}/system-users/sample"),
     ]
+    ending, first = (event["data"] for event in bodies())
+    assert first.items() >= {"kind": "taxpayer", "reference": None, "sample": True}.items()
+    assert exact_text(now() + timedelta(days=6, hours=23)) < ending.pop("ends_at")
+    assert (ending["kind"], ending["days"], ending["sample"]) == ("system_user", 7, True)
     for row in rows:
         assert_ok(portal.post(f"{path}/deliveries/{row['id']}/resend", If_Match="*"))
         sent = WebhookDelivery.objects.get(pk=row["id"])

@@ -14,14 +14,17 @@ def is_over(used, limit=FREE):
     return used > limit
 """
 TESTS = """
+import sys
 from limits import is_over
+def test_that_has_a_profiler_itself():
+    assert not is_over(0)
+    sys.setprofile(None)
 def test_over():
     assert is_over(4) and not is_over(1)
 """
 SURVIVORS = {
     "return used > limit  =>  return used >= limit",
-    "FREE = 2  =>  FREE = 1",
-    "FREE = 2  =>  FREE = 3",
+    *(f"FREE = 2  =>  FREE = {other}" for other in (1, 3)),
 }
 
 

@@ -23,12 +23,7 @@ def test_a_right_url_is_read(url: str, read: Destination) -> None:
     "url",
     [
         *("", "portal.example.org", "ftp://portal.example.org/", "file:///etc/passwd", "https://"),
-        *(
-            "https:///x",
-            "https://[::1/",
-            "http://portal.example.org/",
-            f"https://x.org/{'x' * 2_000}",
-        ),
+        *("https:///x", "https://[::1/", "http://portal.example.org/", f"https://x/{'x' * 2_000}"),
         *(f"https://{user}@portal.example.org/" for user in ("u", "u:p", ":")),
         *(f"https://portal.example.org{rest}" for rest in ("/#x", ":0/", ":99999/", "/ x")),
         *(f"https://portal.example.org/{rest}" for rest in ("\u00e9", "\r\nHost: other")),
