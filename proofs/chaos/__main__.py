@@ -79,9 +79,7 @@ def _drill(options: argparse.Namespace) -> int:
 
 
 def _run_all(
-    chosen: Sequence[Scenario[Any]],
-    site: AbstractContextManager[Any],
-    options: argparse.Namespace,
+    chosen: Sequence[Scenario[Any]], site: AbstractContextManager[Any], options: argparse.Namespace
 ) -> list[Result[Any]]:
     from proofs.chaos import report
     from proofs.chaos.drill import Result, run

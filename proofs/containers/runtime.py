@@ -97,9 +97,7 @@ class Container:
                     for place, path in self.volumes.items()
                 ),
             ],
-            "linux": {
-                "namespaces": [{"type": kind} for kind in ("pid", "mount", "ipc", "uts")],
-            },
+            "linux": {"namespaces": [{"type": kind} for kind in ("pid", "mount", "ipc", "uts")]},
         }
         (self.folder / "config.json").write_text(json.dumps(configuration))
         return [*_crun(self.folder), "run", "--bundle", str(self.folder), self._name]

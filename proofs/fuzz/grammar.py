@@ -233,7 +233,7 @@ class Grammar:
     def _fields(self) -> list[tuple[bytes, bytes]]:
         secret = place.CLIENT_SECRET if self._rng.random() < 0.35 else place.WRONG_SECRET
         return [
-            *((b"grant_type", GRANT), (b"client_id", place.CLIENT_ID), (b"client_secret", secret)),
+            *((b"grant_type", GRANT), (b"client_id", place.CLIENT_ID), (b"client_secret", secret))
         ]
 
     def _change(self, fields: list[tuple[bytes, bytes]]) -> None:

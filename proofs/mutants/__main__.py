@@ -162,12 +162,7 @@ def _database(name: str, where: Where) -> Iterator[Where]:
 
 
 def _survivors(
-    database: str,
-    room: Room,
-    mutants: Sequence[Mutant],
-    report: Report,
-    where: Where,
-    until: float,
+    database: str, room: Room, mutants: Sequence[Mutant], report: Report, where: Where, until: float
 ) -> list[Mutant]:
     """Those that the tests on this database do not notice; the others are stored as killed."""
     arguments = [f"--database={database}"] if database else []

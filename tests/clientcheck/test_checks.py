@@ -110,3 +110,16 @@ def test_full_jitter_is_no_fault_and_pauses_that_stay_alike_are() -> None:
             at += pause
         states = {finding.name: finding.state for finding in check(authority)}
         assert (states["waits longer after each 503"] == PASS) is passes, pauses
+
+
+def test_a_third_login_within_a_second_after_a_cut_is_a_fault() -> None:
+    for count, fails in ((2, False), (3, True)):
+        authority = Authority()
+        authority.logins += [Login(9.0, OWN, fault=Fault.CUT), *[Login(9.5, OWN)] * count]
+        states = {finding.name: finding.state for finding in check(authority)}
+        assert (states["tries again after a cut connection"] == FAIL) is fails
+
+
+@pytest.mark.parametrize("secret", [SECRET, NEW_SECRET])
+def test_each_secret_is_found_in_a_log(secret: str) -> None:
+    assert check(Authority(), f"sent {secret}")[-1].state == FAIL

@@ -19,6 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import urlencode
+from uuid import UUID
 
 import pytest
 
@@ -78,6 +79,12 @@ def test_an_erp_system_logs_in_calls_an_api_and_reads_the_report() -> None:
         answer, body = log_in(port, onbehalfof=REPRESENTED[1])
         assert (answer.status, answer.reason) == (200, "OK")
         assert answer.getheader("X-Represented-Taxpayer") == REPRESENTED[1]
+        assert answer.getheader("Date")
+        made = UUID(answer.getheader("correlationId") or "").int >> 80
+        assert abs(made / 1000 - time.time()) < 60
+        twice = f"{urlencode(LOGIN)}&scope=&scope=&client_id=x"
+        _, refused = ask(port, "POST", "/connect/token", twice, **{"Content-Type": FORM})
+        assert b"the parameter client_id is sent more than once" in refused
         token = json.loads(body)["access_token"]
         for _ in range(2):
             done, _ = ask(port, "GET", "/api/v1/documents", Authorization=f"Bearer {token}")

@@ -11,11 +11,7 @@ from django.urls import reverse
 from taxpayers.models import Change, Taxpayer
 from taxpayers.standing.differences import COMPARED
 from tests.support.command_line import error_of, json_output_of
-from tests.support.factories import (
-    GrantedPermissionFactory,
-    IntermediaryFactory,
-    SystemUserFactory,
-)
+from tests.support.factories import GrantedPermissionFactory, IntermediaryFactory, SystemUserFactory
 from tests.support.staff import page_url, task_url, text_of
 
 pytestmark = pytest.mark.django_db

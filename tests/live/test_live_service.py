@@ -117,10 +117,7 @@ PROTOCOL = {"login": 400, "keys": 200, "help": 200, "no help": 404, "health": 20
     ],
 )
 def test_a_process_answers_what_it_is_told_to_serve(
-    nodes: list[Service],
-    start_node: Callable[..., Service],
-    serve: str,
-    answered: dict[str, int],
+    nodes: list[Service], start_node: Callable[..., Service], serve: str, answered: dict[str, int]
 ) -> None:
     running = {"both": lambda: nodes[0], "login": lambda: nodes[1]}
     url = running.get(serve, lambda: start_node(SERVE=serve))().url

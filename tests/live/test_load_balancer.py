@@ -120,9 +120,7 @@ def test_where_a_client_says_it_comes_from_is_not_believed(cluster: Cluster) -> 
 def test_the_limit_and_the_record_are_exact_over_both_nodes(cluster: Cluster) -> None:
     erp = cluster.new_erp(20)
     with ThreadPoolExecutor(8) as threads, cluster.client() as client:
-        answers = list(
-            threads.map(lambda _: client.post(PATH, data=erp.form), range(60)),
-        )
+        answers = list(threads.map(lambda _: client.post(PATH, data=erp.form), range(60)))
     assert Counter(answer.status_code for answer in answers) == {200: 20, 429: 40}
     assert {jti_of(a) for a in answers if a.status_code == 200} == set(cluster.events(erp))
     assert all(erp.client_id in node.log for node in cluster.nodes)  # each answered some of them

@@ -117,11 +117,7 @@ def test_a_database_that_hangs_behind_the_pooler_is_a_503_in_time_and_stores_not
 
 @pytest.mark.parametrize(
     ("role", "lines", "stored"),
-    [
-        ("", [], 1),
-        ("", ["query_timeout = 1.1"], 1),
-        ("SET statement_timeout = '1s'", [], 0),
-    ],
+    [("", [], 1), ("", ["query_timeout = 1.1"], 1), ("SET statement_timeout = '1s'", [], 0)],
     ids=["as it is", "query_timeout", "statement_timeout"],
 )
 def test_what_gave_up_is_stored_unless_the_role_has_a_deadline(

@@ -92,13 +92,7 @@ def production(
     _program, _settings, secrets, _database, preparation, _units, _proxy = blocks_of("Install")
     commands = [
         replaced(secrets, {"/etc/identity": str(folder), "chgrp identity": f"chgrp {os.getgid()}"}),
-        replaced(
-            preparation,
-            {
-                "sudo -u identity": "env",
-                "/opt/identity": str(CHECKOUT),
-            },
-        ),
+        replaced(preparation, {"sudo -u identity": "env", "/opt/identity": str(CHECKOUT)}),
     ]
     done = completed(
         ["bash", "-euo", "pipefail", "-c", "\n".join(commands)],

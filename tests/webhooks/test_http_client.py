@@ -77,6 +77,11 @@ def one_byte_now_and_then(line: socket.socket) -> None:
         time.sleep(0.01)
 
 
+def late(line: socket.socket) -> None:
+    time.sleep(0.3)
+    line.sendall(OK)
+
+
 def continue_for_ever(line: socket.socket) -> None:
     while True:
         line.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -124,7 +129,7 @@ def test_a_port_without_a_listener_is_a_fault() -> None:
 
 def test_a_host_must_accept_quickly_and_may_answer_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_client, "_CONNECT_SECONDS", 0.1)
-    assert sent_to(lambda line: (time.sleep(0.3), line.sendall(OK))[1]) == Outcome(204)
+    assert sent_to(late) == Outcome(204)
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
         place = full.getsockname()
         with socket.create_connection(place):  # the queue has no room left

@@ -16,14 +16,7 @@ from proofs.interleavings.oracle.claims import (
 )
 from proofs.interleavings.state import RunState
 from taxpayers.facts.values import FactsQuery
-from tokens.calls import (
-    Call,
-    CountedLogin,
-    FailedLogin,
-    TakeStatusIndex,
-    TokenRevocation,
-    Write,
-)
+from tokens.calls import Call, CountedLogin, FailedLogin, TakeStatusIndex, TokenRevocation, Write
 from tokens.metrics import ISSUED
 from tokens.rate_limits.quota import Quota
 from tokens.refusals.table import ProtocolReason

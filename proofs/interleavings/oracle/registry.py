@@ -20,13 +20,7 @@ from taxpayers.facts.values import (
     RepresentedFacts,
 )
 from taxpayers.identifiers import TaxpayerId
-from taxpayers.models import (
-    Credential,
-    GrantedPermission,
-    Intermediary,
-    SystemUser,
-    Taxpayer,
-)
+from taxpayers.models import Credential, GrantedPermission, Intermediary, SystemUser, Taxpayer
 
 
 class TaxpayerRow(NamedTuple):
