@@ -4,6 +4,7 @@ The triggers are no migration: `migrate` puts in place those of its version (`ta
 """
 
 import django.db.models.deletion
+import django.db.models.fields.json
 import django.db.models.functions.datetime
 import django.utils.timezone
 import uuid_utils.compat
@@ -342,6 +343,11 @@ class Migration(migrations.Migration):
                         condition=models.Q(("task_id__isnull", False)),
                         fields=["task_id", "-id"],
                         name="change_of_task",
+                    ),
+                    models.Index(
+                        django.db.models.fields.json.KeyTransform("tin", "before"),
+                        condition=models.Q(("action", "undo_import")),
+                        name="change_that_removed",
                     ),
                 ],
                 "constraints": [

@@ -4,9 +4,11 @@ from typing import ClassVar
 
 from django.db import models
 from django.db.models import Q
+from django.db.models.fields.json import KeyTransform
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from taxpayers.actions import UNDO_IMPORT
 from taxpayers.models.view_only import VIEW_ONLY
 
 
@@ -60,6 +62,12 @@ class Change(models.Model):
                 fields=["task_id", "-id"],
                 name="change_of_task",
                 condition=Q(task_id__isnull=False),
+            ),
+            # What was removed under a TIN, which may be registered again.
+            models.Index(
+                KeyTransform("tin", "before"),
+                name="change_that_removed",
+                condition=Q(action=UNDO_IMPORT.name),
             ),
         ]
 

@@ -13,6 +13,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from taxpayers import actions
+from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
 
 MAX_RELATED = 200  # of each kind: the newest ones
@@ -21,18 +22,28 @@ MAX_RELATED = 200  # of each kind: the newest ones
 def changes_about(record: Model) -> "QuerySet[Change]":
     """The changes of the record and of what belongs to it, newest first.
 
-    To a taxpayer belong its role, its system users with their secrets, and the permissions that it
-    granted or was granted; to an intermediary the permissions that it was granted.
+    To a taxpayer belong its role, its system users with their secrets, the permissions that it
+    granted or was granted, and what was registered and removed before under its identifier; to an
+    intermediary the permissions that it was granted.
     """
     rows = Change.objects.filter(_condition(record))
     # In the order of no index: the database first finds these few changes, and then sorts them.
     return rows.order_by(Coalesce("at", "at").desc(), "-by", "-id")
 
 
+def removals_of(identifier: TaxpayerId) -> "QuerySet[Change]":
+    """Each time that a taxpayer with this identifier was removed."""
+    removed = Change.objects.filter(action=actions.UNDO_IMPORT.name, before__tin=identifier.tin)
+    return removed.filter(before__rob=identifier.rob)
+
+
 def _condition(record: Model) -> Q:
     condition = _are([record])
     for rows in _related(record):
         condition |= _are(rows)
+    if isinstance(record, Taxpayer):
+        removed = removals_of(record.identifier).order_by().values_list("object_id", flat=True)
+        condition |= Q(object_type=record._meta.model_name, object_id__in=list(removed))
     return condition
 
 
@@ -62,9 +73,9 @@ def _are(rows: list[Any]) -> Q:
 
 
 def record_link(request: HttpRequest, change: Change) -> str:
-    """The address of the record; empty if it has no page, or none for this person."""
+    """The address of the record; empty if it has no page, or none for this person, or is gone."""
     model = _models().get(change.object_type)
-    if model is None or not change.object_id:
+    if model is None or not change.object_id or change.action == actions.UNDO_IMPORT.name:
         return ""
     opts = model._meta
     if not request.user.has_perm(f"{opts.app_label}.view_{opts.model_name}"):

@@ -24,7 +24,7 @@ from identity.staff.framework.forms import (
     parsed_identifier,
 )
 from identity.staff.history.grouping import ORDER
-from identity.staff.history.related import changes_about
+from identity.staff.history.related import changes_about, removals_of
 from taxpayers.models import Change, SystemUser, Taxpayer
 from taxpayers.services.named import find_taxpayer
 
@@ -58,7 +58,7 @@ class ReportForm(forms.Form):
     )
 
     def clean_about(self) -> Taxpayer | SystemUser | str | None:
-        """A text is the beginning of what the history calls another kind of record."""
+        """A text is the beginning of what the history calls another record, or one removed."""
         text: str = self.cleaned_data["about"].strip()
         if not text:
             return None
@@ -75,6 +75,14 @@ class ReportForm(forms.Form):
         if since and until and until < since:
             raise ValidationError({"until": _("This day is before the first one.")})
         return data
+
+    @property
+    def removals(self) -> list[Change]:
+        """Each time that the taxpayer that is asked about was removed."""
+        try:
+            return [*removals_of(parsed_identifier(self.data.get("about", "")))]
+        except ValidationError:
+            return []
 
     def changes(self) -> "QuerySet[Change]":
         """The changes that are asked for, those of one task next to each other."""

@@ -64,6 +64,7 @@ class ImportTask(Task):
     kind_name: ClassVar[str]
     example: ClassVar[tuple[tuple[str, ...], ...]]  # rows in the order of the columns
     column_notes: ClassVar[Text]
+    counted: ClassVar[Any]  # so many records of this kind, in words
     button_label = gettext_lazy("Import")
     form = ImportForm
     template = "staff/imports/upload.html"
@@ -169,17 +170,13 @@ class ImportTask(Task):
     def _named(self, cells: tuple[str, ...]) -> list[tuple[str, str]]:
         return list(zip(self.kind.columns.all, cells, strict=True))
 
-    def counted(self, count: int) -> str:
-        """So many records of this kind, in words."""
-        raise NotImplementedError
-
     def _confirm_text(self, count: int) -> str:
-        return _("Register {records}").format(records=self.counted(count))
+        return _("Register {records}").format(records=self.counted.format(count=count))
 
     def _success_message(self, imported: ImportResult) -> str:
         new = ngettext(
             "{records} is registered.", "{records} are registered.", imported.registered
-        ).format(records=self.counted(imported.registered))
+        ).format(records=self.counted.format(count=imported.registered))
         if not imported.unchanged:
             return new
         unchanged = ngettext(

@@ -1,6 +1,6 @@
 """The import of each kind of record: its permission, its texts and its example."""
 
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy, ngettext_lazy
 
 from identity.staff.imports.import_task import ImportTask
 
@@ -13,8 +13,7 @@ class ImportTaxpayers(ImportTask):
         ("C2581234080", "Lim & Daughters Hardware", "202301045678", "no"),
     )
 
-    def counted(self, count: int) -> str:
-        return ngettext("{count} taxpayer", "{count} taxpayers", count).format(count=count)
+    counted = ngettext_lazy("{count} taxpayer", "{count} taxpayers", "count")
 
 
 class ImportIntermediaries(ImportTask):
@@ -24,9 +23,7 @@ class ImportIntermediaries(ImportTask):
     )
     example = (("C2590001010", "", "2028-12-31"), ("C2590001020", "202301045678", ""))
 
-    def counted(self, count: int) -> str:
-        text = ngettext("{count} intermediary", "{count} intermediaries", count)
-        return text.format(count=count)
+    counted = ngettext_lazy("{count} intermediary", "{count} intermediaries", "count")
 
 
 class ImportPermissions(ImportTask):
@@ -41,8 +38,7 @@ class ImportPermissions(ImportTask):
         ("C2581234080:202301045678", "C2590001010", "documents:view", "2027-01-01", "", ""),
     )
 
-    def counted(self, count: int) -> str:
-        return ngettext("{count} permission", "{count} permissions", count).format(count=count)
+    counted = ngettext_lazy("{count} permission", "{count} permissions", "count")
 
 
 class ImportSystemUsers(ImportTask):
@@ -57,5 +53,4 @@ class ImportSystemUsers(ImportTask):
         ("C2581234080:202301045678", "SQL Account", "InvoicingAPI", "60", "2028-12-31"),
     )
 
-    def counted(self, count: int) -> str:
-        return ngettext("{count} system user", "{count} system users", count).format(count=count)
+    counted = ngettext_lazy("{count} system user", "{count} system users", "count")

@@ -111,7 +111,7 @@ class LoginEventAdmin(ExportingAdmin):
     list_select_related = ("system_user",)
     ordering = ("-pk",)
     search_fields = ("client_id",)
-    search_help_text = gettext_lazy("Reference, client ID, TIN, address or network")
+    search_help_text = gettext_lazy("Reference, client ID, TIN, address")
     record_template = "staff/logins/login.html"
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:

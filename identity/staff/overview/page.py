@@ -4,7 +4,6 @@ Every panel needs the permission of the list that it links to.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
@@ -12,12 +11,11 @@ from urllib.parse import urlencode
 from django.db.models import Count, Q
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils import formats, timezone
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from identity.staff.accounts.sign_ins import former_sign_in
 from identity.staff.expiring.kinds import KINDS, EndingKind
-from identity.staff.framework.bars import draw_bars
 from identity.staff.framework.filters import EXPIRY_DAYS
 from identity.staff.framework.lists import Text
 from identity.staff.history.grouping import ORDER, group_changes
@@ -25,8 +23,8 @@ from identity.staff.history.report import line_of
 from identity.staff.logins.reasons import staff_text_of
 from identity.staff.logins.throttled import throttled_lately
 from identity.staff.models import StaffAccount
-from identity.staff.overview.clients import FailingClient, failing_clients
-from identity.staff.overview.traffic import HourOfLogins, traffic
+from identity.staff.overview.clients import failing_clients
+from identity.staff.overview.traffic import draw_bars, traffic
 from taxpayers.models import Change
 from taxpayers.moments import start_of_day
 from tokens.login_events.hourly_counts import count_settled
@@ -38,31 +36,20 @@ _LOGINS = "tokens.loginevent"
 MAX_CHANGES = 4
 
 
-@dataclass(frozen=True, slots=True)
-class ExpiryCount:
-    """How many expire within so many days; `is_capped`: there are more than `count`."""
+def expiring(kind: EndingKind, at: datetime) -> dict[int, int]:
+    """How many of one kind end within so many days, as *Ending soon* lists them.
 
-    days: int
-    count: int
-    is_capped: bool
-
-
-def expiring(kind: EndingKind, at: datetime) -> list[ExpiryCount]:
-    """The counts of one kind, as *Ending soon* lists them."""
+    More than MAX_COUNTED: that they are more than that.
+    """
     # Reads the beginning of an index once: each shorter period is the start of a longer one.
     end, last = kind.end, at + timedelta(days=EXPIRY_DAYS[-1])
     first = kind.rows().filter(**{f"{end}__gte": at, f"{end}__lt": last}).order_by(end)
-    counts = first.values(end)[: MAX_COUNTED + 1].aggregate(
-        **{
-            f"within_{days}": Count(end, filter=Q(**{f"{end}__lt": at + timedelta(days=days)}))
-            for days in EXPIRY_DAYS
-        }
-    )
-    return [
-        ExpiryCount(days, min(counted, MAX_COUNTED), is_capped=counted > MAX_COUNTED)
+    within = {
+        str(days): Count(end, filter=Q(**{f"{end}__lt": at + timedelta(days=days)}))
         for days in EXPIRY_DAYS
-        for counted in [counts[f"within_{days}"]]
-    ]
+    }
+    counts = first.values(end)[: MAX_COUNTED + 1].aggregate(**within)
+    return {days: counts[str(days)] for days in EXPIRY_DAYS}
 
 
 def today(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
@@ -118,10 +105,7 @@ def _logins(at: datetime) -> dict[str, Any]:
             (_("Token issued"), now.issued, _since_url(first, reason="issued")),
             (_("Refused"), now.refused, _since_url(first, reason="refused")),
         ],
-        "chart": draw_bars(
-            [(_hour(bar), (bar.issued, bar.refused), _hour_url(bar.begins)) for bar in now.bars],
-            highest=max(bar.issued + bar.refused for bar in now.bars) or 1,
-        ),
+        "chart": draw_bars([(one, _hour_url(one.begins)) for one in now.bars]),
         "reasons": [
             (staff_text_of(reason), count, _since_url(first, reason=reason))
             for reason, count in now.top_reasons
@@ -129,30 +113,23 @@ def _logins(at: datetime) -> dict[str, Any]:
         "failing": failing,
         "refused_url": _list_url(_LOGINS, period="1", reason="refused"),
         "failing_clients": [
-            (client, _why_it_fails(client), _refusals_url(client)) for client in failing.clients
+            (
+                client,
+                staff_text_of(client.reason, client.system_user.credential_kind).what,
+                _since_url(client.failing_since, q=client.system_user.client_id, reason="refused"),
+            )
+            for client in failing.clients
         ],
         "throttled": throttled_lately(at),
     }
-
-
-def _why_it_fails(client: FailingClient) -> Any:
-    return staff_text_of(client.reason, client.system_user.credential_kind).what
 
 
 def _since_url(moment: datetime, **filters: str) -> str:
     return _list_url(_LOGINS, **{"from": moment.isoformat()}, **filters)
 
 
-def _hour(bar: HourOfLogins) -> str:
-    return formats.date_format(timezone.localtime(bar.begins), "H:i")
-
-
 def _hour_url(begins: datetime) -> str:
     return _since_url(begins, to=(begins + timedelta(hours=1)).isoformat())
-
-
-def _refusals_url(client: FailingClient) -> str:
-    return _since_url(client.failing_since, q=client.system_user.client_id, reason="refused")
 
 
 def _expiry_rows(request: HttpRequest, at: datetime) -> Iterator[tuple[Text, list[Any]]]:
@@ -160,14 +137,14 @@ def _expiry_rows(request: HttpRequest, at: datetime) -> Iterator[tuple[Text, lis
     for kind in KINDS:
         if kind.may_be_seen(request):
             counts = expiring(kind, at)
-            if not counts[-1].count:
+            if not any(counts.values()):
                 continue
-            yield kind.plural, [(count, _ending_url(kind, count)) for count in counts]
+            url = f"{reverse('admin:ending_soon')}?kind={kind.name}&within="
+            yield kind.plural, [(days, _capped(n), f"{url}{days}") for days, n in counts.items()]
 
 
-def _ending_url(kind: EndingKind, count: ExpiryCount) -> str:
-    query = urlencode({"kind": kind.name, "within": count.days})
-    return f"{reverse('admin:ending_soon')}?{query}"
+def _capped(count: int) -> str:
+    return f"{count:,}" if count <= MAX_COUNTED else f"{MAX_COUNTED:,}+"
 
 
 def _signing_key(at: datetime) -> dict[str, Any]:

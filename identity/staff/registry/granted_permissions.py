@@ -128,7 +128,7 @@ class GrantedPermissionAdmin(ExportingAdmin):
     list_filter = (PermissionStateFilter,)
     ordering = ("-pk",)
     search_fields = ("taxpayer__tin",)
-    search_help_text = gettext_lazy("TIN or part of the name of either side")
+    search_help_text = gettext_lazy("TIN or name of either side")
     record_template = "staff/registry/permission.html"
     bulk_tasks = (
         BulkTask(

@@ -126,7 +126,7 @@ class IntermediaryAdmin(AutocompleteAdmin):
     list_select_related = ("taxpayer",)
     ordering = ("-pk",)
     search_fields = ("taxpayer__tin",)
-    search_help_text = gettext_lazy("TIN, ROB number, or any part of the name")
+    search_help_text = gettext_lazy("TIN, ROB number, or name")
     record_template = "staff/registry/intermediary.html"
     bulk_tasks = (
         BulkTask(

@@ -110,7 +110,7 @@ class PermissionRequestAdmin(RecordAdmin):
     list_filter = (RequestStateFilter,)
     ordering = ("-pk",)
     search_fields = ("tin",)
-    search_help_text = gettext_lazy("TIN of the taxpayer, or TIN or name of the intermediary")
+    search_help_text = gettext_lazy("TIN, or name of the intermediary")
     record_template = "staff/registry/permission_request.html"
     tasks: ClassVar = (ApproveRequest, ApproveConnection, DeclineRequest)
 

@@ -57,7 +57,7 @@ class TaxpayerAdmin(AutocompleteAdmin):
     list_filter = (("is_active", admin.BooleanFieldListFilter),)
     ordering = ("tin", "rob")
     search_fields = ("tin",)
-    search_help_text = gettext_lazy("TIN, ROB number, or any part of the name")
+    search_help_text = gettext_lazy("TIN, ROB number, or name")
     record_template = "staff/registry/taxpayer.html"
     tasks: ClassVar = (
         RegisterTaxpayer,

@@ -6,6 +6,8 @@ from typing import Any, ClassVar
 
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy
 
 from identity.staff.display import moment
@@ -61,6 +63,10 @@ from taxpayers.standing.loaded_rows import with_credentials
 MAX_SECRETS = 20
 
 
+def _named(row: SystemUser) -> SafeString:
+    return format_html("{} <small>{}</small>", row.name or "—", row.client_id)
+
+
 def _last_used(row: SystemUser) -> str:
     return moment(row.last_used_at, gettext("Never"))
 
@@ -114,19 +120,17 @@ class SystemUserAdmin(ExportingAdmin):
         ),
     )
     list_display = (
-        column("name_shown", gettext_lazy("name"), lambda row: row.name or "—"),
-        column("client_id_shown", gettext_lazy("client ID"), lambda row: row.client_id),
+        column("system_user", gettext_lazy("system user"), _named),
         "taxpayer",
         state_column(badge_of_system_user),
         column("expires", gettext_lazy("expires"), lambda row: moment(row.expires_at)),
         column("last_used", gettext_lazy("last used"), _last_used),
     )
-    linked_columns = 2
     list_select_related = ("taxpayer",)
     list_filter = (SystemUserStateFilter,)
     ordering = ("-pk",)
     search_fields = ("client_id",)  # Django shows the search; search_conditions does it
-    search_help_text = gettext_lazy("Client ID, TIN, network, any part of a name")
+    search_help_text = gettext_lazy("Client ID, TIN, network or name")
     record_template = "staff/system_users/system_user.html"
     tasks: ClassVar = (
         IssueCredentials,

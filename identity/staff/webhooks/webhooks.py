@@ -55,7 +55,7 @@ class WebhookAdmin(RecordAdmin):
     list_filter = (("is_active", admin.BooleanFieldListFilter),)
     ordering = ("-pk",)
     search_fields = ("url",)
-    search_help_text = gettext_lazy("Client ID, or a part of the address")
+    search_help_text = gettext_lazy("Client ID, or address")
     record_template = "staff/webhooks/webhook.html"
 
     def record_title(self, record: WebhookEndpoint) -> str:

@@ -65,6 +65,45 @@ def too_wide_parts(page: Any) -> list[str]:
     return found
 
 
+# Client IDs, TINs, dates, times, references and addresses that a line break divides.
+_DIVIDED = r"""() => {
+    const whole = new RegExp([
+        "ci_test_\\w+", "\\bC\\d{10}\\b", "\\d{1,2} [A-Z][a-z]{2} \\d{4}", "\\b\\d\\d:\\d\\d\\b",
+        "[0-9a-f-]{36}", "\\b\\d+(\\.\\d+){3}\\b",
+    ].join("|"), "g");
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    const found = [];
+    while (texts.nextNode()) {
+        const text = texts.currentNode;
+        const parent = text.parentElement;
+        if (parent.closest(".sr-only, .breadcrumbs") || !parent.checkVisibility()) continue;
+        for (const match of text.data.matchAll(whole)) {
+            const range = document.createRange();
+            range.setStart(text, match.index);
+            range.setEnd(text, match.index + match[0].length);
+            const lines = new Set([...range.getClientRects()].map(box => Math.round(box.top / 4)));
+            if (lines.size > 1) found.push(match[0]);
+        }
+    }
+    const field = document.querySelector("#searchbar");
+    if (field) {
+        const style = getComputedStyle(field);
+        const pen = document.createElement("canvas").getContext("2d");
+        pen.font = style.font;
+        const beside = parseFloat(style.paddingLeft) + parseFloat(style.paddingRight);
+        const room = field.clientWidth - beside;
+        if (pen.measureText(field.placeholder).width > room) found.push(field.placeholder);
+    }
+    return found;
+}"""
+
+
+def divided_values(page: Any) -> list[str]:
+    """What people copy or compare and is on two lines, or a hint that is cut."""
+    found: list[str] = page.evaluate(_DIVIDED)
+    return found
+
+
 class Clicks:
     """Counts the clicks of a person on all pages of the window, from now on."""
 

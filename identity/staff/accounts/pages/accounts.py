@@ -113,7 +113,7 @@ class StaffAccountAdmin(ExportingAdmin):
     list_filter = (RoleFilter, AccountStateFilter)
     ordering = ("username",)
     search_fields = ("username",)
-    search_help_text = gettext_lazy("User name, or any part of the name.")
+    search_help_text = gettext_lazy("User name, or name")
     record_template = "staff/accounts/account.html"
     tasks: ClassVar = (
         CreateAccount,
