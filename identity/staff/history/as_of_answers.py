@@ -68,14 +68,6 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class ClientLine:
-    """A system user as it was, and whether it could log in for its own taxpayer."""
-
-    client: PastClient
-    outcome: Outcome
-
-
-@dataclass(frozen=True, slots=True)
 class PairLine:
     """A taxpayer and an intermediary: whether it could act, and every permission between them."""
 
@@ -98,7 +90,7 @@ class TaxpayerAsOf:
 
     taxpayer: Taxpayer
     role: Intermediary | None
-    users: list[ClientLine]
+    users: list[tuple[PastClient, Outcome]]  # whether it could log in for its own taxpayer
     has_more_users: bool
     acting: Pairs
 
@@ -122,7 +114,7 @@ def taxpayer_as_of(row: Taxpayer, at: datetime, page: int) -> TaxpayerAsOf | Non
         return TaxpayerAsOf(
             taxpayer=taxpayer,
             role=roles[0] if roles else None,
-            users=[ClientLine(client, outcome_of([client], None, at)) for client in own],
+            users=[(client, outcome_of([client], None, at)) for client in own],
             has_more_users=len(users) > PAGE_SIZE,
             acting=_acting_for(row, at, page),
         )

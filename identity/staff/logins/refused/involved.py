@@ -102,9 +102,6 @@ class LatestLogins:
             None,
         )
 
-    def refused_since(self, moment: datetime) -> list[LatestLogin]:
-        return [row for row in self.rows if row.reason and row.at >= moment]
-
 
 def latest_logins(client_id: str) -> LatestLogins:
     """The latest logins under this client ID; none for an empty one."""
@@ -152,7 +149,7 @@ def known_client(involved: Involved, latest: LatestLogins, at: datetime) -> Know
     event, user = involved.event, involved.system_user
     if event.reason not in _REASONS or not event.client_id:
         return None
-    refused = latest.refused_since(at - LATELY)
+    refused = [row for row in latest.rows if row.reason and row.at >= at - LATELY]
     live = user.usable_credentials.filter(slot__isnull=False).order_by("-pk") if user else []
     return KnownClient(
         client_id=event.client_id,
