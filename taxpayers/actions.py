@@ -105,6 +105,9 @@ APPROVE_PERMISSION_REQUEST = _request(
     _("Approved the request"),
     "permission_request.approved",
 )
+DECLINE_CONNECTION = _request(
+    Duty.ISSUE, "decline_connection", _("Declined the connection"), "permission_request.declined"
+)
 DECLINE_PERMISSION_REQUEST = _request(
     Duty.GRANT,
     "decline_permission_request",

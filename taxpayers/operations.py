@@ -44,9 +44,6 @@ class Operation:
     refusal: Callable[[Any, datetime], str] = never
     is_danger: bool = False
     own_name: str = ""  # where its action has another one
-    # By `makes` beside its service: for doors whose fields have the names of that.
-    service: Callable[..., Any] | None = None
-    row: str = ""  # how the service names the record; empty: it makes one
 
     @property
     def name(self) -> str:
@@ -57,15 +54,19 @@ class Operation:
     def duty(self) -> Duty | None:
         return self.action.duty
 
-    def made_by(self, service: Callable[..., Any], row: str) -> None:
-        """Once, when the module of the service is loaded."""
-        object.__setattr__(self, "service", service)
-        object.__setattr__(self, "row", row)
+    @property
+    def row(self) -> str:
+        """How its service names the record; empty: it makes one."""
+        return SERVICES[self][1] if self in SERVICES else ""
 
     def run(self, row: Any, **given: Any) -> Any:
-        """Do it. Raises ServiceError as the service does."""
-        service: Any = self.service
-        return service(**({self.row: row} if self.row else {}), **given)
+        """Do it, for doors whose fields have the names of its service; raises as that does."""
+        service, name = SERVICES[self]
+        return service(**({name: row} if name else {}), **given)
+
+
+# Which function makes it, and how that names the record. Filled by `makes`.
+SERVICES: dict[Operation, tuple[Callable[..., Any], str]] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

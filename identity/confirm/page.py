@@ -30,15 +30,9 @@ from taxpayers.evidence import Evidence, EvidenceKind
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import PermissionRequest
 from taxpayers.moments import end_of_day, parse_moment
-from taxpayers.operations import Operation
 from taxpayers.services import Author, ServiceError
-from taxpayers.services.connections import APPROVE_CONNECTION
-from taxpayers.services.permission_requests import (
-    APPROVE_PERMISSION_REQUEST,
-    OtherTaxpayer,
-    decline_permission_request,
-    why_not_decided,
-)
+from taxpayers.services.decisions import OtherTaxpayer, operations_for
+from taxpayers.services.permission_requests import why_not_decided
 from tokens.request.proxies import TrustedProxies
 
 logger = logging.getLogger("identity.confirm")
@@ -84,7 +78,7 @@ def _open(request: HttpRequest, key: UUID) -> HttpResponse:
     if ticket.request != str(key):
         raise ConfirmRefused("other_request")
     row = _request(key, ticket.taxpayer, at)
-    if _approval(row).duty not in ticket.duties:
+    if operations_for(row)[0].duty not in ticket.duties:
         raise ConfirmRefused("other_portal")
     facts = {**asdict(ticket), "taxpayer": str(ticket.taxpayer)}
     del facts["duties"]
@@ -100,10 +94,6 @@ def _to_the_portal(key: UUID) -> HttpResponse:
     mark = "&" if "?" in portal else "?"
     address = f"{portal}{mark}{urlencode({'request': key, 'kind': kind})}"
     return HttpResponseRedirect(address, headers={"Cache-Control": "no-store"})
-
-
-def _approval(row: PermissionRequest) -> Operation:
-    return APPROVE_CONNECTION if row.is_connection else APPROVE_PERMISSION_REQUEST
 
 
 def _decide(request: HttpRequest, key: UUID) -> HttpResponse:
@@ -130,13 +120,14 @@ def _decide(request: HttpRequest, key: UUID) -> HttpResponse:
         "by": Author.client(facts["portal"], address, uuid7()),
         "at": at,
     }
+    approve, decline = operations_for(row)
     try:
         if decision == "decline":
-            row = decline_permission_request(request=row, **given)
+            row = decline.run(row, **given)
         else:
             less = _less(request) if decision == "less" else {"until": row.valid_until}
             less["until"] = sandbox.end_of_approval(facts["portal"], less["until"], at)
-            row = _approval(row).run(row, **given, **less)
+            row = approve.run(row, **given, **less)
     except OtherTaxpayer:
         raise ConfirmRefused("other_taxpayer") from None
     except ServiceError as fault:

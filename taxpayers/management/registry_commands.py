@@ -31,12 +31,13 @@ from taxpayers.models import Change, GrantedPermission, Intermediary
 from taxpayers.moments import format_moment
 from taxpayers.operations import by_reason_in
 from taxpayers.services import ends, granted_permissions, intermediaries, taxpayers
-from taxpayers.services.connections import APPROVE_CONNECTION
-from taxpayers.services.granted_permissions import codes_of
-from taxpayers.services.permission_requests import (
+from taxpayers.services.decisions import (
+    APPROVE_CONNECTION,
     APPROVE_PERMISSION_REQUEST,
+    DECLINE_CONNECTION,
     DECLINE_PERMISSION_REQUEST,
 )
+from taxpayers.services.granted_permissions import codes_of
 from taxpayers.services.undo_import import UNDO_IMPORT
 
 _ROLE = "{row.taxpayer.identifier} ({row.taxpayer.name})"
@@ -269,10 +270,13 @@ COMMANDS: Commands = {
             (APPROVE_CONNECTION, "--scope", "SCOPE"),
         )
     },
-    "decline_permission_request": command(
-        PermissionRequestCommand,
-        DECLINE_PERMISSION_REQUEST,
-        "The request {row} is declined.\n{effect}",
-        fields=_EVIDENCE,
-    ),
+    **{
+        operation.name: command(
+            PermissionRequestCommand,
+            operation,
+            "The request {row} is declined.\n{effect}",
+            fields=_EVIDENCE,
+        )
+        for operation in (DECLINE_PERMISSION_REQUEST, DECLINE_CONNECTION)
+    },
 }

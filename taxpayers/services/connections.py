@@ -6,6 +6,7 @@ and limited, and approving it is to issue credentials.
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
+from typing import Unpack
 
 from django.conf import settings
 from django.db import transaction
@@ -13,24 +14,12 @@ from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 
 from taxpayers import actions
-from taxpayers.actions import marked
-from taxpayers.evidence import Evidence
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import DEFAULT_SCOPE, PermissionRequest
-from taxpayers.models.permission_request import APPROVED, OPEN
-from taxpayers.operations import Operation, Reason
-from taxpayers.services.evidence import checked_evidence
-from taxpayers.services.history import Author, ChangeContext, context_of, update_and_record
-from taxpayers.services.login_method.change import register_system_user_with_keys
+from taxpayers.models.permission_request import OPEN
+from taxpayers.services.history import Asked, ChangeContext
 from taxpayers.services.login_method.keys import validate_keys
-from taxpayers.services.named import find_taxpayer
-from taxpayers.services.permission_requests import (
-    check_less,
-    locked_open,
-    store_request,
-    validate_reference,
-    why_not_decided,
-)
+from taxpayers.services.permission_requests import store_request, validate_reference
 from taxpayers.services.system_users import validate_return_addresses
 from taxpayers.validation import ServiceError, validate_end, validate_known, validate_text
 
@@ -52,14 +41,14 @@ def ask_connection(
     own_reference: str = "",
     return_address: str = "",
     source: str,
-    by: Author,
-    at: datetime,
+    **asked: Unpack[Asked],
 ) -> PermissionRequest:
     """Ask this taxpayer, whether it exists or not; `key`: a JWK whose owner asks. Safe to repeat.
 
     `source`: the address as limits count it. Raises ServiceError for what cannot be approved, or
     if too many are open.
     """
+    at = asked["at"]
     (public,) = validate_keys(key)
     fields = {
         "tin": taxpayer.tin,
@@ -88,7 +77,7 @@ def ask_connection(
                 " approved or declined, or withdraw them, before you ask again."
             )
         )
-    context = ChangeContext(actions.ASK_CONNECTION, by, at)
+    context = ChangeContext(actions.ASK_CONNECTION, **asked)
     return store_request(fields, context, LIFETIME, source=source)
 
 
@@ -96,64 +85,3 @@ def scopes_to_ask_for() -> list[str]:
     """Those of the e-invoicing API. Every other scope is given by staff."""
     audience = settings.SCOPES.get(DEFAULT_SCOPE, {}).get("audience")
     return [name for name, scope in settings.SCOPES.items() if scope["audience"] == audience]
-
-
-def why_not_connected(row: PermissionRequest, at: datetime) -> str:
-    """Why no system user can be registered for it; empty if one can."""
-    if not row.is_connection:
-        return _("An intermediary asks for a permission: Approve the request.")
-    return why_not_decided(row, at)
-
-
-@transaction.atomic
-def approve_connection(
-    *,
-    request: PermissionRequest,
-    codes: Collection[str] = (),
-    until: datetime | None = None,
-    taxpayer: TaxpayerId | None = None,
-    evidence: Evidence | None = None,
-    reason: str = "",
-    by: Author,
-    at: datetime,
-) -> PermissionRequest:
-    """Register a system user that logs in with the key; with `codes` only these of its scopes.
-
-    Otherwise as `approve_permission_request`.
-    """
-    by = by.in_one_task()
-    context = context_of(APPROVE_CONNECTION, reason=reason, by=by, at=at)
-    row = locked_open(request, taxpayer, at, why_not_connected)
-    scopes = check_less(row, codes, until)
-    owner = find_taxpayer(row.asked)
-    if not owner.is_active:
-        raise ServiceError(_("The taxpayer is not active."))
-    proof = checked_evidence(evidence, at)
-    user = register_system_user_with_keys(
-        taxpayer=owner,
-        name=f"{row.name} ({row.fingerprint[:9]})",  # one may have that name already
-        keys=row.public_jwk,
-        scopes=scopes,
-        expires_at=until or row.valid_until,
-        reason=_("Approved by request {id}").format(id=row.pk),
-        by=by,
-        at=at,
-    )
-    update_and_record(
-        row, context, state=APPROVED, decided_at=at, evidence=proof, system_user_id=user.pk
-    )
-    return row
-
-
-APPROVE_CONNECTION = Operation(
-    actions.APPROVE_CONNECTION,
-    marked("Approve the connection"),
-    marked(
-        "This registers a system user that logs in as the taxpayer with this key. Compare the"
-        " fingerprint with the one that the ERP system shows, or that stands on the form."
-    ),
-    Reason.OPTIONAL,
-    refusal=why_not_connected,
-    service=approve_connection,
-    row="request",
-)

@@ -6,7 +6,6 @@ To extend never shortens. To end earlier is another change, so that it is not ma
 from datetime import datetime
 from typing import Unpack
 
-from django.db import transaction
 from django.utils.translation import gettext as _
 
 from taxpayers import actions
@@ -18,7 +17,7 @@ from taxpayers.moments import a_year_after, format_moment
 from taxpayers.operations import Operation
 from taxpayers.services.evidence import checked_evidence
 from taxpayers.services.granted_permissions import codes_of, grant_permission
-from taxpayers.services.history import Asked, context_of, lock_for_update, update_and_record
+from taxpayers.services.history import Asked, context_of, lock_for_update, makes, update_and_record
 from taxpayers.services.intermediaries import set_intermediary_active
 from taxpayers.services.system_users import extend_system_user
 from taxpayers.validation import ServiceError, validate_reason
@@ -99,7 +98,37 @@ def _why_past(until: datetime, at: datetime) -> str:
     return _("Choose a later date: {until} is in the past.").format(until=format_moment(until))
 
 
-@transaction.atomic
+def _ends(action: Action, kind: str, title: str) -> tuple[Operation, Operation]:
+    """To extend this kind of record, and to let it end earlier."""
+    return Operation(
+        action,
+        title,
+        marked("It gets a later last day, or none."),
+        refusal=why_never_extended,
+        own_name=f"extend_{kind}",
+    ), Operation(
+        action,
+        marked("Set an earlier end"),
+        marked(
+            "It ends on a day that is earlier than now planned. To let it end later, use “Extend”."
+        ),
+        refusal=why_never_ended_earlier,
+        own_name=f"end_{kind}_earlier",
+    )
+
+
+EXTEND_SYSTEM_USER, END_SYSTEM_USER_EARLIER = _ends(
+    actions.EXTEND_SYSTEM_USER, "system_user", marked("Extend the system user")
+)
+EXTEND_INTERMEDIARY, END_INTERMEDIARY_EARLIER = _ends(
+    actions.CHANGE_INTERMEDIARY, "intermediary", marked("Extend the role of the intermediary")
+)
+EXTEND_PERMISSION, END_PERMISSION_EARLIER = _ends(
+    actions.EXTEND_PERMISSION, "permission", marked("Extend the permission")
+)
+
+
+@makes((EXTEND_SYSTEM_USER, EXTEND_INTERMEDIARY, EXTEND_PERMISSION), "record")
 def extend(
     *,
     record: Ending,
@@ -128,7 +157,7 @@ def extend(
     return _set_end(row, until, evidence, **asked)
 
 
-@transaction.atomic
+@makes((END_SYSTEM_USER_EARLIER, END_INTERMEDIARY_EARLIER, END_PERMISSION_EARLIER), "record")
 def end_earlier(
     *, record: Ending, until: datetime, evidence: Evidence | None = None, **asked: Unpack[Asked]
 ) -> Ending:
@@ -158,37 +187,3 @@ def _set_end(
             proof = checked_evidence(evidence, context.at)
             update_and_record(row, context, valid_until=until, evidence=proof)
             return row
-
-
-def _ends(action: Action, kind: str, title: str) -> tuple[Operation, Operation]:
-    """To extend this kind of record, and to let it end earlier."""
-    return Operation(
-        action,
-        title,
-        marked("It gets a later last day, or none."),
-        refusal=why_never_extended,
-        own_name=f"extend_{kind}",
-        service=extend,
-        row="record",
-    ), Operation(
-        action,
-        marked("Set an earlier end"),
-        marked(
-            "It ends on a day that is earlier than now planned. To let it end later, use “Extend”."
-        ),
-        refusal=why_never_ended_earlier,
-        own_name=f"end_{kind}_earlier",
-        service=end_earlier,
-        row="record",
-    )
-
-
-EXTEND_SYSTEM_USER, END_SYSTEM_USER_EARLIER = _ends(
-    actions.EXTEND_SYSTEM_USER, "system_user", marked("Extend the system user")
-)
-EXTEND_INTERMEDIARY, END_INTERMEDIARY_EARLIER = _ends(
-    actions.CHANGE_INTERMEDIARY, "intermediary", marked("Extend the role of the intermediary")
-)
-EXTEND_PERMISSION, END_PERMISSION_EARLIER = _ends(
-    actions.EXTEND_PERMISSION, "permission", marked("Extend the permission")
-)

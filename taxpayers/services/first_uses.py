@@ -2,26 +2,25 @@
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Unpack
 
 from django.db import transaction
 from django.db.models import Q
 
 from taxpayers import actions
 from taxpayers.models import GrantedPermission
-from taxpayers.services.history import Author, ChangeContext, update_and_record
+from taxpayers.services.history import Asked, ChangeContext, update_and_record
 
 _BATCH = 200  # conditions in one statement
 
 
 @transaction.atomic
-def record_first_uses(
-    pairs: Iterable[tuple[str, str, datetime]], *, by: Author, at: datetime
-) -> int:
+def record_first_uses(pairs: Iterable[tuple[str, str, datetime]], **asked: Unpack[Asked]) -> int:
     """Of these taxpayers and intermediaries, each with the moment of a login; how many.
 
     A permission that was in force at that moment was used: a login carries the codes of all.
     """
-    context, count = ChangeContext(actions.USE_PERMISSION, by, at), 0
+    context, count = ChangeContext(actions.USE_PERMISSION, **asked), 0
     listed = list(pairs)
     for start in range(0, len(listed), _BATCH):
         some = listed[start : start + _BATCH]

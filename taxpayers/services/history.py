@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from taxpayers.actions import Action
 from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
-from taxpayers.operations import Operation, Reason
+from taxpayers.operations import SERVICES, Operation, Reason
 from taxpayers.redaction import hide_secrets
 from taxpayers.validation import ServiceError, validate_reason
 
@@ -79,7 +79,9 @@ class ChangeContext:
     reason: str = ""
 
 
-def makes(operation: Operation, row: str = "") -> Callable[[_Service], _Service]:
+def makes(
+    operations: Operation | tuple[Operation, ...], row: str = ""
+) -> Callable[[_Service], _Service]:
     """Decorates the service of an operation: it is atomic, and the doors find it.
 
     `row`: which argument is the record; empty: it makes one.
@@ -87,7 +89,8 @@ def makes(operation: Operation, row: str = "") -> Callable[[_Service], _Service]
 
     def decorated(service: _Service) -> _Service:
         atomic = transaction.atomic(service)
-        operation.made_by(atomic, row)
+        each = operations if isinstance(operations, tuple) else (operations,)
+        SERVICES.update(dict.fromkeys(each, (atomic, row)))
         return atomic
 
     return decorated
@@ -98,8 +101,8 @@ def switches(on: Operation, off: Operation, row: str) -> Callable[[_Service], _S
 
     def decorated(service: _Service) -> _Service:
         atomic = transaction.atomic(service)
-        on.made_by(partial(atomic, is_active=True), row)
-        off.made_by(partial(atomic, is_active=False), row)
+        SERVICES[on] = partial(atomic, is_active=True), row
+        SERVICES[off] = partial(atomic, is_active=False), row
         return atomic
 
     return decorated

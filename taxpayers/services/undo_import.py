@@ -4,8 +4,8 @@ They are removed, so that the right file can be imported; the history has them b
 """
 
 from datetime import datetime
+from typing import Unpack
 
-from django.db import transaction
 from django.db.models import BigIntegerField, QuerySet
 from django.db.models.functions import Cast
 from django.utils.translation import gettext as _
@@ -14,32 +14,12 @@ from taxpayers import actions
 from taxpayers.actions import marked
 from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.operations import Operation
-from taxpayers.services.history import Author, change_of, context_of
+from taxpayers.services.history import Asked, change_of, context_of, makes
 from taxpayers.services.import_lock import one_import_at_a_time
 from taxpayers.services.taxpayers import registration_fields
 from taxpayers.validation import ServiceError
 
 _BATCH = 5_000
-
-
-def undo_import(*, change: Change, reason: str, by: Author, at: datetime) -> int:
-    """Remove every taxpayer that the import of this change registered; how many those were.
-
-    All or none. Raises ServiceError if something was built upon one, or another import is running.
-    """
-    context = context_of(UNDO_IMPORT, reason=reason, by=by.in_one_task(), at=at)
-    with one_import_at_a_time(), transaction.atomic():
-        # Who refers to one of them waits for the lock, and then finds it gone.
-        keys = list(imported_by(change).select_for_update().values_list("pk", flat=True))
-        if fault := why_not_undone(change, at):
-            raise ServiceError(fault)
-        for start in range(0, len(keys), _BATCH):
-            rows = Taxpayer.objects.filter(pk__in=keys[start : start + _BATCH])
-            Change.objects.bulk_create(
-                change_of(row, context, before=registration_fields(row), after={}) for row in rows
-            )
-            rows.delete()
-    return len(keys)
 
 
 def imported_by(change: Change) -> "QuerySet[Taxpayer]":
@@ -66,17 +46,6 @@ def why_not_undone(change: Change, _at: datetime) -> str:
     return _built(later.label) if later else ""
 
 
-def _registrations(change: Change) -> "QuerySet[Change]":
-    return Change.objects.filter(task_id=change.task_id, action=change.action)
-
-
-def _built(taxpayer: str) -> str:
-    return _(
-        "{taxpayer} was changed since, or is used: it has a system user, a permission or a role."
-        " Only an import upon which nothing was built can be undone."
-    ).format(taxpayer=taxpayer)
-
-
 UNDO_IMPORT = Operation(
     actions.UNDO_IMPORT,
     marked("Undo the import"),
@@ -86,6 +55,37 @@ UNDO_IMPORT = Operation(
     ),
     refusal=why_not_undone,
     is_danger=True,
-    service=undo_import,
-    row="change",
 )
+
+
+@makes(UNDO_IMPORT, "change")
+def undo_import(*, change: Change, **asked: Unpack[Asked]) -> int:
+    """Remove every taxpayer that the import of this change registered; how many those were.
+
+    All or none. Raises ServiceError if something was built upon one, or another import is running.
+    """
+    asked["by"] = asked["by"].in_one_task()
+    context = context_of(UNDO_IMPORT, **asked)
+    with one_import_at_a_time():
+        # Who refers to one of them waits for the lock, and then finds it gone.
+        keys = list(imported_by(change).select_for_update().values_list("pk", flat=True))
+        if fault := why_not_undone(change, context.at):
+            raise ServiceError(fault)
+        for start in range(0, len(keys), _BATCH):
+            rows = Taxpayer.objects.filter(pk__in=keys[start : start + _BATCH])
+            Change.objects.bulk_create(
+                change_of(row, context, before=registration_fields(row), after={}) for row in rows
+            )
+            rows.delete()
+    return len(keys)
+
+
+def _registrations(change: Change) -> "QuerySet[Change]":
+    return Change.objects.filter(task_id=change.task_id, action=change.action)
+
+
+def _built(taxpayer: str) -> str:
+    return _(
+        "{taxpayer} was changed since, or is used: it has a system user, a permission or a role."
+        " Only an import upon which nothing was built can be undone."
+    ).format(taxpayer=taxpayer)

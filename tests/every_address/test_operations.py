@@ -57,6 +57,7 @@ from tokens.protected_apis import registration
 
 pytestmark = pytest.mark.django_db
 KEY = json.dumps(new_pair().public_jwk)
+CONNECTION = {"public_jwk": KEY, "intermediary": None, "codes": "InvoicingAPI", "name": "ERP"}
 WHY = {"reason": "a test"}
 LATER, EARLIER = "2037-12-31", str((timezone.now() + timedelta(days=9)).date())
 ENDS = {"expires_at": timezone.now() + timedelta(days=99)}
@@ -155,7 +156,15 @@ ROWS = {
         ("approve_connection", {"codes": ["InvoicingAPI"]}),
         ("POST", "//permission-requests/<REQUEST>/approve-connection", {"taxpayer": "<TIN>"}),
         ("approve_connection", "<REQUEST>"),
-        {"public_jwk": KEY, "intermediary": None, "codes": "InvoicingAPI", "name": "ERP"},
+        CONNECTION,
+        of=PermissionRequest,
+    ),
+    "decline a connection": Row(
+        "issue",
+        ("decline_connection", {}),
+        ("POST", "//permission-requests/<REQUEST>/decline-connection", {"taxpayer": "<TIN>"}),
+        ("decline_connection", "<REQUEST>"),
+        CONNECTION,
         of=PermissionRequest,
     ),
     "decline a request": Row(

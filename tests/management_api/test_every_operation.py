@@ -449,7 +449,10 @@ def test_whatever_is_sent_the_answer_is_one_of_the_description(
 
 
 # What each scope changes, and what else it reads: the beginning of addresses.
-CONNECT = "permission-requests/{permission_request}/approve-connection"
+CONNECT = tuple(
+    f"permission-requests/{{permission_request}}/{name}-connection"
+    for name in ("approve", "decline")
+)
 CHANGES: dict[str, tuple[str, ...]] = {
     "RegistryAPI": ("",),
     "RegistryAPI:read": (),
@@ -457,7 +460,7 @@ CHANGES: dict[str, tuple[str, ...]] = {
         *("taxpayers", "intermediaries", "imports/taxpayers", "imports/intermediaries"),
     ),
     "RegistryAPI:permissions": ("permissions", "permission-requests", "imports/permissions"),
-    "RegistryAPI:credentials": (CONNECT, "system-users", "imports/system-users"),
+    "RegistryAPI:credentials": (*CONNECT, "system-users", "imports/system-users"),
     "RegistryAPI:webhooks": ("webhooks",),
 }
 ALSO_READS: dict[str, tuple[str, ...]] = {
@@ -477,7 +480,7 @@ def test_each_scope_opens_its_addresses_and_no_other(
     caller, before = new_portal(scope), Change.objects.count()
     for operation in operations:
         reads = ALSO_READS.get(scope, ()) if operation.method == "GET" else ()
-        is_other = operation.path[1:] == CONNECT and scope == "RegistryAPI:permissions"
+        is_other = operation.path[1:] in CONNECT and scope == "RegistryAPI:permissions"
         if operation.path[1:].startswith(CHANGES[scope] + reads) and not is_other:
             # A change is refused only for its body.
             answer = operation.call(caller, real, body=None if operation.method == "GET" else b"{")

@@ -18,8 +18,12 @@ from pytest_django import Settings
 from identity.sandbox.registry import make_sandbox
 from taxpayers.models import Change, GrantedPermission, PermissionRequest, SystemUser
 from taxpayers.services import Author, ServiceError, connections
-from taxpayers.services.connections import approve_connection
-from taxpayers.services.permission_requests import approve_permission_request
+from taxpayers.services.decisions import (
+    approve_connection,
+    approve_permission_request,
+    decline_connection,
+    decline_permission_request,
+)
 from tests.client_auth.key_erp import KeyErp
 from tests.management_api.portal import assert_ok, new_portal
 from tests.permission_requests.parties import SIGN_IN, SIGNED_IN, asked, make_late, new_agent
@@ -309,12 +313,14 @@ def test_who_decides_what(erp: StandInErp, portal: KeyErp, settings: Settings) -
     permission = asked(new_agent(), taxpayer.tin)
     assert_refused(opened(permission, ticket_for(permission, portal)), "other_portal")
     at, by = now(), Author("x")
-    for approve, wrong, says in (
-        (approve_permission_request, row, "Who issues credentials approves that"),
-        (approve_connection, permission, "An intermediary asks"),
+    for decide_it, wrong, says in (
+        (approve_permission_request, row, "Who issues credentials decides that"),
+        (decline_permission_request, row, "Who issues credentials decides that"),
+        (approve_connection, permission, "Who grants permissions decides that"),
+        (decline_connection, permission, "Who grants permissions decides that"),
     ):
         with pytest.raises(ServiceError, match=says):
-            approve(request=wrong, evidence=SIGNED_IN, by=by, at=at)
+            decide_it(request=wrong, evidence=SIGNED_IN, by=by, at=at)
     for unknown, says in ((UNKNOWN, "There is no taxpayer"), (taxpayer.tin, "not active")):
         asked_of = connecting(StandInErp(erp.auth_url), unknown, reference="x")
         taxpayer.is_active = False
@@ -357,7 +363,7 @@ def test_the_portal_staff_and_operators_decide_by_their_doors(erp: StandInErp) -
     form = {"codes": ["InvoicingAPI"], "evidence": "F-7"}
     officer.post(task_url(rows[1], "approve_connection"), form)
     registrar = staff_text(staff_client("registrar", "farid").get(page_url(rows[2])))
-    assert ("Approve" in registrar, "Decline" in registrar) == (False, True)
+    assert ("Approve" in registrar, "Decline" in registrar) == (False, False)
     assert run("approve_connection", str(rows[2].pk), "--paper-form", "F-8")[0] == 0
     for row, kind in zip(rows, ("approved_by", "paper_form", "paper_form"), strict=True):
         row.refresh_from_db()

@@ -8,12 +8,12 @@ import pytest
 from taxpayers.evidence import on_paper
 from taxpayers.models import Change, GrantedPermission, PermissionRequest
 from taxpayers.services import Author, ServiceError
-from taxpayers.services.permission_requests import (
+from taxpayers.services.decisions import (
     OtherTaxpayer,
     approve_permission_request,
     decline_permission_request,
-    expire_permission_requests,
 )
+from taxpayers.services.permission_requests import expire_permission_requests
 from tests.introspection.api import token_of
 from tests.management_api.portal import assert_ok, assert_problem, new_portal, send
 from tests.permission_requests.parties import (

@@ -2,7 +2,6 @@
 
 import re
 from collections import defaultdict
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from identity.staff.framework import bulk_tasks
-from identity.staff.system_users.blocking import BlockSystemUser
 from taxpayers.files.csv_reader import escape_formula, unescape_formula
 from taxpayers.models import Change, GrantedPermission, SystemUser, Taxpayer
+from taxpayers.operations import SERVICES
 from taxpayers.services import Author, ServiceError, block_system_user
 from taxpayers.services.system_users import BLOCK_SYSTEM_USER
 from tests.registry.workbooks import formulas_of, rows_of
@@ -182,8 +181,7 @@ def test_all_or_none(
             raise ServiceError("it fell over")
         return block_system_user(**arguments)
 
-    failing = replace(BLOCK_SYSTEM_USER, service=fails_at_the_last)
-    monkeypatch.setattr(BlockSystemUser, "operation", failing)
+    monkeypatch.setitem(SERVICES, BLOCK_SYSTEM_USER, (fails_at_the_last, "system_user"))
     done = act(officer, "block_system_user", users, confirmed="1", reason="fraud")
     assert "Nothing was changed" in errors_of(done)
     assert "it fell over" in errors_of(done)

@@ -26,14 +26,11 @@ class AnsweredView(APIView):
     logger: ClassVar[logging.Logger]
     log_message: ClassVar[str]
 
-    def setup(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
-        super().setup(request, *args, **kwargs)
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         self.reference = uuid7()
         self.proxies = TrustedProxies(settings.TRUSTED_PROXIES)
         self.source_address = self.proxies.source_address(request.META)
         self._authenticated: ActiveToken | None = None
-
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         with answered_within(self.answer_seconds):
             return super().dispatch(request, *args, **kwargs)
 

@@ -6,50 +6,38 @@ ask, so calls are limited by address before anything is verified; the taxpayer i
 
 import logging
 import time
+from datetime import datetime
 from typing import Any, cast
 
+from django.db.models import QuerySet
 from django.utils import timezone
 from rest_framework import serializers
-from rest_framework.exceptions import NotFound, Throttled
+from rest_framework.exceptions import Throttled
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from taxpayers.client_keys import thumbprint_of
 from taxpayers.models import DEFAULT_SCOPE, PermissionRequest
 from taxpayers.services import Author, AuthorKind
 from taxpayers.services.connections import ask_connection
-from taxpayers.services.permission_requests import withdraw_permission_request
-from taxpayers.validation import ServiceError
 from tokens.http import rfc3339_or_none
 from tokens.rate_limits.backoff import counted_address
 from tokens.rate_limits.call_limit import CallLimit
 from tokens.resource_server.active_token import dpop_challenge
-from tokens.resource_server.answered_view import AnsweredView
 from tokens.resource_server.authentication import ANSWER_SECONDS, Challenge
 from tokens.resource_server.proved_key import KeyAuthentication, ProvedKey
-from tokens.self_service.requested import (
-    JsonBody,
-    RequestConflict,
-    as_json,
-    id_in,
-    read_body,
-    taxpayer_in,
-)
-from tokens.self_service.view import moment_in
+from tokens.self_service.requested import AskedBody, RequestsView
 
 POLL_SECONDS = 5
 # Of one address in one process: asking writes, and a vendor polls for many at once.
 _LIMITS = {"POST": (30, 1.0), "GET": (300, 0.05)}
 _MOST_ADDRESSES = 10_000
 _calls = CallLimit(_MOST_ADDRESSES)
-_NOT_FOUND = "There is no such connection. Ask again."
 _OTHER_KEY = "The proof is signed with another key than the one that asked."
 
 
-class _Asked(serializers.Serializer[Any]):
-    """The body of a request; the key is in the proof."""
+class _Asked(AskedBody):
+    """The key is in the proof."""
 
-    taxpayer = serializers.CharField(max_length=129)
     name = serializers.CharField()
     scopes = serializers.ListField(
         child=serializers.CharField(max_length=64),
@@ -57,21 +45,21 @@ class _Asked(serializers.Serializer[Any]):
         max_length=100,
         default=[DEFAULT_SCOPE],
     )
-    valid_until = serializers.CharField(required=False, allow_null=True)
-    reference = serializers.CharField(required=False, default="", allow_blank=True)
-    return_address = serializers.CharField(required=False, default="", allow_blank=True)
 
 
-class _View(AnsweredView):
+class Connections(RequestsView):
+    """What a key asks."""
+
     authentication_classes = (KeyAuthentication,)
     permission_classes = ()
-    parser_classes = (JsonBody,)
     answer_seconds = ANSWER_SECONDS
     logger = logging.getLogger("tokens.self_service")
     log_message = "connection"
+    body = _Asked
+    not_found = "There is no such connection. Ask again."
 
     def perform_authentication(self, request: Request) -> None:
-        self.at = timezone.now()
+        self._at = timezone.now()
         burst, seconds = _LIMITS.get(request.method or "", _LIMITS["GET"])
         key = request.method, counted_address(self.source_address)
         wait = _calls.seconds_to_wait(key, time.monotonic(), burst=burst, seconds=seconds)
@@ -86,94 +74,49 @@ class _View(AnsweredView):
         return cast("ProvedKey", key)
 
     @property
+    def at(self) -> datetime:
+        return self._at
+
+    @property
     def author(self) -> Author:
-        """Who stands in the history: anyone, with this key."""
-        name = f"key {self.key.thumbprint}"
+        name = f"key {self.key.thumbprint}"  # anyone, with this key
         return Author(name, self.source_address, self.reference, AuthorKind.CLIENT)
+
+    @property
+    def own(self) -> "QuerySet[PermissionRequest]":
+        return PermissionRequest.objects.filter(intermediary=None).select_related("system_user")
 
     def found(self, text: str) -> PermissionRequest:
         """What this key has asked. Raises NotFound or Challenge."""
-        rows = PermissionRequest.objects.filter(intermediary=None).select_related("system_user")
-        row = rows.filter(pk=key).first() if (key := id_in(text)) else None
-        if row is None:
-            raise NotFound(_NOT_FOUND)
+        row = super().found(text)
         if thumbprint_of(row.public_jwk) != self.key.thumbprint:
             raise Challenge(dpop_challenge(_OTHER_KEY))
         self.key.use_once()
         return row
 
-    def answer(self, row: PermissionRequest, status: int = 200) -> Response:
-        """A request, and once it is approved, the client that it became."""
+    def ask(self, given: dict[str, Any], **common: Any) -> PermissionRequest:
+        self.key.use_once()
+        source = counted_address(self.source_address)
+        more = {"name": given["name"], "scopes": given["scopes"], "source": source}
+        return ask_connection(key=self.key.jwk, **more, **common)
+
+    def more(self, row: PermissionRequest) -> dict[str, Any]:
+        """Once it is approved, also the client that it became."""
         user = row.system_user
-        body = as_json(
-            row,
-            self.at,
-            name=row.name,
-            scopes=row.codes.split(),
-            key_fingerprint=row.fingerprint,
-            poll_seconds=POLL_SECONDS,
-            connected=user
+        return {
+            "name": row.name,
+            "scopes": row.codes.split(),
+            "key_fingerprint": row.fingerprint,
+            "poll_seconds": POLL_SECONDS,
+            "connected": user
             and {
                 "client_id": user.client_id,
                 "scopes": user.scopes.split(),
                 "expires_at": rfc3339_or_none(user.expires_at),
             },
-        )
-        headers = {"Location": f"/api/v1/connections/{row.pk}"} if status == 202 else {}
-        return Response(body, status=status, headers=headers)
+        }
 
 
-class ConnectionsView(_View):
-    """Ask. 202: it waits for the taxpayer, if there is one."""
-
-    http_method_names = ("post",)
-
-    def post(self, request: Request) -> Response:
-        given = read_body(_Asked, request.data)
-        taxpayer = taxpayer_in(given["taxpayer"])
-        until = moment_in(given.get("valid_until"), "valid_until", is_end=True)
-        self.key.use_once()
-        try:
-            row = ask_connection(
-                taxpayer=taxpayer,
-                key=self.key.jwk,
-                name=given["name"],
-                scopes=given["scopes"],
-                valid_until=until,
-                own_reference=given["reference"],
-                return_address=given["return_address"],
-                source=counted_address(self.source_address),
-                by=self.author,
-                at=self.at,
-            )
-        except ServiceError as fault:
-            raise RequestConflict(str(fault)) from None
-        return self.answer(row, 202)
-
-
-class ConnectionView(_View):
-    """One request, to poll."""
-
-    http_method_names = ("get", "head")
-
-    def get(self, request: Request, id: str) -> Response:  # noqa: A002 - its name in the address
-        return self.answer(self.found(id))
-
-
-class WithdrawView(_View):
-    """Withdraw a request that is open. Safe to repeat; a body is not read."""
-
-    http_method_names = ("post",)
-
-    def post(self, request: Request, id: str) -> Response:  # noqa: A002 - its name in the address
-        row = self.found(id)
-        try:
-            row = withdraw_permission_request(request=row, by=self.author, at=self.at)
-        except ServiceError as fault:
-            raise RequestConflict(str(fault)) from None
-        return self.answer(row)
-
-
-connections, connection, withdraw = (
-    view.as_view() for view in (ConnectionsView, ConnectionView, WithdrawView)
-)
+connections = Connections.as_view({"post": "create"})
+connection = Connections.as_view({"get": "retrieve"})
+withdraw = Connections.as_view({"post": "withdraw"})

@@ -1,18 +1,26 @@
-"""What requests of intermediaries and of new systems have in common: body, id, answer."""
+"""What `/api/v1/permission-requests` and `/api/v1/connections` have in common."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.conf import settings
+from django.db.models import QuerySet
 from rest_framework import serializers, status
-from rest_framework.exceptions import APIException, ParseError
+from rest_framework.exceptions import APIException, NotFound, ParseError
 from rest_framework.parsers import JSONParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import ViewSetMixin
 
 from taxpayers.identifiers import MalformedIdentifier, TaxpayerId
 from taxpayers.models import PermissionRequest
-from taxpayers.validation import taxpayer_notation
+from taxpayers.services import Author
+from taxpayers.services.permission_requests import withdraw_permission_request
+from taxpayers.validation import ServiceError, taxpayer_notation
 from tokens.http import rfc3339, rfc3339_or_none
+from tokens.resource_server.answered_view import AnsweredView
+from tokens.self_service.view import moment_in
 
 
 class RequestConflict(APIException):
@@ -32,40 +40,119 @@ class JsonBody(JSONParser):
             raise ParseError("JSON parse error: it is nested too deeply.") from None
 
 
-def as_json(row: PermissionRequest, at: datetime, **more: Any) -> dict[str, Any]:
-    """A request."""
-    return {
-        "id": str(row.pk),
-        "state": row.state_at(at),
-        "taxpayer": str(row.asked),
-        "valid_until": rfc3339_or_none(row.valid_until),
-        "reference": row.own_reference,
-        "return_address": row.return_address or None,
-        "asked_at": rfc3339(row.created_at),
-        "expires_at": rfc3339(row.expires_at),
-        "decided_at": rfc3339_or_none(row.decided_at),
-        "confirm_url": f"{settings.CONFIRM_URL}/{row.pk}",
-        **more,
-    }
+class AskedBody(serializers.Serializer[Any]):
+    """What the body of every request has."""
+
+    taxpayer = serializers.CharField(max_length=129)
+    valid_until = serializers.CharField(required=False, allow_null=True)
+    reference = serializers.CharField(required=False, default="", allow_blank=True)
+    return_address = serializers.CharField(required=False, default="", allow_blank=True)
 
 
-def id_in(text: str) -> UUID | None:
-    """The id in an address; None if it is none."""
+class RequestsView(ViewSetMixin, AnsweredView):
+    """Ask, poll, withdraw. A kind of request says who calls, what is asked, what else is told."""
+
+    http_method_names = ("get", "head", "post")
+    parser_classes = (JsonBody,)
+    body: ClassVar[type[AskedBody]]
+    not_found: ClassVar[str]
+
+    @property
+    def at(self) -> datetime:
+        """Of this call."""
+        raise NotImplementedError
+
+    @property
+    def author(self) -> Author:
+        """The caller, as the history names it."""
+        raise NotImplementedError
+
+    @property
+    def own(self) -> "QuerySet[PermissionRequest]":
+        """What the caller may see."""
+        raise NotImplementedError
+
+    def ask(self, given: dict[str, Any], **common: Any) -> PermissionRequest:
+        """Raises ServiceError."""
+        raise NotImplementedError
+
+    def more(self, row: PermissionRequest) -> dict[str, Any]:
+        """What an answer has besides the fields of every request."""
+        raise NotImplementedError
+
+    def operation_of(self, request: Request) -> str:
+        return f"{super().operation_of(request)} {self.action or ''}".rstrip()
+
+    def found(self, text: str) -> PermissionRequest:
+        """Raises NotFound: also for a request of another caller."""
+        row = self.own.filter(pk=key).first() if (key := _id_in(text)) else None
+        if row is None:
+            raise NotFound(self.not_found)
+        return row
+
+    def create(self, request: Request) -> Response:
+        """202: it waits for the taxpayer, if there is one."""
+        given = read_body(self.body, request.data)
+        try:
+            row = self.ask(
+                given,
+                taxpayer=_taxpayer_in(given["taxpayer"]),
+                valid_until=moment_in(given.get("valid_until"), "valid_until", is_end=True),
+                own_reference=given["reference"],
+                return_address=given["return_address"],
+                by=self.author,
+                at=self.at,
+            )
+        except ServiceError as fault:
+            raise RequestConflict(str(fault)) from None
+        headers = {"Location": f"{request.path}/{row.pk}"}
+        return Response(self.as_json(row), status=202, headers=headers)
+
+    def retrieve(self, request: Request, id: str) -> Response:  # noqa: A002 - its name in the address
+        """One request, to poll."""
+        return Response(self.as_json(self.found(id)))
+
+    def withdraw(self, request: Request, id: str) -> Response:  # noqa: A002 - its name in the address
+        """One that is open. Safe to repeat; a body is not read."""
+        row = self.found(id)
+        try:
+            row = withdraw_permission_request(request=row, by=self.author, at=self.at)
+        except ServiceError as fault:
+            raise RequestConflict(str(fault)) from None
+        return Response(self.as_json(row))
+
+    def as_json(self, row: PermissionRequest) -> dict[str, Any]:
+        """A request."""
+        return {
+            "id": str(row.pk),
+            "state": row.state_at(self.at),
+            "taxpayer": str(row.asked),
+            "valid_until": rfc3339_or_none(row.valid_until),
+            "reference": row.own_reference,
+            "return_address": row.return_address or None,
+            "asked_at": rfc3339(row.created_at),
+            "expires_at": rfc3339(row.expires_at),
+            "decided_at": rfc3339_or_none(row.decided_at),
+            "confirm_url": f"{settings.CONFIRM_URL}/{row.pk}",
+            **self.more(row),
+        }
+
+
+def _id_in(text: str) -> UUID | None:
     try:
         return UUID(text) if len(text) == 36 else None
     except ValueError:
         return None
 
 
-def taxpayer_in(text: str) -> TaxpayerId:
-    """Raises ParseError."""
+def _taxpayer_in(text: str) -> TaxpayerId:
     try:
         return taxpayer_notation().parse(text)
     except MalformedIdentifier as fault:
         raise ParseError(f"taxpayer must be TIN or TIN:ROB: {fault}.") from None
 
 
-def read_body(kind: type[serializers.Serializer[Any]], data: Any) -> dict[str, Any]:
+def read_body(kind: type[AskedBody], data: Any) -> dict[str, Any]:
     """The fields of a body. Raises ParseError, which names the first that is wrong."""
     if not isinstance(data, dict):
         raise ParseError("The body must be a JSON object.")

@@ -5,7 +5,6 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from django.conf import settings
-from django.http import HttpRequest
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated
 from rest_framework.parsers import BaseParser
@@ -41,15 +40,11 @@ class ManagementView(AnsweredView):
     logger = logging.getLogger("identity.api")
     log_message = "management API"
 
-    def setup(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
-        super().setup(request, *args, **kwargs)
-        self._is_secure = not settings.AUTH_URL.startswith("https:") or self.proxies.is_secure(
-            request.META, request.META.get("wsgi.url_scheme", "http")
-        )
-
     def perform_authentication(self, request: Request) -> None:
         """Raises Problem for a request without HTTPS, before its token is looked at."""
-        if not self._is_secure:
+        scheme = request.META.get("wsgi.url_scheme", "http")
+        must_be = settings.AUTH_URL.startswith("https:")
+        if must_be and not self.proxies.is_secure(request.META, scheme):
             raise Problem("insecure_transport", PROBLEMS["insecure_transport"].advice)
         super().perform_authentication(request)
 

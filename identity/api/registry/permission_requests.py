@@ -16,12 +16,13 @@ from identity.api.registry.permissions import PermissionRecord
 from identity.api.registry.taxpayers import of_intermediary
 from taxpayers.duties import Duty
 from taxpayers.models import PermissionRequest
-from taxpayers.services.connections import APPROVE_CONNECTION
-from taxpayers.services.permission_requests import (
+from taxpayers.services.decisions import (
+    APPROVE_CONNECTION,
     APPROVE_PERMISSION_REQUEST,
+    DECLINE_CONNECTION,
     DECLINE_PERMISSION_REQUEST,
-    present_permissions,
 )
+from taxpayers.services.permission_requests import present_permissions
 
 _STATES = [str(name) for name, _title in PermissionRequest._meta.get_field("state").choices or ()]
 
@@ -149,4 +150,5 @@ TASKS = (
     ApiTask("approve", APPROVE_PERMISSION_REQUEST, ApproveBody),
     ApiTask("approve-connection", APPROVE_CONNECTION, ApproveBody),
     ApiTask("decline", DECLINE_PERMISSION_REQUEST, DecisionBody),
+    ApiTask("decline-connection", DECLINE_CONNECTION, DecisionBody),
 )

@@ -27,12 +27,13 @@ from identity.staff.history.changes import recent_changes
 from identity.staff.registry.granted_permissions import shown_permissions
 from taxpayers.models import PermissionCode, PermissionRequest, Taxpayer
 from taxpayers.models.permission_request import APPROVED, DECLINED, EXPIRED, OPEN, WITHDRAWN
-from taxpayers.services.connections import APPROVE_CONNECTION
-from taxpayers.services.permission_requests import (
+from taxpayers.services.decisions import (
+    APPROVE_CONNECTION,
     APPROVE_PERMISSION_REQUEST,
+    DECLINE_CONNECTION,
     DECLINE_PERMISSION_REQUEST,
-    present_permissions,
 )
+from taxpayers.services.permission_requests import present_permissions
 
 _BADGES = {
     OPEN: Badge(gettext_lazy("Open"), "warning"),
@@ -79,6 +80,7 @@ class ApproveRequest(Task):
 
 ApproveConnection = task(ApproveRequest, APPROVE_CONNECTION)
 DeclineRequest = task(Task, DECLINE_PERMISSION_REQUEST, form=_DecisionForm)
+DeclineConnection = task(DeclineRequest, DECLINE_CONNECTION)
 
 
 class RequestStateFilter(ChoiceFilter):
@@ -112,7 +114,7 @@ class PermissionRequestAdmin(RecordAdmin):
     search_fields = ("tin",)
     search_help_text = gettext_lazy("TIN, or name of the intermediary")
     record_template = "staff/registry/permission_request.html"
-    tasks: ClassVar = (ApproveRequest, ApproveConnection, DeclineRequest)
+    tasks: ClassVar = (ApproveRequest, ApproveConnection, DeclineRequest, DeclineConnection)
 
     def list_title(self) -> Any:
         return gettext_lazy("requests")

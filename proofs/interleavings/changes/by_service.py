@@ -14,7 +14,8 @@ from taxpayers.models import (
     SystemUser,
     Taxpayer,
 )
-from taxpayers.services.permission_requests import approve_permission_request, ask_permission
+from taxpayers.services.decisions import approve_permission_request
+from taxpayers.services.permission_requests import ask_permission
 
 BY_SERVICE = Changes()
 _MOST_CLIENTS, _MOST_PERMISSIONS = 7, 14
