@@ -1,6 +1,6 @@
 """`make fuzz`: a long run against the service as it runs in production.
 
-`python -m proofs.fuzz --inputs 1000000 [--seed N] [--minutes M] [--database sqlite]`, or
+`python -m proofs.fuzz --inputs 1000000 [--seed N] [--minutes M]`, or
 `--replay FILE` for what an earlier run has stored.
 """
 
@@ -11,7 +11,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,6 @@ def main() -> int:
     parser.add_argument("--inputs", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))  # noqa: S311
     parser.add_argument("--minutes", type=float, default=60.0, help="at most so long")
-    parser.add_argument("--database", choices=["postgresql", "sqlite"], default="postgresql")
     parser.add_argument("--replay", type=Path, help="a corpus file instead of random inputs")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # leave no server behind
@@ -47,25 +46,20 @@ def main() -> int:
     processes.running = folder / "running"
     processes.running.mkdir()
     try:
-        with _service(folder, options.database) as service:
+        with _service(folder) as service:
             return _run(service, options)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
-def _service(folder: Path, database: str) -> Iterator[Service]:
-    with ExitStack() as stack:
-        settings = dict(SETTINGS)
-        if database == "postgresql":
-            server = start_postgres()
-            stack.enter_context(stopping(server))
-            settings["DATABASE_URL"] = server.create_database()
+def _service(folder: Path) -> Iterator[Service]:
+    with stopping(server := start_postgres()):
+        settings = SETTINGS | {"DATABASE_URL": server.create_database()}
         environment = service_environment(folder, free_port(), **settings)
         manage(environment, "migrate")
-        service = start_service(environment, folder / "service.log")
-        stack.enter_context(stopping(service))
-        yield service
+        with stopping(service := start_service(environment, folder / "service.log")):
+            yield service
 
 
 def _run(service: Service, options: argparse.Namespace) -> int:
@@ -83,7 +77,7 @@ def _run(service: Service, options: argparse.Namespace) -> int:
     if options.replay:
         stored = list(read_inputs(options.replay, planted))
         inputs, count = iter(stored), len(stored)
-    sys.stdout.write(f"seed {options.seed}, {count:,} inputs, {options.database}\n")
+    sys.stdout.write(f"seed {options.seed}, {count:,} inputs\n")
     sys.stdout.flush()
     findings = run.run(inputs, count, options.minutes)
     sys.stdout.write("".join(f"{failure}\n" for failure in findings.failures))

@@ -72,14 +72,10 @@ def main() -> int:
     if options.sample:
         chosen = random.Random(options.seed)  # noqa: S311 - repeatable
         mutants = chosen.sample(mutants, min(options.sample, len(mutants)))
-    if options.list:
-        for one in mutants:
-            _say(f"{one.module}:{one.line}: {one.difference}")
-        return 0
     folder = root / "var" / "mutants"
     folder.mkdir(parents=True, exist_ok=True)
     report = Report(folder / "results.jsonl")
-    if report.path.exists() and not options.again:
+    if report.path.exists():
         for line in report.path.read_text(encoding="utf-8").splitlines():
             name, killed, *_ = json.loads(line)
             report.killed[name] = killed
@@ -100,8 +96,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--sample", type=int, help="so many of them, chosen by chance")
     parser.add_argument("--seed", type=int, default=7, help="of the choice (7)")
     parser.add_argument("--minutes", type=float, default=240, help="stop after that time (240)")
-    parser.add_argument("--again", action="store_true", help="forget what earlier runs found")
-    parser.add_argument("--list", action="store_true", help="show the mutants and run nothing")
     parser.add_argument("--plan", type=Path, default=_HERE / "plan.toml")
     parser.add_argument("--root", type=Path, default=_HERE.parents[1], help="of the modules")
     return parser.parse_args()

@@ -1,4 +1,4 @@
-"""`python -m proofs.storm [--clients 1000000]`: the storm after an outage, by the minute."""
+"""`python -m proofs.storm [--clients 1000000]`: the storm after an outage."""
 
 import argparse
 import os
@@ -11,19 +11,14 @@ import django
 def main() -> int:
     parser = argparse.ArgumentParser(description="The storm after an outage.")
     parser.add_argument("--clients", type=int, default=1_000_000)
-    parser.add_argument("--processes", type=int, default=8)
-    parser.add_argument("--per-second", type=float, default=500, help="logins of one process")
-    parser.add_argument("--minutes", type=float, default=75)
-    parser.add_argument("--seed", type=int, default=7)
-    options = vars(parser.parse_args())
+    clients = parser.parse_args().clients
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "identity.settings")
     os.environ.setdefault("LOG_LEVEL", "ERROR")  # a line for each login otherwise
     django.setup()
     from proofs.storm.simulation import simulate  # needs Django's settings
 
     began = datetime.now(UTC)
-    seen = simulate(**options)
-    sys.stdout.write(seen.table(int(options["minutes"])))
+    seen = simulate(clients, processes=8, per_second=500, minutes=75, seed=7)
     sys.stdout.write(
         f"{sum(seen.tokens.values()):,} tokens, {sum(seen.refused.values()):,} x 503\n"
     )
@@ -32,7 +27,7 @@ def main() -> int:
         f"tokens: {done}; {seen.waiting:,} clients without; slowest login {seen.slowest:.2f} s;"
         f" simulated in {(datetime.now(UTC) - began).total_seconds():.0f} s\n"
     )
-    return int(seen.waiting > options["clients"] / 100 or seen.slowest > 2)
+    return int(seen.waiting > clients / 100 or seen.slowest > 2)
 
 
 if __name__ == "__main__":

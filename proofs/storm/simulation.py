@@ -27,16 +27,9 @@ class Seen:
 
     tokens: Counter[int] = field(default_factory=Counter)
     refused: Counter[int] = field(default_factory=Counter)
-    reads: Counter[int] = field(default_factory=Counter)  # first readings of a client's facts
     slowest: float = 0.0
     waiting: int = 0  # clients that have had no token since the return
     served_at: list[float] = field(default_factory=list)  # tenths of the clients have tokens
-
-    def table(self, minutes: int) -> str:
-        """A line for each of the first minutes."""
-        rows = (f"{m:4} {self.tokens[m]:10,} {self.refused[m]:10,} {self.reads[m]:10,}\n"
-                for m in range(minutes))  # fmt: skip
-        return "minute    tokens        503  first reads\n" + "".join(rows)
 
 
 class Process:
@@ -86,9 +79,7 @@ def simulate(clients: int, processes: int, per_second: float, minutes: float, se
             heapq.heapreplace(events, (now + max(pause, 0.1), client))
             continue
         seen.slowest = max(seen.slowest, answered_at - now)
-        is_known = client in process.known
         process.known.add(client)
-        seen.reads[minute] += not is_known
         seen.tokens[minute] += 1
         if not has_token[client]:
             has_token[client], seen.waiting = 1, seen.waiting - 1

@@ -1,13 +1,12 @@
-"""A fork of the server of forks does what a new process does: `manage.py` in every way it ends."""
+"""A fork of the server of forks finds the state of a new process."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.servers.forks import can_fork, run_fork, run_python
+from tests.servers.forks import run_fork, run_python
 from tests.servers.service import service_environment
 
 pytestmark = pytest.mark.processes
@@ -27,7 +26,6 @@ print(json.dumps({
     "ours": sorted(m for m in sys.modules if m.split(".")[0] in ("identity", "tokens", "tests")),
 }))
 """
-SHELL = ("shell", "--no-imports", "-c")
 
 
 def in_a_process(program: list[str], environment: dict[str, str]) -> Any:
@@ -38,31 +36,8 @@ def in_a_process(program: list[str], environment: dict[str, str]) -> Any:
 def test_it_finds_the_state_of_a_new_process(tmp_path: Path) -> None:
     environment = service_environment(tmp_path, 0, TIME_ZONE="Asia/Tokyo", OF_THE_TEST="x")
     new, forked = (
-        json.loads(run(["manage.py", *SHELL, STATE], environment).stdout)
+        json.loads(run(["manage.py", "shell", "--no-imports", "-c", STATE], environment).stdout)
         for run in (in_a_process, run_fork)
     )
     assert forked == new
     assert forked["settings"]["TIME_ZONE"] == "'Asia/Tokyo'"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "settings", "code"),
-    [
-        (("check",), {"SERVE": "nothing"}, 1),
-        ((*SHELL, "import os; os.kill(os.getpid(), 15)"), {}, -15),
-    ],
-    ids=str,
-)
-def test_it_ends_as_a_new_process(
-    tmp_path: Path, arguments: tuple[str, ...], settings: dict[str, str], code: int
-) -> None:
-    environment = service_environment(tmp_path, 0, **settings)
-    new, forked = (run(["manage.py", *arguments], environment) for run in (in_a_process, run_fork))
-    assert (forked.returncode, forked.stdout) == (new.returncode, new.stdout)
-    assert (forked.returncode, bool(forked.stderr)) == (code, bool(new.stderr))
-
-
-@pytest.mark.parametrize("name", ["PYTHONWARNINGS", "LC_ALL", "TZ"])
-def test_what_only_a_new_interpreter_reads_gets_one(name: str) -> None:
-    assert can_fork({**os.environ, "SERVE": "login"})
-    assert not can_fork({**os.environ, name: "C"})
