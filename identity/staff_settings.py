@@ -115,8 +115,6 @@ SECURE_CONTENT_TYPE_NOSNIFF = True
 # browsers, are for the owner of the domain to decide: both are hard to undo.
 _HSTS_SECONDS: int = read("HSTS_SECONDS")
 SECURE_HSTS_SECONDS = _HSTS_SECONDS if IS_HTTPS else 0
-SECURE_HSTS_INCLUDE_SUBDOMAINS: bool = read("HSTS_INCLUDE_SUBDOMAINS")
-SECURE_HSTS_PRELOAD: bool = read("HSTS_PRELOAD")
 STAFF_SILENCED_CHECKS = ["security.W005", "security.W021"]  # they ask for both
 SECURE_SSL_REDIRECT = IS_HTTPS
 X_FRAME_OPTIONS = "DENY"

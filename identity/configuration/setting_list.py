@@ -132,13 +132,6 @@ _ALL = (
             "how long browsers open the staff pages by HTTPS only, with an https `AUTH_URL`; 0 "
             "switches it off",
             "31536000"),
-    Setting("HSTS_INCLUDE_SUBDOMAINS", FLAG, "False",
-            "browsers do the same for every host below it. Hard to undo: only if the whole domain"
-            " has HTTPS",
-            "False"),
-    Setting("HSTS_PRELOAD", FLAG, "False",
-            "consent to be in the list that is built into browsers. As hard to undo",
-            "False"),
     Setting("SECOND_PERSON_REQUIRED", FLAG, "",
             "new accounts, roles, first passwords and reset second steps of staff with a duty "
             "wait for a second person, and superusers only read (`docs/staff.md`)",

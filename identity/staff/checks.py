@@ -13,9 +13,6 @@ from identity.configuration.faults import host_of
 
 Problem = tuple[str, bool, str, str]  # id, whether it is so, message, hint
 
-# What the lists of browsers ask for, in seconds: https://hstspreload.org
-_PRELOAD_SECONDS = 31_536_000
-
 
 def check_deployment(**_kwargs: Any) -> list[checks.CheckMessage]:
     """Warnings: what is right on a developer's machine and wrong in production."""
@@ -71,15 +68,6 @@ def _problems(host: str) -> Iterator[Problem]:
         not settings.STAFF_URL.startswith("https://"),
         "STAFF_URL is not https: passwords and sessions of staff are sent unencrypted.",
         "Put a proxy with TLS in front, and its address into STAFF_URL.",
-    )
-    has_subdomains = settings.SECURE_HSTS_INCLUDE_SUBDOMAINS
-    is_listed = has_subdomains and settings.SECURE_HSTS_SECONDS >= _PRELOAD_SECONDS
-    yield (
-        "W005",
-        settings.SECURE_HSTS_PRELOAD and not is_listed,
-        "HSTS_PRELOAD has no effect: the lists of browsers ask for more.",
-        "Set HSTS_INCLUDE_SUBDOMAINS too, and HSTS_SECONDS to a year or more, if every host of"
-        " the domain has https; otherwise remove HSTS_PRELOAD.",
     )
     yield (
         "W006",
