@@ -14,10 +14,10 @@ from tokens.models import LoginEvent
 TIN = "C1000000001"
 
 
-def new_client(node: Service, *options: str) -> Erp:
-    """Another one of the same taxpayer."""
-    node.manage("register_taxpayer", TIN, "--name", "Sample")
-    issued = node.manage("issue_credentials", TIN, "--name", f"ERP {uuid4()}", *options)
+def new_client(node: Service, *options: str, tin: str = TIN) -> Erp:
+    """Another one of this taxpayer."""
+    node.manage("register_taxpayer", tin, "--name", "Sample")
+    issued = node.manage("issue_credentials", tin, "--name", f"ERP {uuid4()}", *options)
     return Erp(issued["client_id"], issued["client_secret"])
 
 

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 import pytest
 
 from identity.server import limits
+from tests.live.clients import new_client
 from tests.servers.service import Service
 from tests.servers.wire import WireAnswer, answers_in, connected, read_answer, read_to_end, send_all
 from tests.support.erp import FORM, Erp
@@ -27,11 +28,8 @@ LAST_GET = b"GET /health/live HTTP/1.1\r\n" + HOST + CLOSE + b"\r\n"
 
 @pytest.fixture(scope="module")
 def erp_of_node(node: Service) -> Erp:
-    tin = "C1000000002"  # other tests use the same node
-    node.manage("register_taxpayer", tin, "--name", "Sample")
-    options = ("--name", "ERP", "--logins-per-minute", "0")
-    issued = node.manage("issue_credentials", tin, *options)
-    return Erp(issued["client_id"], issued["client_secret"])
+    # Other tests use the same node.
+    return new_client(node, "--logins-per-minute", "0", tin="C1000000002")
 
 
 def lines(text: bytes) -> bytes:

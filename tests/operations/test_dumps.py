@@ -5,9 +5,10 @@ import re
 import psycopg
 import pytest
 
+from tests.live.clients import login_at, new_client
 from tests.operations.machine import Machine
 from tests.operations.runbook import blocks_of
-from tests.operations.test_runbooks import is_valid, login, machine, new_client, token
+from tests.operations.test_runbooks import UNLIMITED, is_valid, machine, token
 from tests.servers.postgres import Postgres
 from tests.servers.processes import CHECKOUT, stopping
 
@@ -29,7 +30,7 @@ def test_the_registry_comes_back_first_and_its_logins_while_clients_log_in(
 ) -> None:
     node = machine.start()
     with stopping(node):
-        erp = new_client(node)
+        erp = new_client(node, *UNLIMITED)
         before = token(node, erp)
         lost = machine.database_url
         (registry,) = blocks_of("The registry, every hour", document=BACKUP)
@@ -49,7 +50,7 @@ def test_the_registry_comes_back_first_and_its_logins_while_clients_log_in(
     node = machine.start()
     with stopping(node):
         assert not is_valid(node, before), "no token without the record of its login"
-        assert login(node, erp).status_code == 200
+        assert login_at(node, erp).status_code == 200
         *_, logins = blocks_of("Back to a moment", document=BACKUP)
         take, give = logins.replace("dump identity", f"dump {name}").splitlines(keepends=True)
         machine.run(take + give)
@@ -57,7 +58,7 @@ def test_the_registry_comes_back_first_and_its_logins_while_clients_log_in(
         assert is_valid(node, before)
         assert machine.tried(give).returncode == 1
         assert logins_in(machine.database_url) == logins_in(lost) + 1
-        assert login(node, erp).status_code == 200
+        assert login_at(node, erp).status_code == 200
 
 
 @pytest.mark.parametrize(

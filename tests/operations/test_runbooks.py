@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.live.clients import login_at, new_client
 from tests.operations.machine import Machine
 from tests.operations.runbook import blocks_of
 from tests.operations.units import commands_of
@@ -16,10 +17,11 @@ from tests.servers.postgres import Postgres
 from tests.servers.processes import CHECKOUT, DidNotStart, stopping, until
 from tests.servers.service import Service
 from tests.support.accounts import PASSWORD
-from tests.support.erp import PATH, Erp
+from tests.support.erp import Erp
 from tests.support.over_http import SIGN_IN, send_form, sign_in
 
 pytestmark = pytest.mark.processes
+UNLIMITED = ("--logins-per-minute", "0")
 
 
 @pytest.fixture
@@ -36,18 +38,8 @@ def node(machine: Machine) -> Iterator[Service]:
         yield started
 
 
-def new_client(node: Service, tin: str = "C1000000001") -> Erp:
-    node.manage("register_taxpayer", tin, "--name", "Sample")
-    issued = node.manage("issue_credentials", tin, "--name", "ERP", "--logins-per-minute", "0")
-    return Erp(issued["client_id"], issued["client_secret"])
-
-
-def login(node: Service, erp: Erp) -> httpx.Response:
-    return httpx.post(f"{node.url}{PATH}", data=erp.form, timeout=10)
-
-
 def token(node: Service, erp: Erp) -> str:
-    answer = login(node, erp)
+    answer = login_at(node, erp)
     assert answer.status_code == 200, answer.text
     return str(answer.json()["access_token"])
 
@@ -77,7 +69,7 @@ def wait_until(is_true: Callable[[], bool]) -> None:
 def test_a_restored_service_goes_on_where_the_dump_was_made(
     machine: Machine, node: Service
 ) -> None:
-    erp, blocked = new_client(node), new_client(node, "C1000000002")
+    erp, blocked = new_client(node, *UNLIMITED), new_client(node, *UNLIMITED, tin="C1000000002")
     revoked = token(node, erp)
     revoke(node, erp, revoked)  # and all that it got before
     valid = token(node, erp)
@@ -104,7 +96,7 @@ def test_a_restored_service_goes_on_where_the_dump_was_made(
         assert kids(restored) == published
         assert (is_valid(restored, valid), is_valid(restored, revoked)) == (True, False)
         assert is_valid(restored, token(restored, erp))
-        assert login(restored, blocked).json()["error"] == "unauthorised_client"
+        assert login_at(restored, blocked).json()["error"] == "unauthorised_client"
 
 
 def test_without_its_keys_a_restored_service_says_what_is_missing(machine: Machine) -> None:
@@ -158,7 +150,7 @@ def test_the_nightly_work_by_hand_is_that_of_the_timers(machine: Machine) -> Non
 
 # --- Something has leaked -------------------------------------------------------------------------
 def test_a_leaked_signing_key_is_stopped(machine: Machine, node: Service) -> None:
-    erp = new_client(node)
+    erp = new_client(node, *UNLIMITED)
     before = token(node, erp)
     show, stop = blocks_of("A signing key")
     published = machine.run(show, AUTH_URL=node.url)
@@ -204,17 +196,18 @@ def test_a_leaked_staff_account_is_closed(machine: Machine, node: Service) -> No
 
 
 def test_a_leaked_client_secret_is_replaced(machine: Machine, node: Service) -> None:
-    erp = new_client(node)
+    erp = new_client(node, *UNLIMITED)
     old_token = token(node, erp)
     rotate, revoke_old = blocks_of("A client secret")
     printed = machine.run(rotate, CLIENT_ID=erp.client_id)
     (new_secret,) = re.findall(r"\bcs_test_\w+", printed)
     (hint,) = re.findall(rf"revoke_secret {erp.client_id} (\S+)", printed)
-    assert login(node, erp).status_code == login(node, Erp(erp.client_id, new_secret)).status_code
+    new = Erp(erp.client_id, new_secret)
+    assert login_at(node, erp).status_code == login_at(node, new).status_code
     machine.run(revoke_old, CLIENT_ID=erp.client_id, HINT=hint)
-    assert login(node, erp).json()["error"] == "invalid_client"
+    assert login_at(node, erp).json()["error"] == "invalid_client"
     assert not is_valid(node, old_token)
-    assert is_valid(node, token(node, Erp(erp.client_id, new_secret)))
+    assert is_valid(node, token(node, new))
 
 
 def test_leaked_encryption_keys_are_replaced(machine: Machine) -> None:
@@ -224,7 +217,7 @@ def test_leaked_encryption_keys_are_replaced(machine: Machine) -> None:
     _show, stop = blocks_of("A signing key")
     node = machine.start()
     with stopping(node):
-        erp = new_client(node)
+        erp = new_client(node, *UNLIMITED)
         before = token(node, erp)
     machine.run(add)
     newest, former = file.read_text().strip().split(",")
