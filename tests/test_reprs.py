@@ -6,11 +6,12 @@ A repr ends up in logs, in tracebacks and in the messages of failed tests.
 import dataclasses
 import importlib
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, get_type_hints
 
 import pytest
 
+import einvoicing_tokens
 import identity
 import taxpayers
 import tokens
@@ -20,16 +21,16 @@ from taxpayers.value import Value
 SECRET_FIELDS = {
     *("client_secret", "lookup", "secret", "password", "staff_password"),
     *("body", "query_string", "authorization", "encoded", "token", "access_token"),
-    *("assertion", "client_cert", "escaped_pem", "dpop", "signature", "signed"),
+    *("assertion", "client_cert", "escaped_pem", "dpop", "signature", "signed", "proofs"),
 }
-TEXTS: tuple[Any, ...] = (str, bytes, str | None, bytes | None)
+TEXTS: tuple[Any, ...] = (str, bytes, str | None, bytes | None, Sequence[str | None])
 MARKER = "nobody-may-see-this"
 # Programs, not modules: importing one runs it.
 _PROGRAMS = ("identity.wsgi", "identity.asgi")
 
 
 def modules() -> Iterator[Any]:
-    for package in (identity, tokens, taxpayers):
+    for package in (identity, tokens, taxpayers, einvoicing_tokens):
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if found.name not in _PROGRAMS:
                 yield importlib.import_module(found.name)

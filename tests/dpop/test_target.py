@@ -2,10 +2,18 @@
 
 import pytest
 
-from tokens.dpop.target import is_same_target
+from einvoicing_tokens.dpop.target import comparable
+from tokens.dpop import target
 
 ADDRESS = "https://id.example.org/connect/token"
 WRITTEN = "https://h/taxpayers/C1:R1(\u00e9)"  # a library may escape it
+
+
+def is_same_target(one: str, other: str) -> bool:
+    """To the service, and to the package."""
+    is_same = target.is_same_target(one, other)
+    assert (comparable(one) is not None and comparable(one) == comparable(other)) is is_same
+    return is_same
 
 
 @pytest.mark.parametrize(

@@ -123,6 +123,19 @@ def test_two_secrets_are_live_side_by_side(owner: SystemUser) -> None:
     assert live(owner, AT + DAY + TICK) == [third.secret.hint]
 
 
+def test_a_new_secret_may_be_used_from_where_the_newest_that_is_not_revoked_may(
+    owner: SystemUser,
+) -> None:
+    def new(days: int, *networks: str, **end: datetime) -> Credential:
+        asked: dict[str, Any] = end | later(WHY, days * DAY)
+        return issue_secret(system_user=owner, allowed_networks=networks or None, **asked).secret
+
+    new(0, "192.0.2.1", expires_at=AT + DAY)
+    new(0, "192.0.2.2")
+    revoke_credential(credential=new(2, "192.0.2.3"), **later(WHY, 2 * DAY))
+    assert new(2).allowed_networks == "192.0.2.2/32"
+
+
 def test_a_third_live_secret_is_refused_with_what_to_do(owner: SystemUser) -> None:
     used = CredentialFactory.create(
         system_user=owner, created_at=AT - 9 * DAY, last_used_at=AT - DAY

@@ -99,6 +99,11 @@ def _run_until_ready(process: Process, ready: Callable[[], bool], log: Path) -> 
         raise
 
 
+def slowness() -> float:
+    """How much longer than on an idle machine everything takes on this one now; at least 1."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
 def _wait_until(ready: Callable[[], bool], process: Process, log: Path) -> None:
     deadline = time.monotonic() + START_SECONDS
     while not ready():

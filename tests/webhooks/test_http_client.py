@@ -72,7 +72,7 @@ def headers_without_an_end(line: socket.socket) -> None:
 
 
 def one_byte_now_and_then(line: socket.socket) -> None:
-    while True:
+    for _ in range(900):
         line.sendall(b"H")
         time.sleep(0.01)
 
@@ -192,7 +192,9 @@ def tls_receiver(tmp_path: Path) -> Iterator[tuple[int, Path]]:
                         context.wrap_socket(line, server_side=True) as tls,
                     ):
                         while data := tls.recv(65_536):
-                            if data.endswith(b"{}"):
+                            if data.endswith(b"no end"):
+                                one_byte_now_and_then(tls)
+                            elif data.endswith(b"{}"):
                                 tls.sendall(OK)
 
         thread = threading.Thread(target=serve, daemon=True)
@@ -214,8 +216,8 @@ def test_the_certificate_of_the_receiver_is_checked_with_its_name(
     monkeypatch.setattr(http_client, "_tls", lambda: trusting)
     assert post(url, {}, b"{}", allowed_networks=LOOPBACK) == Outcome(204)
     began = time.monotonic()
-    slow = post(url, {}, b"no end", allowed_networks=LOOPBACK, seconds=0.3)  # never answered
-    assert slow == Outcome(fault="no answer in time")
+    slow = post(url, {}, b"no end", allowed_networks=LOOPBACK, seconds=0.3)
+    assert slow in (NO_ANSWER, NO_HTTP)
     assert time.monotonic() - began < 4
     other = post(f"https://127.0.0.1:{port}/", {}, b"{}", allowed_networks=LOOPBACK)
     assert other == Outcome(fault="TLS failed: CERTIFICATE_VERIFY_FAILED")
