@@ -202,7 +202,10 @@ def test_a_client_that_goes_away_before_its_body_is_complete_gets_nothing() -> N
 
 
 def test_a_limit_is_exact_for_logins_that_come_at_once(erp: Erp) -> None:
-    statuses = [answer.status for answer in answers_to([login_of(erp)] * 30)]
+    statuses: list[int] = []
+    while len(statuses) < 30:  # a busy machine answers some with 503, and counts none of these
+        answers = answers_to([login_of(erp)] * (30 - len(statuses)))
+        statuses += [answer.status for answer in answers if answer.status != 503]
     assert sorted(statuses) == [200] * 12 + [429] * 18
     assert LoginEvent.objects.count() == RateLimitCounter.objects.get().used == 12
 

@@ -82,10 +82,8 @@ REQUESTS = [
     b"POST /connect/token HTTP/1.0|Transfer-Encoding: chunked||0||",
     b"POST /connect/token HTTP/1.1\nHost: x\nContent-Length: 0\n\n",
     b"POST /connect/token HTTP/1.1|Content-Length: 0||",
-    *(
-        b"POST /connect/token\xff HTTP/1.1|Host: x||",
-        b"POST /connect/token?a=\xff HTTP/1.1|Host: x||",
-    ),
+    b"POST /connect/token\xff HTTP/1.1|Host: x||",
+    b"POST /connect/token?a=\xff HTTP/1.1|Host: x||",
     *(b"POST /connect /token HTTP/1.1|Host: x||", b"POST /connect/token HTTP/3.7|Host: x||"),
     b"CONNECT localhost:80 HTTP/1.1|Host: x||",
     b"CONNECT /connect/token HTTP/1.1|Host: x|Content-Length: 3||abc",
@@ -191,16 +189,13 @@ def test_a_trailer_without_an_end_is_refused(node: Service, erp_of_node: Erp, re
 @pytest.mark.parametrize(
     "request_text",
     [
-        *(
-            b"HIDDEN77 /connect/token HTTP/1.1|Host: x||",
-            b"POST /connect HIDDEN77 HTTP/1.1|Host: x||",
-        ),
+        b"HIDDEN77 /connect/token HTTP/1.1|Host: x||",
+        b"POST /connect HIDDEN77 HTTP/1.1|Host: x||",
         b"POST /connect/token?HIDDEN77=\xff HTTP/1.1|Host: x||",
         *(b"POST /connect/token HIDDEN77/1.1|Host: x||", b"HIDDEN77||", START + b"HIDDEN77||"),
         *(
-            START + b"HIDDEN77 : a||",
-            START + b"a: HIDDEN77\0||",
-            START + b"onbehalfof HIDDEN77: a||",
+            START + rest
+            for rest in (b"HIDDEN77 : a||", b"a: HIDDEN77\0||", b"onbehalfof HIDDEN77: a||")
         ),
         *(START + b"Transfer-Encoding: HIDDEN77||", START + b"Content-Length: HIDDEN77||"),
         START + b"Transfer-Encoding: chunked||HIDDEN77|",
@@ -211,12 +206,6 @@ def test_no_answer_repeats_what_a_client_sent(node: Service, request_text: bytes
     (answer,) = send_all(node.url, lines(request_text))
     assert 400 <= answer.status < 500
     assert "hidden77" not in f"{answer}".lower()
-
-
-def test_the_same_is_refused_whatever_the_pieces_it_comes_in(node: Service) -> None:
-    whole = START + b"Transfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n0\r\n\r\n"
-    (answer,) = send_all(node.url, *(whole[n : n + 1] for n in range(len(whole))))
-    assert_refusal(answer, 400, "invalid_request", "malformed")
 
 
 TOO_LONG = "longer than 32768 bytes"

@@ -72,11 +72,6 @@ class Postgres:
     def go_on(self) -> None:
         self._signal_all(signal.SIGCONT)
 
-    def crash_and_restart(self) -> None:
-        """Ends all its processes at once, and starts it on what they left."""
-        self.crash()
-        self.restart()
-
     def crash(self) -> None:
         """Ends all its processes at once."""
         self._signal_all(signal.SIGKILL)
