@@ -7,7 +7,17 @@ import sys
 from collections.abc import Callable
 
 from bench import report
-from bench.cases import comparison, growth, latency, memory, refusals, staff_pages, start, traces
+from bench.cases import (
+    comparison,
+    files,
+    growth,
+    latency,
+    memory,
+    refusals,
+    staff_pages,
+    start,
+    traces,
+)
 from bench.report import Table
 from bench.servers import NotStarted
 from bench.session import open_session
@@ -15,6 +25,7 @@ from bench.session import open_session
 # The keyword arguments of each function are the options of the command, with their defaults.
 COMMANDS: dict[str, Callable[..., list[Table]]] = {
     "compare": comparison.run,
+    "files": files.run,
     "growth": growth.run,
     "latency": latency.run,
     "memory": memory.run,

@@ -97,3 +97,6 @@ def _credential(kind: str, number: int, length: int) -> str:
     text = f"{kind}_test_{sha256(f'{kind} {number}'.encode()).hexdigest()[:length]}"
     checksum = zlib.crc32(text.encode())
     return text + "".join(_DIGITS[checksum // 62**place % 62] for place in range(5, -1, -1))
+
+
+API_ID, API_SECRET = _credential("pa", 0, 22), _credential("ps", 0, 43)

@@ -40,9 +40,14 @@ class Case:
 
 
 def meet_clients(cases: Sequence[Case]) -> None:
-    """Each client logs in once on each server where that is asked for. Raises WrongAnswer."""
+    """Each client logs in once on each server where that is asked for. Raises WrongAnswer.
+
+    Before, what a candidate prepares.
+    """
     # Not once more for each number of connections.
     for case in {(case.server.port, case.candidate.name): case for case in cases}.values():
+        if case.candidate.prepare is not None:
+            case.candidate.prepare(case.server, case.population)
         if case.candidate.meets_clients:
             numbers = case.population.met(case.candidate.role)
             progress(f"{case.name}: {len(numbers):,} clients log in once")

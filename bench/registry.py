@@ -16,7 +16,17 @@ import psycopg
 from jwt.algorithms import ECAlgorithm
 from psycopg.sql import SQL, Identifier, Literal
 
-from bench.clients import Population, Role, client_id, client_secret, kid, private_key, tin
+from bench.clients import (
+    API_ID,
+    API_SECRET,
+    Population,
+    Role,
+    client_id,
+    client_secret,
+    kid,
+    private_key,
+    tin,
+)
 from taxpayers.client_keys import PRIVATE_KEY_JWT, key_name, read_client_keys
 from taxpayers.credentials import hash_secret, hint_of
 
@@ -49,6 +59,15 @@ _COLUMNS = {
     "granted_permission_codes": ("grantedpermission_id", "permissioncode_id"),
 }
 
+# The protected API that asks about tokens.
+_ADD_API = """
+WITH api AS (
+    INSERT INTO protected_apis (client_id, name, audience, is_active, created_at)
+    VALUES (%s, 'Invoicing', 'InvoicingAPI', true, %s) RETURNING id
+)
+INSERT INTO protected_api_secrets (protected_api_id, lookup, hint, created_at, expires_at)
+SELECT id, %s, %s, %s, %s FROM api"""
+
 Row = tuple[Any, ...]
 
 
@@ -77,6 +96,11 @@ def _secret(number: int) -> tuple[str, str, str]:
     """What is stored of it: a name to find it by, a hint, and no key."""
     secret = client_secret(number)
     return hash_secret(secret), hint_of(secret), ""
+
+
+def _api() -> Row:
+    lookup, hint = hash_secret(API_SECRET), hint_of(API_SECRET)
+    return (API_ID, _CREATED, lookup, hint, _CREATED, _EXPIRES)
 
 
 def _key(number: int) -> tuple[str, str, str]:
@@ -115,6 +139,7 @@ def fill_postgres(url: str, population: Population) -> None:
                         Literal(table), Identifier(table)
                     )
                 )
+        connection.execute(_ADD_API, _api())
         connection.execute("VACUUM (FREEZE, ANALYZE)")
         connection.execute("CHECKPOINT")
 

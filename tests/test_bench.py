@@ -30,6 +30,7 @@ def test_every_kind_of_answer_is_right_and_has_its_row(
 ) -> None:
     monkeypatch.setenv("PATH", "")  # no node
     chosen = ["first", "intermediary", "_jwt", "refused", "SQLite", "oidc-provider"]
+    chosen += ["introspection", "/me"]
     tables = comparison.run(session, users=40, rounds=1, seconds=0.2, only=chosen)
     assert [table.name for table in tables] == ["comparison", "targets"]
     table, targets = tables
@@ -38,12 +39,14 @@ def test_every_kind_of_answer_is_right_and_has_its_row(
         *((name, "16") for name in ("first login of a client", "login as intermediary")),
         ("login with private_key_jwt (ES256)", "16"),
         *((f"refused: {what}", "16") for what in ("wrong secret", "blocked", "malformed")),
-        *((name, "16") for name in ("refused: rate limit", "login as taxpayer, SQLite")),
+        *((name, "16") for name in ("refused: rate limit", "introspection", "GET /api/v1/me")),
+        ("login as taxpayer, SQLite", "16"),
     ]
     assert all(float(line[6]) > 0 for line in table.lines), "answers per second"
     assert "oidc-provider, stored tokens was skipped: node or npm is missing." in table.note
     measured = [line[0] for line in targets.lines if line[3] != "-"]
     assert measured == [
         "first login of a client, of a bare Django view",
-        "refused: rate limit, of a bare Django view",
+        *(f"{name}, of a bare Django view" for name in ("refused: rate limit", "introspection")),
+        "GET /api/v1/me, of a bare Django view",
     ]

@@ -87,6 +87,8 @@ def _targets(measured: Rounds) -> Iterator[tuple[Target, float | None]]:
         (service.BLOCKED_USER, service.LOGIN, 0.8, 0.6),
         (service.INCOMPLETE, service.LOGIN, 0.5, 0.4),
         (service.HAMMERING, BASELINE, 1.0, 0.8),
+        (service.INTROSPECTION, BASELINE, 4.0, 3.0),
+        (service.OWN_TOKEN, BASELINE, 4.0, 3.0),
     ):
         name = f"{candidate.name}, of a {base.name}"
         yield Target(name, must, goal), ratio(candidate.name, 16, base.name)

@@ -30,3 +30,4 @@ class Candidate:
     # are such as never logged in since the server started.
     meets_clients: bool = False
     is_first_login: bool = False
+    prepare: Callable[[Server, Population], None] | None = None  # before the first request

@@ -8,13 +8,18 @@ from bench.peers import Candidate
 from bench.servers import CHECKOUT, PROGRAMS, WORKERS, Server, is_answering
 from bench.session import Session
 from bench.token_requests import (
+    ACTIVE,
     BLOCKED,
     MALFORMED,
+    ME,
     RATE_LIMITED,
     SIGNED_TOKEN,
     WRONG_SECRET,
+    WithTokens,
     intermediary_login,
+    introspection,
     key_login,
+    me,
     rate_limited,
     taxpayer_login,
     without_secret,
@@ -99,5 +104,11 @@ RS256 = Candidate(
 SQLITE = Candidate(
     *("login as taxpayer, SQLite", _start_sqlite, taxpayer_login, SIGNED_TOKEN), meets_clients=True
 )
+_about_token, _of_token = WithTokens(introspection), WithTokens(me)
+INTROSPECTION = Candidate(
+    *("introspection", _start, _about_token, ACTIVE), prepare=_about_token.prepare
+)
+OWN_TOKEN = Candidate("GET /api/v1/me", _start, _of_token, ME, prepare=_of_token.prepare)
 REFUSALS = (WRONG, BLOCKED_USER, INCOMPLETE)
-OTHERS = (FIRST_LOGIN, INTERMEDIARY, PRIVATE_KEY, *REFUSALS, HAMMERING, RS256, SQLITE)
+OTHERS: tuple[Candidate, ...] = (FIRST_LOGIN, INTERMEDIARY, PRIVATE_KEY, *REFUSALS, HAMMERING)
+OTHERS += (INTROSPECTION, OWN_TOKEN, RS256, SQLITE)
