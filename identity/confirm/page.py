@@ -80,7 +80,8 @@ def _open(request: HttpRequest, key: UUID) -> HttpResponse:
     row = _request(key, ticket.taxpayer, at)
     if operations_for(row)[0].duty not in ticket.duties:
         raise ConfirmRefused("other_portal")
-    facts = {**asdict(ticket), "taxpayer": str(ticket.taxpayer)}
+    until = sandbox.end_of_approval(ticket.portal, row.valid_until, at)
+    facts = {**asdict(ticket), "taxpayer": str(ticket.taxpayer), "until": until and str(until)}
     del facts["duties"]
     return _show(row, facts, at)
 
@@ -125,8 +126,9 @@ def _decide(request: HttpRequest, key: UUID) -> HttpResponse:
         if decision == "decline":
             row = decline.run(row, **given)
         else:
-            less = _less(request) if decision == "less" else {"until": row.valid_until}
-            less["until"] = sandbox.end_of_approval(facts["portal"], less["until"], at)
+            less = _less(request) if decision == "less" else {}
+            until = less.get("until") or _until(facts)
+            less["until"] = sandbox.end_of_approval(facts["portal"], until, at)
             row = approve.run(row, **given, **less)
     except OtherTaxpayer:
         raise ConfirmRefused("other_taxpayer") from None
@@ -167,7 +169,7 @@ def _request(key: UUID, taxpayer: TaxpayerId, at: datetime) -> PermissionRequest
 
 def _show(row: PermissionRequest, facts: Mapping[str, Any], at: datetime) -> HttpResponse:
     """The page; its form carries what the ticket said and the hash of the words."""
-    words = words_of(row, at)
+    words = words_of(row, at, _until(facts))
     shown = {"words_version": words.version, "words_hash": words.hash}
     opened = signing.dumps({**facts, **shown, "request": str(row.pk)}, salt=_SALT)
     back, is_led = urlsplit(row.return_address), row.return_address and not row.is_connection
@@ -186,6 +188,11 @@ def _facts(opened: str, key: UUID) -> dict[str, Any]:
     if facts["request"] != str(key):
         raise ConfirmRefused("other_request")
     return facts
+
+
+def _until(facts: Mapping[str, Any]) -> datetime | None:
+    """When what is approved ends at the latest, as it was shown."""
+    return datetime.fromisoformat(facts["until"]) if facts["until"] else None
 
 
 def _pair(identifier: str) -> tuple[str, str]:

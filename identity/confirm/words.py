@@ -57,17 +57,17 @@ class Words:
         return f"sha256:{hashlib.sha256(self.text.encode()).hexdigest()}"
 
 
-def words_of(row: PermissionRequest, at: datetime) -> Words:
-    """In the active language."""
+def words_of(row: PermissionRequest, at: datetime, until: datetime | None) -> Words:
+    """In the active language; `until`: when what is approved here ends, None: it does not."""
     role = row.intermediary
     own, known, present = _connection(row) if role is None else _permission(row, role.taxpayer, at)
     start = _moment(row.valid_from) if row.valid_from else _("now, once you approve")
-    end = _moment(row.valid_until) if row.valid_until else _("no end; you can end it any day")
+    end = _moment(until) if until else _("no end; you can end it any day")
     return Words(
         version=f"{VERSION}/{get_language() or 'en'}",
         codes=tuple((code, _(known.get(code) or code)) for code in row.codes.split()),
         period=_("From: {start}. Until: {end}.").format(start=start, end=end),
-        present=tuple(present) or (_("Nothing."),),
+        present=tuple(present) or (_("None.") if row.is_connection else _("Nothing."),),
         **own,
     )
 

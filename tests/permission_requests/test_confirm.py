@@ -96,7 +96,7 @@ def test_a_person_approves_and_is_led_back(portal: KeyErp) -> None:
     row = asked(agent, taxpayer.tin, return_address=RETURN, valid_until="2037-01-31")
     page = opened(row, ticket_for(row, portal))
     shown = text_of(page)
-    words = words_of(row, now())
+    words = words_of(row, now(), row.valid_until)
     for line in words.text.split("\n"):  # what is hashed is what is shown
         assert line.partition(": ")[2 if line[:9] == "documents" else 0] in shown
     assert not page.cookies

@@ -42,7 +42,12 @@ from tests.permission_requests.test_confirm import (
 from tests.support.answers import body_of
 from tests.support.command_line import run
 from tests.support.erp import post
-from tests.support.factories import PermissionRequestFactory, SystemUserFactory, TaxpayerFactory
+from tests.support.factories import (
+    VIEW,
+    PermissionRequestFactory,
+    SystemUserFactory,
+    TaxpayerFactory,
+)
 from tests.support.moments import now
 from tests.support.staff import list_url, page_url, staff_client, task_url
 from tests.support.staff import text_of as staff_text
@@ -381,6 +386,7 @@ def test_a_developer_plays_it_in_the_sandbox(erp: StandInErp, settings: Settings
     assert opened_at["Location"].startswith(f"{portal['address']}?request={asked['id']}")
     page = browser.get(path, follow=True)
     assert erp.fingerprint in text_of(page)
+    assert re.search(r"Until: \d.* as the taxpayer: None\.", text_of(page))
     browser.post(path, {**form_of(page), "decision": "approve"})
     connected = body_of(call(erp, "GET", f"{ASK}/{asked['id']}"))["connected"]
     assert connected["expires_at"] < (now() + timedelta(days=1, seconds=1)).isoformat()
@@ -390,12 +396,13 @@ def test_a_developer_plays_it_in_the_sandbox(erp: StandInErp, settings: Settings
     right, other = portal["taxpayer"], TaxpayerFactory.create().tin
     for environment, tin in (("test", other), ("live", right), ("test", right)):
         settings.ENVIRONMENT = environment
-        row = PermissionRequestFactory.create(tin=tin)
+        row = PermissionRequestFactory.create(tin=tin, valid_until=now() + timedelta(hours=2))
         claims = {"taxpayer": tin, "request": str(row.pk), **PERSON}
         signs = portal["client_id"], portal["private_jwk"]["kid"], portal["confirm_url"]
         page = opened(row, new_ticket(key, *signs, **claims))
         if (environment, tin) == ("test", right):
-            assert form_of(page)
+            done = decide(row, form_of(page), "less", codes=[VIEW])
+            assert "The request is approved." in text_of(done)
         else:
             assert_refused(page, "not_a_portal")
     assert Client().get("/sandbox/portal?request=//evil.example.org").status_code == 400
