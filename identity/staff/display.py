@@ -10,7 +10,7 @@ from django.contrib.admin.utils import quote
 from django.db.models import Model
 from django.urls import reverse
 from django.utils import formats, timezone
-from django.utils.html import format_html
+from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
@@ -33,6 +33,11 @@ def moment(value: datetime | None, otherwise: str = "—") -> SafeString:
 def moment_text(value: datetime) -> str:
     """The moment as text, in the language of the reader."""
     return formats.date_format(timezone.localtime(value), "j M Y, H:i")
+
+
+def named(text: str, name: str) -> SafeString:
+    """An identifier, with the name that people know it by; or the other way round."""
+    return format_html('{} <small class="quiet">{}</small>', text, name) if name else escape(text)
 
 
 def evidence_text(stored: dict[str, str] | None) -> str:

@@ -18,6 +18,7 @@ from taxpayers.rules import RegistryReason
 from taxpayers.sandbox.clients import sandbox_name
 from taxpayers.standing.loaded_rows import standing_of_row
 from taxpayers.standing.standing import Standing
+from tokens.models import ProtectedApiSecret
 
 Tone = Literal["good", "bad", "warning", "neutral"]
 SOON = timedelta(days=30)
@@ -143,7 +144,7 @@ def sentence_of_block(row: SystemUser) -> SafeString:
     return format_html("{} {}", who, format_html(_("Reason: {reason}"), reason=row.blocked_reason))
 
 
-def badge_of_credential(row: Credential, at: datetime) -> Badge:
+def badge_of_credential(row: Credential | ProtectedApiSecret, at: datetime) -> Badge:
     """Revoked, expired or valid."""
     if row.revoked_at is not None:
         return Badge(REVOKED, "neutral", _sentence(_("Revoked {moment}."), row.revoked_at))

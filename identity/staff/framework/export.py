@@ -25,12 +25,13 @@ from django.http import (
     StreamingHttpResponse,
 )
 from django.urls import URLPattern, path, reverse
-from django.utils import timezone
+from django.utils import timezone, translation
 from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from identity.staff.actions import permission_to
+from identity.staff.framework.chips import chips_of
 from identity.staff.framework.lists import is_too_general
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.search import in_batches
@@ -88,6 +89,12 @@ class ExportingAdmin(RecordAdmin):
         """The rows of the list, with its search and filters, on all of its pages."""
         return self.get_changelist_instance(request).get_queryset(request)
 
+    @translation.override("en")  # as it is stored
+    def filters(self, request: HttpRequest) -> str:
+        """What chose the rows, in words; empty for all."""
+        chips = chips_of(request, self.get_changelist_instance(request))
+        return "; ".join(f"{chip.title}: {chip.value}" for chip in chips)
+
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view
         own = [
@@ -124,7 +131,7 @@ class ExportingAdmin(RecordAdmin):
             )
             return HttpResponseRedirect(f"{self.list_url()}?{request.GET.urlencode()}")
         context = ChangeContext(self.export.action, author(request).in_one_task(), at)
-        record_export(self.model, context, filters=request.GET.urlencode(), form=file_format)
+        record_export(self.model, context, filters=self.filters(request), form=file_format)
         name = f"{self.opts.model_name}-{timezone.localtime(at):%Y-%m-%d-%H%M}.{file_format}"
         rows = _Counted(self.export.rows(in_batches(records, _CHUNK)))
         response = as_workbook(rows, name) if file_format == "xlsx" else as_csv(rows, name)

@@ -179,6 +179,23 @@ class IntermediaryField(TaxpayerField):
         return None if taxpayer is None else or_invalid(role_of, taxpayer)
 
 
+class LastCharactersField(forms.CharField):
+    """Asks for the end of what is shown: another one may be meant. The form sets `expected`."""
+
+    expected = ""
+
+    def __init__(self, label: Any, help_text: Any = "") -> None:
+        widget = UnfoldAdminTextInputWidget(attrs=CODE)
+        super().__init__(label=label, help_text=help_text, widget=widget)
+
+    def clean(self, value: Any) -> str:
+        if (end := super().clean(value).lstrip("…")) != self.expected:
+            raise ValidationError(
+                _("These are not its last characters. Check that it is the right one.")
+            )
+        return end
+
+
 class CheckboxesField(forms.MultipleChoiceField):
     widget = UnfoldAdminCheckboxSelectMultipleWidget
 

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
-from django.utils import timezone
+from django.utils import timezone, translation
 from django.utils.translation import ngettext
 
 from identity.staff.framework.export import Export, ExportingAdmin, field
@@ -22,7 +22,7 @@ from identity.staff.history.changes import action_of, entry_of
 from identity.staff.history.grouping import ORDER
 from identity.staff.history.report import TITLE as REPORT
 from identity.staff.history.report import report_context, task_context
-from identity.staff.history.report_form import ReportForm, query_of
+from identity.staff.history.report_form import PARAMETERS, ReportForm, query_of
 from taxpayers import actions
 from taxpayers.models import Change
 from taxpayers.services.undo_import import UNDO_IMPORT, imported_by
@@ -124,6 +124,12 @@ class HistoryAdmin(ExportingAdmin):
         if not form.is_valid():
             raise BadRequest("the report does not take these values")
         return form.changes().order_by(*ORDER)
+
+    @translation.override("en")
+    def filters(self, request: HttpRequest) -> str:
+        form = ReportForm(request.GET)
+        asked = {name: request.GET.get(name, "") for name in PARAMETERS}
+        return "; ".join(f"{form[name].label}: {text}" for name, text in asked.items() if text)
 
     # --- As of a date ---------------------------------------------------------------------------
 

@@ -11,12 +11,12 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
-from django.utils.html import escape, format_html
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from identity.staff.display import moment
+from identity.staff.display import moment, named
 from identity.staff.framework.badges import badge_of_credential
 from identity.staff.framework.export import Export, ExportingAdmin, field
 from identity.staff.framework.lists import Context, column
@@ -72,20 +72,16 @@ def with_hints(rows: "QuerySet[LoginEvent]") -> "QuerySet[LoginEvent]":
     return rows.annotate(secret_hint=Subquery(used.values("hint")))
 
 
-def _named(text: str, name: str) -> SafeString:
-    return format_html('{} <small class="quiet">{}</small>', text, name) if name else escape(text)
-
-
 def _client(row: LoginEvent) -> SafeString:
-    return _named(row.client_id or "—", row.system_user.name if row.system_user else "")
+    return named(row.client_id or "—", row.system_user.name if row.system_user else "")
 
 
 def _taxpayer(row: Any) -> SafeString:
     """With the names that `LoginEventAdmin.get_changelist_instance` found."""
-    subject = _named(row.subject or "—", row.names.get(row.subject, ""))
+    subject = named(row.subject or "—", row.names.get(row.subject, ""))
     if not row.actor:
         return subject
-    actor = _named(row.actor, row.names.get(row.actor, ""))
+    actor = named(row.actor, row.names.get(row.actor, ""))
     return format_html("{} {}", subject, format_html(_("by %(who)s") % {"who": "{}"}, actor))
 
 

@@ -10,11 +10,11 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import UnfoldAdminSelectWidget
 
 from identity.staff.display import moment
 from identity.staff.framework.badges import Badge
-from identity.staff.framework.forms import CODE, ReasonField, TaskForm
+from identity.staff.framework.forms import LastCharactersField, ReasonField, TaskForm
 from identity.staff.framework.lists import Context, column, state_column
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.tasks import Call, Data, Task
@@ -53,24 +53,14 @@ class RotateForm(TaskForm):
 class StopForm(RotateForm):
     """Asks for the end of the key's name: another key may be the compromised one."""
 
-    hint = forms.CharField(
-        label=gettext_lazy("Last six characters of the key ID"),
-        widget=UnfoldAdminTextInputWidget(attrs=CODE),
-    )
+    hint = LastCharactersField(gettext_lazy("Last six characters of the key ID"))
     reason = ReasonField()
     field_order = ("hint", "reason", "alg")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["alg"].label = gettext_lazy("Algorithm of the new key")
-
-    def clean_hint(self) -> str:
-        hint: str = self.cleaned_data["hint"].strip().lstrip("…")
-        if hint != self.record.kid[-6:]:
-            raise forms.ValidationError(
-                _("These are not its last characters. Check that it is the right one.")
-            )
-        return hint
+        self.fields["hint"].expected = self.record.kid[-6:]  # type: ignore[attr-defined]  # it has one
 
 
 class RotateSigningKey(Task):

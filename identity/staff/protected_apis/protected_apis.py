@@ -15,12 +15,10 @@ from django.utils.translation import gettext_lazy
 from identity.staff.display import moment
 from identity.staff.framework.badges import (
     ACTIVE,
-    EXPIRED,
     NO_VALID_SECRET,
     NOT_ACTIVE,
-    REVOKED,
-    VALID,
     Badge,
+    badge_of_credential,
     until_badge,
 )
 from identity.staff.framework.lists import Context, column, state_column
@@ -32,7 +30,7 @@ from identity.staff.protected_apis.tasks import (
     RevokeApiSecret,
     RotateApiSecret,
 )
-from tokens.models import ProtectedApi, ProtectedApiSecret
+from tokens.models import ProtectedApi
 from tokens.protected_apis import registration
 
 
@@ -51,13 +49,6 @@ def badge_of_api(row: ProtectedApi, at: datetime) -> Badge:
     return replace(
         badge, sentence=format_html(text, secret=last.hint, moment=moment(last.expires_at))
     )
-
-
-def badge_of_api_secret(row: ProtectedApiSecret, at: datetime) -> Badge:
-    """Valid, expired or revoked."""
-    if row.revoked_at is not None:
-        return Badge(REVOKED, "neutral")
-    return until_badge(VALID, row.expires_at, at) if row.is_live(at) else Badge(EXPIRED, "bad")
 
 
 class ProtectedApiAdmin(RecordAdmin):
@@ -89,6 +80,6 @@ class ProtectedApiAdmin(RecordAdmin):
         secrets = sorted(record.credentials.all(), key=lambda secret: -secret.pk)
         return {
             "state": badge_of_api(record, at),
-            "secrets": [(secret, badge_of_api_secret(secret, at)) for secret in secrets],
+            "secrets": [(secret, badge_of_credential(secret, at)) for secret in secrets],
             "changes": recent_changes(request, record),
         }

@@ -3,14 +3,14 @@
 They are those of the management API where it has them. New ones come last: some programs count.
 """
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.utils import timezone
 
 from identity.staff.framework.export import Column, Export, field
 from taxpayers import actions
-from taxpayers.models import Credential, SystemUser
+from taxpayers.models import SystemUser
 from taxpayers.models.credential import SLOTS
 from taxpayers.standing.loaded_rows import credentials_of, standing_of_row
 
@@ -27,22 +27,14 @@ def state_of(row: SystemUser) -> str:
 def _credential_columns(number: int) -> tuple[Column, ...]:
     """Of one secret, key or certificate, the oldest first; empty if it has fewer."""
 
-    def column(name: str, value: Callable[[Credential], Any]) -> Column:
-        def of_row(row: SystemUser) -> Any:
-            credentials = credentials_of(row)
-            return value(credentials[number - 1]) if len(credentials) >= number else None
+    def value(row: SystemUser, name: str) -> Any:
+        credentials = credentials_of(row)[number - 1 : number]
+        return next((getattr(one, name) if name else one for one in credentials), None)
 
-        return f"credential_{number}{name}", of_row
-
-    values: dict[str, Callable[[Credential], Any]] = {
-        "": str,
-        "_kind": lambda secret: secret.kind.value,
-        "_name": lambda secret: secret.name,
-        "_expires_at": lambda secret: secret.expires_at,
-        "_last_used_at": lambda secret: secret.last_used_at,
-        "_allowed_networks": lambda secret: secret.allowed_networks,
-    }
-    return tuple(column(name, value) for name, value in values.items())
+    names = ("", "kind", "name", "expires_at", "last_used_at", "allowed_networks")
+    return tuple(
+        (f"credential_{number}_{name}".rstrip("_"), partial(value, name=name)) for name in names
+    )
 
 
 SYSTEM_USERS = Export(

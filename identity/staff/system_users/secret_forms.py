@@ -11,15 +11,10 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.widgets import UnfoldAdminTextInputWidget
 
 from identity.staff.display import moment
 from identity.staff.framework.badges import UNUSED_AFTER, Tone, is_safe_to_revoke
-from identity.staff.framework.forms import (
-    CODE,
-    LastDayField,
-    TaskForm,
-)
+from identity.staff.framework.forms import LastCharactersField, LastDayField, TaskForm
 from identity.staff.framework.secret_once import ReplacingSecretForm
 from identity.staff.registry.issue_credentials import NetworksField
 from taxpayers.models import Credential
@@ -121,13 +116,12 @@ class SecretForm(TaskForm):
 class RevokeSecretForm(SecretForm):
     """Asks for the last characters of a secret that is in use: it may be the wrong one."""
 
-    hint = forms.CharField(
-        label=gettext_lazy("Last characters"),
-        help_text=gettext_lazy(
+    hint = LastCharactersField(
+        gettext_lazy("Last characters"),
+        gettext_lazy(
             "An ERP system uses it. To confirm that it is the right one, enter its last characters"
             " as they are shown above."
         ),
-        widget=UnfoldAdminTextInputWidget(attrs=CODE),
     )
     field_order = ("secret", "hint", "reason")
 
@@ -135,14 +129,8 @@ class RevokeSecretForm(SecretForm):
         super().__init__(*args, **kwargs)
         if self.chosen is None or not is_in_use(self.chosen, self.secrets, self.at):
             del self.fields["hint"]
-
-    def clean_hint(self) -> str:
-        hint: str = self.cleaned_data["hint"].strip().lstrip("…")
-        if self.chosen is not None and hint != self.chosen.hint:
-            raise forms.ValidationError(
-                _("These are not its last characters. Check that it is the right one.")
-            )
-        return hint
+        else:
+            self.fields["hint"].expected = self.chosen.hint  # type: ignore[attr-defined]  # it has one
 
 
 class RetireSecretForm(SecretForm):

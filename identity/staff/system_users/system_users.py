@@ -6,11 +6,9 @@ from typing import Any, ClassVar
 
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy
 
-from identity.staff.display import moment
+from identity.staff.display import moment, named
 from identity.staff.expiring.extend_tasks import (
     BulkExtendForm,
     EndSystemUserEarlier,
@@ -61,10 +59,6 @@ from taxpayers.services.management_clients import why_only_operators
 from taxpayers.standing.loaded_rows import with_credentials
 
 MAX_SECRETS = 20
-
-
-def _named(row: SystemUser) -> SafeString:
-    return format_html("{} <small>{}</small>", row.name or "—", row.client_id)
 
 
 def _last_used(row: SystemUser) -> str:
@@ -120,7 +114,11 @@ class SystemUserAdmin(ExportingAdmin):
         ),
     )
     list_display = (
-        column("system_user", gettext_lazy("system user"), _named),
+        column(
+            "system_user",
+            gettext_lazy("system user"),
+            lambda row: named(row.name or "—", row.client_id),
+        ),
         "taxpayer",
         state_column(badge_of_system_user),
         column("expires", gettext_lazy("expires"), lambda row: moment(row.expires_at)),
