@@ -128,7 +128,7 @@ def failing(*story: tuple[timedelta, str]) -> list[tuple[int, str]]:
     user = SystemUserFactory.create()
     for age, reason in story:
         stored_login(NOW - age, reason, user)
-    return [(client.refusals, client.reason) for client in failing_clients(NOW).clients]
+    return [(client.refusals, client.reason) for client in failing_clients(NOW)]
 
 
 def test_a_client_that_only_fails_since_its_last_token_started_to_fail() -> None:
@@ -165,16 +165,14 @@ def test_no_other_client_started_to_fail(story: list[tuple[timedelta, str]]) -> 
     assert failing(*story) == []
 
 
-def test_the_latest_failing_client_comes_first_and_the_list_is_limited() -> None:
-    for hours in range(1, 13):
+def test_the_latest_failing_client_comes_first() -> None:
+    for hours in range(1, 7):
         user = SystemUserFactory.create(name=f"after {hours:02}")
         stored_login(NOW - (hours + 1) * HOUR, "", user)
         for minutes in (30, 31):
             stored_login(NOW - minutes * MINUTE, RegistryReason.SECRET_EXPIRED, user)
-    found = failing_clients(NOW)
-    names = [client.system_user.name for client in found.clients]
-    assert names == [f"after {hours:02}" for hours in range(1, 6)]
-    assert found.has_more
+    names = [client.system_user.name for client in failing_clients(NOW)]
+    assert names == [f"after {hours:02}" for hours in range(1, 7)]
 
 
 def test_clients_of_the_sandbox_are_not_failing() -> None:
@@ -182,10 +180,10 @@ def test_clients_of_the_sandbox_are_not_failing() -> None:
     user = SystemUserFactory.create(client_id=client_id)
     for age, reason in ((300, ""), (299, RegistryReason.NO_PERMISSION), (298, "invalid_scope")):
         stored_login(NOW - timedelta(seconds=age), reason, user)
-    assert failing_clients(NOW).clients == []
+    assert failing_clients(NOW) == []
     for rows in (SystemUser.objects, LoginEvent.objects):
         rows.filter(client_id=client_id).update(client_id="ci_test_other")
-    assert [client.system_user for client in failing_clients(NOW).clients] == [user]
+    assert [client.system_user for client in failing_clients(NOW)] == [user]
 
 
 # --- Expiring soon -----------------------------------------------------------------------------
@@ -261,7 +259,9 @@ class TestSampleDay:
             for _days, count, url in counts:
                 assert client.get(url).context["count"] == int(count) > 0
 
-    def test_a_list_of_logins_has_as_many_rows_as_the_figure_that_leads_to_it(self) -> None:
+    def test_a_list_of_logins_has_as_many_rows_as_the_figure_that_leads_to_it(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         client = staff_client()
         page = client.get(reverse("admin:index")).context
         figures = [(figure, url) for _title, figure, url in page["figures"]]
@@ -271,3 +271,7 @@ class TestSampleDay:
         assert len(figures) >= 10 + 24
         for figure, url in figures:
             assert client.get(url).context["cl"].queryset.count() == figure, url
+        monkeypatch.setattr(counting, "MAX_FAILING", 1)
+        limited = client.get(reverse("admin:index"))
+        assert len(limited.context["failing_clients"]) == 1
+        assert "Show all refused logins" in text_of(limited)

@@ -23,15 +23,6 @@ ENDED_DAYS = 30
 DEFAULT = "30"
 
 
-@dataclass(frozen=True, slots=True)
-class Period:
-    """From a first moment to before another one; what has ended comes latest first."""
-
-    since: datetime
-    before: datetime
-    is_past: bool = False
-
-
 def choices() -> list[tuple[str, Text]]:
     """The name of each period in an address, and its title."""
     within = gettext_lazy("Within {days} days")
@@ -40,13 +31,6 @@ def choices() -> list[tuple[str, Text]]:
         *((str(days), str(within).format(days=days)) for days in EXPIRY_DAYS),
         (ENDED, str(ended).format(days=ENDED_DAYS)),
     ]
-
-
-def period_of(name: str, at: datetime) -> Period:
-    """The period of that name."""
-    if name == ENDED:
-        return Period(at - timedelta(days=ENDED_DAYS), at, is_past=True)
-    return Period(at, at + timedelta(days=int(name)))
 
 
 def days_left(end: datetime, at: datetime) -> str:
@@ -118,15 +102,21 @@ class ExpiringRow:
         return _("Nothing: the new one is in use")
 
 
-def keys_of(kinds: Iterable[EndingKind], period: Period) -> tuple[list[Key], bool]:
-    """What ends in the period, in the order of the list: MAX_ROWS at most, and if there is more."""
+def keys_of(kinds: Iterable[EndingKind], within: str, at: datetime) -> tuple[list[Key], bool]:
+    """What ends within so many days, or has ended, which comes latest first.
+
+    In the order of the list: MAX_ROWS at most, and if there is more.
+    """
     found: list[Key] = []
+    is_past = within == ENDED
+    days = timedelta(days=ENDED_DAYS if is_past else int(within))
+    since, before = (at - days, at) if is_past else (at, at + days)
     for kind in kinds:
-        order = [f"-{kind.end}", "-pk"] if period.is_past else [kind.end, "pk"]
-        bounds = {f"{kind.end}__gte": period.since, f"{kind.end}__lt": period.before}
+        order = [f"-{kind.end}", "-pk"] if is_past else [kind.end, "pk"]
+        bounds = {f"{kind.end}__gte": since, f"{kind.end}__lt": before}
         rows = kind.rows().filter(**bounds).order_by(*order).values_list(kind.end, "pk")
         found += [(end, kind.name, key) for end, key in rows[: MAX_ROWS + 1]]
-    found.sort(reverse=period.is_past)
+    found.sort(reverse=is_past)
     return found[:MAX_ROWS], len(found) > MAX_ROWS
 
 

@@ -21,7 +21,6 @@ from identity.staff.expiring.listing import (
     ExpiringRow,
     choices,
     keys_of,
-    period_of,
     rows_of,
 )
 from identity.staff.framework.lists import Text, page_frame
@@ -67,7 +66,7 @@ def ending_soon(request: HttpRequest) -> HttpResponse:
     if not filters.seen:
         raise PermissionDenied
     at = timezone.now()
-    keys, has_more = keys_of(filters.kinds, period_of(filters.within, at))
+    keys, has_more = keys_of(filters.kinds, filters.within, at)
     page = Paginator(keys, PER_PAGE).get_page(request.GET.get("p"))
     rows = rows_of(list(page.object_list), at)
     context = page_frame(request, (_TITLE, "")) | {

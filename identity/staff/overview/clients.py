@@ -18,7 +18,6 @@ from tokens.models import LoginEvent
 LOOKBACK = timedelta(hours=24)
 STARTED_WITHIN = timedelta(days=7)  # a client that fails for longer is not new
 MIN_REFUSALS = 2  # one may be a mistake
-MAX_SHOWN = 5
 _MAX_REFUSALS, _MAX_CLIENTS, _MAX_LOGINS = 5_000, 30, 1_000
 
 # Reads the index of a client's logins, the newest first. The limit is for a client that retries
@@ -48,19 +47,14 @@ class FailingClient:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class FailingClients:
-    """The latest last token comes first; `has_more`: not all are in `clients`."""
-
-    clients: list[FailingClient]
-    has_more: bool
-
-
 _Refusals = list[tuple[datetime, str]]  # the newest first
 
 
-def failing_clients(at: datetime) -> FailingClients:
-    """Clients with MIN_REFUSALS in the last 24 hours, all of them after their last token."""
+def failing_clients(at: datetime) -> list[FailingClient]:
+    """Clients with MIN_REFUSALS in the last 24 hours, all of them after their last token.
+
+    The latest last token comes first.
+    """
     refusals: dict[int, _Refusals] = defaultdict(list)
     latest = (
         LoginEvent.objects.filter(
@@ -84,8 +78,7 @@ def failing_clients(at: datetime) -> FailingClients:
         .annotate(last_token_at=RawSQL(_LAST_TOKEN, (), output_field=DateTimeField()))  # noqa: S611 - a constant
     )
     failing = [client for row in candidates for client in _failing(row, often[row.pk], at)]
-    failing.sort(key=lambda client: client.last_token_at or at - LOOKBACK, reverse=True)
-    return FailingClients(failing[:MAX_SHOWN], has_more=len(failing) > MAX_SHOWN)
+    return sorted(failing, key=lambda row: row.last_token_at or at - LOOKBACK, reverse=True)
 
 
 def _failing(row: SystemUser, found: _Refusals, at: datetime) -> list[FailingClient]:

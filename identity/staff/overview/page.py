@@ -33,7 +33,7 @@ from tokens.models import SigningKey
 MAX_COUNTED = 10_000
 OLD_KEY = timedelta(days=90)
 _LOGINS = "tokens.loginevent"
-MAX_CHANGES = 4
+MAX_CHANGES, MAX_FAILING = 4, 5
 
 
 def expiring(kind: EndingKind, at: datetime) -> dict[int, int]:
@@ -110,7 +110,7 @@ def _logins(at: datetime) -> dict[str, Any]:
             (staff_text_of(reason), count, _since_url(first, reason=reason))
             for reason, count in now.top_reasons
         ],
-        "failing": failing,
+        "has_more_failing": len(failing) > MAX_FAILING,
         "refused_url": _list_url(_LOGINS, period="1", reason="refused"),
         "failing_clients": [
             (
@@ -118,7 +118,7 @@ def _logins(at: datetime) -> dict[str, Any]:
                 staff_text_of(client.reason, client.system_user.credential_kind).what,
                 _since_url(client.failing_since, q=client.system_user.client_id, reason="refused"),
             )
-            for client in failing.clients
+            for client in failing[:MAX_FAILING]
         ],
         "throttled": throttled_lately(at),
     }

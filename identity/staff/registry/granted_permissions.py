@@ -19,7 +19,7 @@ from identity.staff.framework.badges import Badge, badge_of_permission, facts_of
 from identity.staff.framework.bulk_tasks import BulkTask
 from identity.staff.framework.export import Export, ExportingAdmin, field
 from identity.staff.framework.filters import ChoiceFilter, Choices, expires_within
-from identity.staff.framework.lists import column, state_column
+from identity.staff.framework.lists import Context, column, state_column
 from identity.staff.framework.search import taxpayer_conditions
 from identity.staff.framework.tasks import Button, tasks_by_reason
 from identity.staff.history.changes import recent_changes
@@ -44,17 +44,9 @@ class ShownPermission:
     revocation: Change | None
 
 
-@dataclass(frozen=True, slots=True)
-class ListedPermissions:
-    """Permissions of a taxpayer or an intermediary, and whether there are more."""
-
-    rows: list[ShownPermission]
-    has_more: bool
-
-
 def listed_permissions(
     request: HttpRequest, granted: "Manager[GrantedPermission]", at: datetime
-) -> ListedPermissions:
+) -> Context:
     """The permissions on the page of a taxpayer or an intermediary: valid ones first."""
     rows = granted.select_related("taxpayer", "intermediary__taxpayer").prefetch_related("codes")
     newest, valid = rows.order_by("-pk"), in_force(at)
@@ -62,7 +54,7 @@ def listed_permissions(
     if (room := MAX_LISTED + 1 - len(listed)) > 0:
         listed += newest.exclude(pk__in=[row.pk for row in listed])[:room]
     shown = shown_permissions(request, listed[:MAX_LISTED], at)
-    return ListedPermissions(shown, has_more=len(listed) > MAX_LISTED)
+    return {"rows": shown, "has_more": len(listed) > MAX_LISTED}
 
 
 def in_force(at: datetime) -> Q:
