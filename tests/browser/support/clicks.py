@@ -65,7 +65,7 @@ def too_wide_parts(page: Any) -> list[str]:
     return found
 
 
-# Client IDs, TINs, dates, times, references and addresses that a line break divides.
+# Numbers, client IDs, TINs, dates, times, references and addresses that a line break divides.
 _DIVIDED = r"""() => {
     const whole = new RegExp([
         "ci_test_\\w+", "\\bC\\d{10}\\b", "\\d{1,2} [A-Z][a-z]{2} \\d{4}", "\\b\\d\\d:\\d\\d\\b",
@@ -77,7 +77,8 @@ _DIVIDED = r"""() => {
         const text = texts.currentNode;
         const parent = text.parentElement;
         if (parent.closest(".sr-only, .breadcrumbs") || !parent.checkVisibility()) continue;
-        for (const match of text.data.matchAll(whole)) {
+        const is_whole = parent.closest(".number:not(th), .figures dd, .today :is(time, .badge)");
+        for (const match of text.data.matchAll(is_whole ? /\S.*/g : whole)) {
             const range = document.createRange();
             range.setStart(text, match.index);
             range.setEnd(text, match.index + match[0].length);
