@@ -119,6 +119,7 @@ def test_no_client_id_date_or_reference_is_divided(office: Office) -> None:
     for path in (
         *("/admin/taxpayers/systemuser/", "/admin/tokens/loginevent/", "/admin/search/?q=sdn"),
         *("/admin/ending-soon/?within=90", "/admin/taxpayers/change/report/"),
+        f"/admin/taxpayers/change/as_of/?about=ci_test_{'3Gw' * 9}W",
     ):
         page.goto(path)
         links = page.locator("#result_list tbody a[href*='/change/']")

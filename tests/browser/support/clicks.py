@@ -86,6 +86,9 @@ _DIVIDED = r"""() => {
             if (lines.size > 1) found.push(match[0]);
         }
     }
+    for (const input of document.querySelectorAll("main input[type=text]")) {
+        if (input.scrollWidth > input.clientWidth + 1) found.push(input.value);
+    }
     const field = document.querySelector("#searchbar");
     if (field) {
         const style = getComputedStyle(field);
@@ -100,7 +103,7 @@ _DIVIDED = r"""() => {
 
 
 def divided_values(page: Any) -> list[str]:
-    """What people copy or compare and is on two lines, or a hint that is cut."""
+    """What people copy or compare and is on two lines, or is cut in its field."""
     found: list[str] = page.evaluate(_DIVIDED)
     return found
 
