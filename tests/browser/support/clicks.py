@@ -87,7 +87,8 @@ _DIVIDED = r"""() => {
         }
     }
     for (const input of document.querySelectorAll("main input[type=text]")) {
-        if (input.scrollWidth > input.clientWidth + 1) found.push(input.value);
+        const is_cut = innerWidth >= 1024 && input.scrollWidth > input.clientWidth + 1;
+        if (is_cut) found.push(input.value); // on a phone it scrolls
     }
     const field = document.querySelector("#searchbar");
     if (field) {
