@@ -189,7 +189,8 @@ class LastCharactersField(forms.CharField):
         super().__init__(label=label, help_text=help_text, widget=widget)
 
     def clean(self, value: Any) -> str:
-        if (end := super().clean(value).lstrip("…")) != self.expected:
+        end: str = super().clean(value).lstrip("…")
+        if end != self.expected:
             raise ValidationError(
                 _("These are not its last characters. Check that it is the right one.")
             )
