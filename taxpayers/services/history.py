@@ -80,7 +80,9 @@ class ChangeContext:
 
 
 def makes(
-    operations: Operation | tuple[Operation, ...], row: str = ""
+    operations: Operation | tuple[Operation, ...],
+    row: str = "",
+    within: Callable[..., Any] = transaction.atomic,  # makes a ContextDecorator
 ) -> Callable[[_Service], _Service]:
     """Decorates the service of an operation: it is atomic, and the doors find it.
 
@@ -88,7 +90,7 @@ def makes(
     """
 
     def decorated(service: _Service) -> _Service:
-        atomic = transaction.atomic(service)
+        atomic: _Service = within()(service)
         each = operations if isinstance(operations, tuple) else (operations,)
         SERVICES.update(dict.fromkeys(each, (atomic, row)))
         return atomic

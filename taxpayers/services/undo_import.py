@@ -3,9 +3,12 @@
 They are removed, so that the right file can be imported; the history has them before and after.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Unpack
 
+from django.db import transaction
 from django.db.models import BigIntegerField, QuerySet
 from django.db.models.functions import Cast
 from django.utils.translation import gettext as _
@@ -58,7 +61,14 @@ UNDO_IMPORT = Operation(
 )
 
 
-@makes(UNDO_IMPORT, "change")
+@contextmanager
+def _while_none_is_imported() -> Iterator[None]:
+    # On SQLite who waits for a transaction would not be told that an import is running.
+    with one_import_at_a_time(), transaction.atomic():
+        yield
+
+
+@makes(UNDO_IMPORT, "change", _while_none_is_imported)
 def undo_import(*, change: Change, **asked: Unpack[Asked]) -> int:
     """Remove every taxpayer that the import of this change registered; how many those were.
 
@@ -66,17 +76,16 @@ def undo_import(*, change: Change, **asked: Unpack[Asked]) -> int:
     """
     asked["by"] = asked["by"].in_one_task()
     context = context_of(UNDO_IMPORT, **asked)
-    with one_import_at_a_time():
-        # Who refers to one of them waits for the lock, and then finds it gone.
-        keys = list(imported_by(change).select_for_update().values_list("pk", flat=True))
-        if fault := why_not_undone(change, context.at):
-            raise ServiceError(fault)
-        for start in range(0, len(keys), _BATCH):
-            rows = Taxpayer.objects.filter(pk__in=keys[start : start + _BATCH])
-            Change.objects.bulk_create(
-                change_of(row, context, before=registration_fields(row), after={}) for row in rows
-            )
-            rows.delete()
+    # Who refers to one of them waits for the lock, and then finds it gone.
+    keys = list(imported_by(change).select_for_update().values_list("pk", flat=True))
+    if fault := why_not_undone(change, context.at):
+        raise ServiceError(fault)
+    for start in range(0, len(keys), _BATCH):
+        rows = Taxpayer.objects.filter(pk__in=keys[start : start + _BATCH])
+        Change.objects.bulk_create(
+            change_of(row, context, before=registration_fields(row), after={}) for row in rows
+        )
+        rows.delete()
     return len(keys)
 
 

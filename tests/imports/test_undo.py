@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from taxpayers.models import Change, Taxpayer
 from taxpayers.standing.differences import COMPARED
+from tests.registry.other_import import another_import
 from tests.support.accounts import new_staff, signed_in
 from tests.support.command_line import error_of, json_output_of
 from tests.support.factories import GrantedPermissionFactory, IntermediaryFactory, SystemUserFactory
@@ -18,6 +19,7 @@ from tests.support.staff import page_url, task_url, text_of
 pytestmark = pytest.mark.django_db
 TINS = ["C9000000001", "C9000000002", "C9000000003"]
 WHY = {"reason": "the wrong file"}
+__all__ = ["another_import"]  # the fixture
 
 
 @pytest.fixture
@@ -94,6 +96,10 @@ def test_nothing_is_undone_once_something_was_built_upon_one(
     assert "was changed since, or is used" in text_of(page)
     assert TINS[2] in error_of(*undo(imported()))
     assert {*TINS} <= tins()
+
+
+def test_nothing_is_undone_while_another_import_runs(file: str, another_import: None) -> None:
+    assert "Another import is running" in error_of(*undo(imported()))
 
 
 def test_only_an_import_of_taxpayers_has_the_button(file: str, registrar: Client) -> None:
