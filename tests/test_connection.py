@@ -109,7 +109,7 @@ def test_a_slow_request_is_answered_with_408(sent: bytes, part: str, seconds: fl
 
 def test_a_large_upload_on_a_slow_line_has_a_second_more_for_each_16_kib() -> None:
     async def scenario(peer: Peer) -> None:
-        part = b"a" * limits.BODY_BYTES_PER_SECOND
+        part = b"a" * 16_384
         await peer.send(POST + b"Content-Length: %d\r\n\r\n" % (5 * len(part)))
         for _ in range(4):
             await peer.send(part)

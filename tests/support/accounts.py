@@ -14,6 +14,8 @@ from django.contrib.auth.models import Group, User
 from django.http import HttpRequest
 from django.test import Client
 
+from tests.servers.processes import slowness
+
 PASSWORD = "a-long-Password-for-tests-1"
 _TIME_TO_TYPE = 4  # seconds
 TOTP_SECRET = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"
@@ -57,7 +59,7 @@ def totp_code(secret: str = TOTP_SECRET, step: int = 0) -> str:
     One that is about to end is not given: the service takes none but the present one.
     """
     left = 30 - time.time() % 30
-    if left < _TIME_TO_TYPE:
+    if left < _TIME_TO_TYPE * slowness():
         time.sleep(left)
     app = totp.TOTP(base64.b32decode(secret), 6, SHA1(), 30)  # noqa: S303 - as in RFC 6238
     return app.generate(int(time.time()) + 30 * step).decode()
