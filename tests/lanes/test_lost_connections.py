@@ -39,7 +39,7 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 # Not of this process's Django, nor of the session that asks.
 OTHERS = (
     "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-    " AND application_name = '' AND query LIKE '%%json_to_recordset%%'"
+    " AND application_name = '' AND query LIKE '%%json%%'"
 )
 
 

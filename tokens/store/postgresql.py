@@ -4,13 +4,10 @@ Plain SQL, so that the server keeps the plans prepared. It repeats what `tokens.
 as pure functions, by the clock of the database, and is tested with the same table of cases.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
-
-import msgspec
-from msgspec.structs import asdict
 
 from taxpayers.facts.query import facts_statement
 from taxpayers.facts.values import FactsQuery
@@ -20,7 +17,6 @@ from tokens.calls import (
     AssertionUse,
     CountedLogin,
     CountResult,
-    Event,
     FailedAuthentication,
     FailedLogin,
     ProofUse,
@@ -35,7 +31,7 @@ from tokens.calls import (
 from tokens.rate_limits.quota import WINDOW, Quota
 from tokens.store.api_secret_use import use_statement
 from tokens.store.postgresql_buckets import count_failures, count_rejections
-from tokens.store.postgresql_event import COLUMNS, EVENT, IS_RECENT, NOW, statement
+from tokens.store.postgresql_event import COLUMNS, EVENT, IS_RECENT, NOW, rows_sent, statement
 from tokens.store.postgresql_status_index import KEY as STATUS_KEY
 from tokens.store.postgresql_status_index import names_in, take_statement
 from tokens.store.token_query import token_statement
@@ -60,9 +56,27 @@ _WINDOW_SECONDS = int(WINDOW.total_seconds())
 _IS_OPEN = f"""(c.window_started_at > {NOW} - interval '{_WINDOW_SECONDS} s'
         AND c.window_started_at < {NOW} + interval '{_WINDOW_SECONDS} s')"""
 _WINDOW = f"CASE WHEN {_IS_OPEN} THEN c.window_started_at ELSE {NOW} END"
-_OF_CLIENT = ("client", "used_secret_id", "limit", "epoch", "status_index", "status_version")
-_SENT = f"""client bigint, used_secret_id bigint, "limit" int, epoch bigint,
-        status_index bigint, status_version bigint, {EVENT}"""
+_SENT = {
+    "client": "bigint",
+    "used_secret_id": "bigint",
+    '"limit"': "int",
+    "epoch": "bigint",
+    "status_index": "bigint",
+    "status_version": "bigint",
+} | EVENT
+_MORE = {
+    "place": "int",
+    "assertion": "uuid",
+    "assertion_expires_at": "timestamptz",
+    "proof": "uuid",
+    "proof_expires_at": "timestamptz",
+    "tin": "varchar",
+    "rob": "varchar",
+    "index_actor": "varchar",
+    "scopes": "jsonb",
+    "permissions": "jsonb",
+    "check_at": "timestamptz",
+}
 # The place of its token is where this node remembers it, also after a backup was restored.
 _HAS_INDEX = """(status_index IS NULL OR EXISTS (
             SELECT FROM status_indexes x WHERE x.index = status_index
@@ -78,7 +92,7 @@ WITH counted AS (
             THEN c.secrets_used || jsonb_build_object(locked.used_secret_id, {_WINDOW})
             ELSE c.secrets_used END
     FROM (
-        SELECT sent.* FROM json_to_recordset(%s::json) AS sent({_SENT})
+        SELECT sent.* FROM {rows_sent(_SENT)} AS sent
         CROSS JOIN LATERAL (
             SELECT FROM client_usage o
             WHERE o.system_user_id = sent.client AND o.epoch = sent.epoch
@@ -101,11 +115,7 @@ SELECT {NOW}, client, window_started_at, used FROM counted"""
 # without a token does no harm.
 _COUNT_ANY = f"""
 WITH sent AS MATERIALIZED (
-    SELECT * FROM json_to_recordset(%s::json)
-        AS s(assertion uuid, assertion_expires_at timestamptz,
-            proof uuid, proof_expires_at timestamptz,
-            tin varchar, rob varchar, index_actor varchar, scopes jsonb, permissions jsonb,
-            check_at timestamptz, place int, {_SENT})
+    SELECT * FROM {rows_sent(_SENT | _MORE)} AS s
 ), own AS MATERIALIZED (
     SELECT own_row.* FROM (SELECT DISTINCT client FROM sent) AS clients
     CROSS JOIN LATERAL (
@@ -242,37 +252,29 @@ def _count(logins: Sequence[CountedLogin]) -> Statement[list[CountResult]]:
 
     if is_simple:
         return statement(_COUNT, [_sent(login) for login in logins], parse)
-    sent = []
-    for place, login in enumerate(logins):
-        row = {**asdict(_sent(login)), "place": place}
-        if login.assertion is not None:
-            row |= {
-                "assertion": login.assertion.id,
-                "assertion_expires_at": login.assertion.expires_at,
-            }
-        if login.proof is not None:
-            row |= {"proof": login.proof.id, "proof_expires_at": login.proof.expires_at}
-        if (index := login.new_index) is not None:
-            row |= {"tin": index.tin, "rob": index.rob, "index_actor": index.actor}
-            row |= {"check_at": index.check_at, **names_in(index)}
-        sent.append(row)
+    sent = [(*_sent(login), place, *_rows_added(login)) for place, login in enumerate(logins)]
     return statement(_COUNT_ANY, sent, parse)
 
 
-_Sent: Any = msgspec.defstruct("_Sent", (*Event._fields, *_OF_CLIENT))
-
-
-def _sent(login: CountedLogin) -> Any:
-    """This login as a row of the parameter."""
-    return _Sent(
-        *login.event,
+def _sent(login: CountedLogin) -> tuple[object, ...]:
+    """This login as a row of the parameter: the columns of `_SENT`."""
+    return (
         login.system_user_id,
         login.secret_id,
         login.limit,
         login.epoch,
         login.status_index,
         login.status_version,
+        *login.event,
     )
+
+
+def _rows_added(login: CountedLogin) -> Iterator[object]:
+    """The columns of `_MORE` behind its place."""
+    yield from login.assertion or (None, None)
+    yield from login.proof or (None, None)
+    if (index := login.new_index) is not None:
+        yield from (index.tin, index.rob, index.actor, *names_in(index).values(), index.check_at)
 
 
 def _counted(

@@ -16,7 +16,7 @@ from tokens.rate_limits.backoff import (
     Backoff,
 )
 from tokens.rate_limits.throttle import Throttle
-from tokens.store.postgresql_event import COLUMNS, EVENT, NOW, RECENT_EVENT, statement
+from tokens.store.postgresql_event import COLUMNS, EVENT, NOW, RECENT_EVENT, rows_sent, statement
 
 _SHORTEST_PAUSE = timedelta(seconds=1)
 
@@ -50,7 +50,7 @@ def _by_kind(bucket: str, pair: str, address: str) -> str:
 _COUNT_FAILURES = f"""
 WITH sent AS MATERIALIZED (
     SELECT s.*, greatest(({_pause_of("pair")}), ({_pause_of("address")})) AS waits_until
-    FROM json_to_recordset(%s::json) AS s(number int, pair int, address int, {EVENT})
+    FROM {rows_sent({"number": "int", "pair": "int", "address": "int"} | EVENT)} AS s
 ), bucket AS (
     INSERT INTO failure_buckets AS b (id, failures, last_at, retry_at)
     SELECT bucket, 1, {NOW},
@@ -80,7 +80,7 @@ SELECT {NOW}, number, waits_until FROM sent"""
 _COUNT_REJECTIONS = f"""
 WITH sent AS MATERIALIZED (
     SELECT s.*, ({_pause_of("bucket")}) AS waits_until
-    FROM json_to_recordset(%s::json) AS s(bucket int, {EVENT})
+    FROM {rows_sent({"bucket": "int"} | EVENT)} AS s
 ), counted AS (
     INSERT INTO failure_buckets AS b (id, failures, last_at, retry_at)
     SELECT bucket, 1, {NOW}, {_retry_at(REJECTION_BACKOFF, "1")}
@@ -108,11 +108,14 @@ def count_failures(
         return [_throttle(ends[number]) for number in range(len(failures))]
 
     sent = [
-        {"number": number, "pair": failed.pair_bucket, "address": failed.address_bucket}
-        | (failed.event._asdict() if isinstance(failed, FailedLogin) else {})
+        (number, failed.pair_bucket, failed.address_bucket, *_event_of(failed))
         for number, failed in enumerate(failures)
     ]
     return statement(_COUNT_FAILURES, sent, parse)
+
+
+def _event_of(failed: FailedLogin | FailedAuthentication) -> tuple[object, ...]:
+    return failed.event if isinstance(failed, FailedLogin) else ()
 
 
 def count_rejections(requests: Sequence[RejectedRequest]) -> Statement[list[Throttle | None]]:
@@ -125,7 +128,7 @@ def count_rejections(requests: Sequence[RejectedRequest]) -> Statement[list[Thro
         }
         return [_throttle(ends[request.event.id]) for request in requests]
 
-    sent = [request.event._asdict() | {"bucket": request.bucket} for request in requests]
+    sent = [(request.bucket, *request.event) for request in requests]
     return statement(_COUNT_REJECTIONS, sent, parse)
 
 

@@ -1,6 +1,6 @@
 """The event of a login in the statements of PostgreSQL: its columns, its moment, its parameter."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -22,13 +22,23 @@ _TYPES = {
 }
 NOW = "statement_timestamp()"
 COLUMNS = ", ".join(Event._fields)
-EVENT = ", ".join(f"{column} {_TYPES.get(column, 'varchar')}" for column in Event._fields)
+EVENT = {column: _TYPES.get(column, "varchar") for column in Event._fields}
 IS_RECENT = f"""abs(extract(epoch FROM statement_timestamp() - at)) <= {MAX_AGE_SECONDS}"""
 
 # An event that comes too late has no moment, and so the statement fails: its login has had a 503.
 RECENT_EVENT = ", ".join(
     f"CASE WHEN {IS_RECENT} THEN at END" if column == "at" else column for column in Event._fields
 )
+
+
+def rows_sent(columns: Mapping[str, str]) -> str:
+    """SQL of the rows in the one parameter, each sent as an array of these columns.
+
+    Without the names of its fields a row is read in half of the time.
+    """
+    fields = enumerate(columns.items())
+    values = ", ".join(f"(one ->> {place})::{kind} AS {name}" for place, (name, kind) in fields)
+    return f"(SELECT {values} FROM jsonb_array_elements(%s::jsonb) AS one OFFSET 0)"
 
 
 def statement(sql: str, sent: object, parse: Callable[[list[Row]], Any]) -> Statement[Any]:
