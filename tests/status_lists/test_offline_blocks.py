@@ -28,6 +28,7 @@ from tokens.status_lists import offline_blocks, owners
 from tokens.status_lists.offline_block import OfflineBlock, public_part, signed
 from tokens.status_lists.offline_blocks import forget_offline_blocks
 from tokens.status_lists.publication import forget_status_lists, status_lists
+from tokens.uptime import uptime
 
 pytestmark = pytest.mark.django_db
 
@@ -171,14 +172,22 @@ def test_the_owner_of_each_index_is_known_page_by_page(monkeypatch: pytest.Monke
     known.read()
     assert known.indexes_of([erps[1].client_id]) == set(indexes[:2])
     assert not known.indexes_of([erps[0].client_id])
-    # One that was committed late, and one that is far behind what was read.
-    StatusIndex.objects.filter(pk=indexes[4]).update(
-        index=F("index") + 500, taken_at=F("taken_at") - timedelta(seconds=5)
-    )
+    # One that was committed a little late, one that was committed very late.
+    latest = StatusIndex.objects.get(pk=indexes[4]).taken_at
+    for number, seconds in ((3, 0.5), (4, 5)):
+        StatusIndex.objects.filter(pk=indexes[number]).update(
+            index=F("index") + 500, taken_at=latest - timedelta(seconds=seconds)
+        )
     with statements_sent() as sent:
         known.read()
-    assert known.indexes_of([erps[4].client_id]) == {indexes[4], indexes[4] + 500}
+    assert known.indexes_of([erps[3].client_id]) == {indexes[3], indexes[3] + 500}
+    assert known.indexes_of([erps[4].client_id]) == {indexes[4]}
     assert len(sent) < 5
+    later = uptime() + 10
+    monkeypatch.setattr(owners, "uptime", lambda: later)
+    known.read()
+    known.read()
+    assert known.indexes_of([erps[4].client_id]) == {indexes[4], indexes[4] + 500}
 
 
 # --- The command ----------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import hashlib
 from array import array
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
+from math import inf
 
 from django.db import connection
 
@@ -17,7 +18,9 @@ from tokens.uptime import uptime
 
 _ROWS = 2_000
 _BUSY_SECONDS = 0.1  # of each turn, until all are read
-_UNDER_WAY = timedelta(seconds=10)  # a row is seen so long after its moment at the latest
+# A row is seen so long after its moment at the latest, and most often much sooner. Rows of the
+# longer time are read again only when it has passed: first logins may be a thousand a second.
+_MOST_OFTEN, _UNDER_WAY = timedelta(seconds=1), timedelta(seconds=10)
 _READ_ALL_AFTER_SECONDS = 6 * 3600.0  # after a restore the same numbers may be other indexes
 _NEXT = """
 SELECT x.taken_at, x."index", u.client_id FROM status_indexes x
@@ -34,6 +37,9 @@ class Owners:
         self._owners = array("Q")
         self.version = 0
         self._place: tuple[datetime, int]  # of the last row that was read
+        self._latest: datetime  # of the rows
+        self._latest_then: datetime  # when it looked back
+        self._looked_back_at: float  # by `uptime`
         self._begin_again()
 
     def read(self) -> None:
@@ -49,7 +55,7 @@ class Owners:
                 self._latest = aware(moment)
                 self._place = self._latest, number
             if len(rows) < _ROWS:  # all of them; what commits late is before the latest
-                self._place = self._latest - _UNDER_WAY, -1
+                self._place = self._again_from(began), -1
                 return
 
     def indexes_of(self, client_ids: Collection[str]) -> frozenset[int]:
@@ -59,6 +65,13 @@ class Owners:
         owners = {_number_of(client_id) for client_id in client_ids}
         return frozenset(n for n, owner in enumerate(self._owners) if owner in owners)
 
+    def _again_from(self, now: float) -> datetime:
+        if now - self._looked_back_at < _UNDER_WAY.total_seconds():
+            return self._latest - _MOST_OFTEN
+        before = self._latest if self._latest_then == _NEVER else self._latest_then
+        self._looked_back_at, self._latest_then = now, self._latest
+        return before - _UNDER_WAY  # what was committed late since then
+
     def _set(self, index: int, owner: int) -> None:
         if index >= len(self._owners):
             self._owners.extend([0] * (index + 1 - len(self._owners)))
@@ -67,8 +80,8 @@ class Owners:
             self.version += 1
 
     def _begin_again(self) -> None:
-        self._began_at = uptime()
-        self._latest = _NEVER
+        self._began_at, self._looked_back_at = uptime(), -inf
+        self._latest = self._latest_then = _NEVER
         self._place = (_NEVER, -1)
 
 

@@ -132,10 +132,12 @@ class StatusLists:
             is_all = state.last_number < self._last_number or (
                 before - self._read_all_at > _READ_ALL_AFTER_SECONDS
             )
-            rows = EndedStatusIndex.objects.filter(
-                number__gt=0 if is_all else self._last_number, ended_at__gt=state.at - SET_FOR
-            )
-            ended = list(rows.order_by("number").values_list("ended_at", "index"))
+            ended = []
+            if is_all or state.last_number > self._last_number:
+                rows = EndedStatusIndex.objects.filter(
+                    number__gt=0 if is_all else self._last_number, ended_at__gt=state.at - SET_FOR
+                )
+                ended = list(rows.order_by("number").values_list("ended_at", "index"))
             if is_all:
                 self._bits, self._read_all_at = {}, before
                 self._ends.clear()
