@@ -67,8 +67,9 @@ def test_the_whole_answer(erp: Erp) -> None:
 
 
 def test_a_secret_is_not_used_before_it_was_created(erp: Erp) -> None:
-    """Though its last use is known to the minute only."""
-    erp.system_user.credentials.update(created_at=now())
+    """Though its last use is that of the minute, which began with a login before."""
+    token_of(erp)
+    erp.system_user.credentials.update(created_at=now() + timedelta(seconds=2))
     (shown,) = body_of(credentials(token_of(erp)))["secrets"]
     assert shown["created_at"] <= shown["last_used_at"]
 
