@@ -26,6 +26,7 @@ import ssl
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
@@ -1192,7 +1193,12 @@ def _examine(options: argparse.Namespace) -> list[Finding]:
     # Never an argument: other users of the machine see these.
     secret = os.environ.get("CLIENT_SECRET", "")
     if options.client_id and not secret:
-        secret = getpass.getpass("client_secret (not shown): ")
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", getpass.GetPassWarning)
+                secret = getpass.getpass("client_secret (not shown): ")
+        except (EOFError, getpass.GetPassWarning):
+            sys.exit("Set CLIENT_SECRET: here is no terminal at which it could be typed unseen.")
     return Doctor(options.url, options.client_id, secret, options.onbehalfof).examine()
 
 

@@ -111,6 +111,8 @@ def run(folder: Path, *arguments: str, **environment: str) -> subprocess.Complet
     return subprocess.run(
         [sys.executable, "-I", "-S", "-W", "error", str(FILE), *arguments],
         cwd=folder,
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,  # without a terminal
         env={"PATH": os.environ["PATH"], **environment},
         capture_output=True,
         text=True,
@@ -130,6 +132,12 @@ def test_it_runs_alone_and_writes_its_report(tmp_path: Path) -> None:
     assert "NOT SEEN  a token is used for many calls" in done.stdout
     assert json.loads((tmp_path / "report.json").read_text())["counts"][FAIL] == 0
     assert "<h1>Client check</h1>" in (tmp_path / "report.html").read_text()
+    doctor = "doctor", "--url", "http://127.0.0.1:1"
+    done = run(tmp_path, *doctor)
+    assert (done.returncode, done.stderr) == (1, "")
+    done = run(tmp_path, *doctor, "--client-id", CLIENT_ID)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("Set CLIENT_SECRET: here is no terminal")
 
 
 def test_sigterm_writes_the_report(tmp_path: Path) -> None:
