@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from taxpayers.actions import Action
 from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.operations import SERVICES, Operation, Reason
-from taxpayers.redaction import hide_secrets
+from taxpayers.redaction import shown
 from taxpayers.validation import ServiceError, validate_reason
 
 _Row = TypeVar("_Row", bound=Model)
@@ -162,7 +162,7 @@ def record_change(
 
 def record_export(model: type[Model], context: ChangeContext, *, filters: str, form: str) -> None:
     """Write who exported a list of rows, which part of it and in which file format."""
-    record_many(model, context, after={"form": form, "filters": hide_secrets(filters)[:500]})
+    record_many(model, context, after={"form": form, "filters": shown(filters, 500)})
 
 
 def record_many(model: type[Model], context: ChangeContext, *, after: dict[str, Any]) -> None:

@@ -17,7 +17,10 @@ from tokens.resource_server.pagination import page_of
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db, pytest.mark.slow]
 ROWS, LIMIT = 20_000, 100
-TABLES = ("taxpayers", "system_users", "granted_permissions", "changes", "login_events")
+TABLES = (
+    *("taxpayers", "system_users", "granted_permissions", "granted_permission_codes"),
+    *("permission_codes", "changes", "login_events"),
+)
 CHANGES = history_of("taxpayers", "taxpayer")
 
 _FILL = """
