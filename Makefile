@@ -76,7 +76,7 @@ types: $(DEV)  ## mypy with the Django plug-in
 
 check: lint types test  ## lint, types and tests
 
-bench: $(DEV)  ## what a login costs beside its peers, into docs/performance.md (about 15 min)
+bench: $(DEV)  ## what a login costs beside its peers, into docs/performance.md (about 20 min)
 	@$(BIN)/python -m bench $(or $(ARGS),compare --write)
 
 interleavings: $(DEV)  ## logins and changes in random order against a serial oracle; STEPS=1000000 SEED=n
