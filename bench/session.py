@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -50,25 +51,30 @@ class Session:
 
     def copy_of_registry(self, population: Population, name: str) -> str:
         """The URL of a database of this name with the registry of this population."""
-
-        def fill(url: str) -> None:
-            run_python("manage.py", "migrate", "-v0", DATABASE_URL=url)
-            registry.fill_postgres(url, population)
-
         if population.taxpayers <= _LARGEST_TEMPLATE:
-            return self.copy_of(f"registry_{population.taxpayers}", fill, name)
+            return self.copy_of(self.registry(population), name)
         progress(f"filling {name} with {population.taxpayers:,} system users")
         self._create(name, "template0")
-        fill(self._url(name))
+        _fill_registry(self._url(name), population)
         return self._measured(name)
 
-    def copy_of(self, template: str, fill: Callable[[str], None], name: str) -> str:
-        """The URL of a copy of the template, which `fill` fills if no earlier run did."""
-        if not self._execute(f"SELECT FROM pg_database WHERE datname = '{template}'"):
-            progress(f"filling {template}, which later runs use again")
-            self._create(f"{template}_unfinished", "template0")
-            fill(self._url(f"{template}_unfinished"))
-            self._execute(f"ALTER DATABASE {template}_unfinished RENAME TO {template}")
+    def registry(self, population: Population) -> str:
+        """The template of this registry."""
+        return self.template(
+            f"registry_{population.taxpayers}", partial(_fill_registry, population=population)
+        )
+
+    def template(self, name: str, fill: Callable[[str], None], source: str = "template0") -> str:
+        """The name of a database that later runs use again: `fill` adds to a copy of `source`."""
+        if not self._execute(f"SELECT FROM pg_database WHERE datname = '{name}'"):
+            progress(f"filling {name}, which later runs use again")
+            self._create(f"{name}_unfinished", source)
+            fill(self._url(f"{name}_unfinished"))
+            self._execute(f"ALTER DATABASE {name}_unfinished RENAME TO {name}")
+        return name
+
+    def copy_of(self, template: str, name: str) -> str:
+        """The URL of a copy of the template."""
         self._create(name, template)
         return self._measured(name)
 
@@ -122,6 +128,11 @@ class Session:
 
     def _url(self, database: str) -> str:
         return postgres.url_of(self.database_server.port, database)
+
+
+def _fill_registry(url: str, population: Population) -> None:
+    run_python("manage.py", "migrate", "-v0", DATABASE_URL=url)
+    registry.fill_postgres(url, population)
 
 
 @contextmanager

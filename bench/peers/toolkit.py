@@ -34,7 +34,9 @@ class _Toolkit:
             )
             _register(url, count, hashed.strip())
 
-        url = session.copy_of(f"{self.name}_applications_{count}", fill, self.name)
+        url = session.copy_of(
+            session.template(f"{self.name}_applications_{count}", fill), self.name
+        )
         application = "bench.peers.toolkit_app:application"
         return session.start_granian(self.name, application, DATABASE_URL=url, HASHER=self.hasher)
 

@@ -46,7 +46,8 @@ class _OidcProvider:
                 connection.execute(_FILL, [_SECRET, count])
                 connection.execute("VACUUM (FREEZE, ANALYZE)")
 
-        port, url = free_port(), session.copy_of(f"oidc_clients_{count}", fill, name)
+        url = session.copy_of(session.template(f"oidc_clients_{count}", fill), name)
+        port = free_port()
         server = servers.start(
             ["node", "server.js"],
             port,
