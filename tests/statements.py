@@ -24,7 +24,7 @@ from tests import costs
 ENOUGH = 1
 # Their subject is what a database does with our statements, of which each engine has its own.
 ABOUT_DATABASES = (
-    *("tests/facts/", "tests/proofs/", "tests/lanes/", "tests/registry/", "tests/servers/"),
+    *("tests/facts/", "tests/proofs/", "tests/lanes/", "tests/registry/"),
     *("tests/search/test_name_lookups.py", "tests/status_lists/", "tests/test_health.py"),
     *("tests/tokens/test_batches.py", "tests/tokens/test_login_event_store.py"),
     *("tests/tokens/test_overlapping_failures.py", "tests/tokens/test_prune_logins.py"),

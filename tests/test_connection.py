@@ -1,7 +1,9 @@
 """One connection of the server: its deadlines, what it writes, and who accepts the next one."""
 
 import asyncio
+import json
 import socket
+import sys
 from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +18,10 @@ from identity.server.connection import Connection
 from identity.server.fair_share import ConnectionCounts, counts
 from identity.server.worker import Process
 from tests.servers.nginx import CONFIGURATION
+from tests.servers.processes import CHECKOUT, completed
+from tests.servers.service import manage, service_environment
 from tests.servers.wire import WireAnswer, answers_in
+from tests.support.databases import MigratedSqlite
 
 GET = b"GET /x HTTP/1.1\r\nHost: x\r\n\r\n"
 POST = b"POST /x HTTP/1.1\r\nHost: x\r\n"
@@ -229,3 +234,54 @@ def test_a_process_that_stops_attracts_no_connections() -> None:
     finally:
         counts.release_slot(process.slot)
         counts.release_slot(busy)
+
+
+TIN = "C1234567890"
+STAFF_APPLICATIONS = {
+    *("django.contrib.admin", "django.contrib.humanize", "django.contrib.messages", "allauth"),
+    *("django.contrib.sessions", "django.contrib.staticfiles", "csp", "fido2", "identity.api"),
+    *("identity.webhooks", "drf_spectacular", "identity.staff", "identity.staff_settings"),
+    "identity.confirm",
+    *("python_calamine", "qrcode", "unfold", "whitenoise", "xlsxwriter"),
+}
+
+
+@pytest.fixture(scope="module")
+def modules(migrated_sqlite: MigratedSqlite, tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """What a process has imported that has answered a login."""
+    folder = tmp_path_factory.mktemp("login")
+    migrated_sqlite.write_to(folder / "identity.sqlite3")
+    environment = service_environment(folder, 0, SERVE="login")
+    manage(environment, "register_taxpayer", TIN, "--name", "A company")
+    issued = json.loads(manage(environment, "issue_credentials", TIN, "--name", "ERP", "--json"))
+    done = completed(
+        [
+            *(sys.executable, "-W", "error", "-m", "tests.support.login_worker"),
+            *(issued["client_id"], issued["client_secret"]),
+        ],
+        cwd=CHECKOUT,
+        env=environment,
+    )
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["status"] == "200 OK"
+    return set(answer["modules"])
+
+
+def parents(module: str) -> set[str]:
+    parts = module.split(".")
+    return {".".join(parts[:length]) for length in range(1, len(parts) + 1)}
+
+
+@pytest.mark.processes
+def test_no_module_of_the_staff_pages_is_imported(modules: set[str]) -> None:
+    assert {name for name in modules if parents(name) & STAFF_APPLICATIONS} == set()
+
+
+@pytest.mark.processes
+def test_no_module_of_the_pages_for_developers_is_imported_before_the_first_one_is_opened(
+    modules: set[str],
+) -> None:
+    of_developers = {name for name in modules if parents(name) & {"identity.developers"}}
+    assert of_developers == {"identity.developers", "identity.developers.urls"}
+    assert not modules & {"yaml", "jsonschema", "drf_spectacular"}

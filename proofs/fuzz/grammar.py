@@ -1,7 +1,7 @@
 """Requests with a clear beginning and end, and anything at all in their parts.
 
 Quick on purpose: a million of them are made in a run. Proofs that are almost right, of a key or a
-certificate, are made by Hypothesis in `tests/client_auth/test_hostile_proofs.py`.
+certificate, are made by Hypothesis in `tests/client_auth/test_signatures.py`.
 """
 
 import gzip

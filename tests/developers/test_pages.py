@@ -11,15 +11,22 @@ from pathlib import Path
 import httpx
 import pytest
 from django.conf import settings
-from django.test import Client
+from django.http import HttpResponse
+from django.test import Client, RequestFactory
 from pytest_django import Settings
 
-from identity.developers import packages
+from identity.developers import packages, wrong_paths
+from identity.developers.examples import ACCESS_TOKEN, issued_example, refused_example
 from identity.developers.guide import as_html
 from identity.developers.openapi.document import document
+from identity.developers.wrong_paths import meant_by
+from identity.errors import not_found
 from tests.conftest import StartService
-from tests.developers.pages import page_of
+from tests.developers.pages import page_of, text_of
+from tests.developers.refused_logins import LOGINS
 from tests.servers.processes import CHECKOUT, completed
+from tests.support.erp import Erp
+from tokens.refusals.table import REFUSALS, Check
 
 OPTIONAL = ("/sandbox", "/clientcheck.py", "/api/v1/management/openapi.json")
 
@@ -188,3 +195,162 @@ def test_a_page_runs_no_script_and_loads_nothing_from_elsewhere(address: str) ->
     assert answer["X-Content-Type-Options"] == "nosniff"
     page = answer.content.decode()
     assert re.findall(r"<script|<style|<img|<[^>]+ (?:style|on\w+)=|javascript:", page) == []
+
+
+def test_the_list_has_every_reason_in_the_order_of_the_checks() -> None:
+    page = page_of("/errors/")
+    rows = re.findall(
+        r'<tr><th scope="row"><a href="/errors/(\w+)">(.*?)</a></th><td><code>(\w+)</code></td>'
+        r"<td><code>(\d+ \w+)</code></td><td>(.*?)</td></tr>",
+        page,
+    )
+    assert rows == [
+        (reason, row.staff_text, reason, f"{row.status} {row.error}", row.fixed_by)
+        for reason, row in REFUSALS.items()
+    ]
+
+
+@pytest.mark.parametrize("name", ["unknown", "no_permission/", "No_Permission", "<script>"])
+def test_an_unknown_reason_is_a_404_in_json(name: str) -> None:
+    answer = Client().get(f"/errors/{name}", headers={"Accept": "text/html"})
+    assert (answer.status_code, answer["Content-Type"]) == (404, "application/json")
+    assert json.loads(answer.content)["error"] == "not_found"
+    assert b"<" not in answer.content
+
+
+# --- The example of each page: what a real login is answered, but for references and dates --------
+
+# What differs from login to login: references, moments, a nonce, and where a limit stands.
+_VARIES = re.compile(
+    r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    r"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d"
+    r"|(?<=DPoP-Nonce: )\S+|(?<=Retry-After: )\d+"
+)
+
+
+def on_the_wire(response: HttpResponse) -> str:
+    lines = [f"HTTP/1.1 {response.status_code} {response.reason_phrase}"]
+    lines += [f"{name}: {value}" for name, value in response.items()]
+    return "\n".join([*lines, "", response.content.decode()])
+
+
+def essence(text: str) -> str:
+    return _VARIES.sub("*", text)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("reason", REFUSALS)
+def test_each_reason_has_a_page_that_says_what_happened_and_who_can_fix_it(reason: str) -> None:
+    """Its example is what a real login is answered."""
+    page, refusal = page_of(f"/errors/{reason}"), REFUSALS[reason]
+    assert f"<title>{refusal.staff_text} · Access tokens for e-invoicing</title>" in page
+    assert f"<h1>{refusal.staff_text}</h1>" in page
+    assert f"<dd>{refusal.fixed_by}</dd>" in page
+    assert f"<code>{reason}</code>" in page
+    assert f"<code>{refusal.status} {refusal.error}</code>" in page
+    assert '<p class="lead">' in page
+    if refusal.check:
+        assert f"<dt>Check {[*Check].index(refusal.check) + 1} of {len(Check)}</dt>" in page
+    shown = text_of(page)
+    assert shown.index(refusal.staff_text) < shown.index("Who can fix it") < shown.index("Example")
+    prose = re.sub(r"<pre.*?</pre>", "", page, flags=re.DOTALL)
+    assert not {"{", "}"} & set(prose)  # no placeholder is left
+    example = refused_example(reason, settings.AUTH_URL).text
+    assert example in page
+    real = on_the_wire(LOGINS[reason]()).replace("https://id.example.org", settings.AUTH_URL)
+    assert essence(example) == essence(real)
+
+
+def test_the_example_of_a_token_is_a_real_answer(erp: Erp) -> None:
+    answer = erp.login()
+    token = json.loads(answer.content)["access_token"]
+    real = on_the_wire(answer).replace(token, ACCESS_TOKEN).replace(erp.tin, "C1234567890")
+    example = issued_example(settings.AUTH_URL).text
+    length = re.compile(r"Content-Length: \d+")
+    assert length.sub("*", essence(example)) == length.sub("*", essence(real))
+    assert example in page_of("/")
+
+
+LOGIN = "POST /connect/token"
+
+
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        *(
+            (path, LOGIN)
+            for path in ("/connect/token/", "/Connect/Token", "/token", "/oauth/token")
+        ),
+        *((path, LOGIN) for path in ("/oauth2/token", "//connect//token", "/connect//token/")),
+        *((path, LOGIN) for path in ("/oauth2/v2.0/token", "/api/v1/token", "/login", "/connect")),
+        *((path, LOGIN) for path in ("/connect/token%20", "/connect/token.json", "/get_token")),
+        ("/oauth2/introspect", "POST /connect/introspect"),
+        ("/connect/introspection", "POST /connect/introspect"),
+        *((path, "POST /connect/revocation") for path in ("/connect/revoke", "/oauth/revoke")),
+        *(
+            (path, "GET /.well-known/jwks.json")
+            for path in ("/jwks", "/.well-known/jwks", "/certs")
+        ),
+        ("/.WELL-KNOWN/OAuth-Authorization-Server/", "GET /.well-known/oauth-authorization-server"),
+        ("/sub/.well-known/openid-configuration", "GET /.well-known/openid-configuration"),
+        *((path, "GET /api/v1/me") for path in ("/api/v1/me/", "/API/V1/ME", "/userinfo")),
+        ("/api/v1/permissions/", "GET /api/v1/permissions"),
+        *((path, "GET /openapi.json") for path in ("/swagger.json", "/docs", "/openapi")),
+        *((path, "GET /errors/") for path in ("/errors", "/Errors/", "/error")),
+        *((path, "GET /sandbox") for path in ("/sandbox/", "/Sandbox", "//sandbox")),
+        ("/sandbox/reset/", "POST /sandbox/reset"),
+        ("/ClientCheck.py", "GET /clientcheck.py"),
+        *((path, "") for path in ("/nothing", "/", "", "///", "/tokens/of/mine", "/x" * 500)),
+    ],
+)
+def test_what_was_meant(path: str, meant: str) -> None:
+    assert meant_by(path) == meant
+
+
+@pytest.mark.parametrize("method", ["POST", "GET", "PUT"])
+@pytest.mark.parametrize("path", ["/connect/token/", "/Connect/Token", "/token", "//connect/token"])
+def test_the_answer_names_the_right_address_and_does_not_lead_there(path: str, method: str) -> None:
+    answer = Client().generic(method, path, headers={"Accept": "text/html"})
+    assert (answer.status_code, answer["Content-Type"]) == (404, "application/json")
+    assert not {"Location", "Set-Cookie"} & set(answer.headers)
+    body = json.loads(answer.content)
+    assert set(body) == {"error", "error_description"}
+    assert body["error"] == "not_found"
+    right = f"Send POST to {settings.AUTH_URL}/connect/token instead, exactly so"
+    assert right in body["error_description"]
+
+
+def test_where_nothing_is_clear_nothing_is_guessed_and_nothing_repeated() -> None:
+    answer = Client().get("/secret-place")
+    assert json.loads(answer.content) == {
+        "error": "not_found",
+        "error_description": "There is nothing at this path.",
+    }
+
+
+def test_no_cache_may_store_that_there_is_nothing() -> None:
+    """A later version of the service may have something there."""
+    where_logins_are_served = not_found(RequestFactory().get("/secret-place"), Exception())
+    for answer in (where_logins_are_served, Client().get("/secret-place")):
+        assert "no-store" in answer.headers.get("Cache-Control", "")
+
+
+def test_every_address_without_a_variable_part_is_known_with_its_method() -> None:
+    described = {
+        path: {method.upper() for method in methods}
+        for path, methods in document(settings.AUTH_URL)["paths"].items()
+        if "{" not in path
+    }
+    described |= {path: {"GET"} for path in ("/errors/", "/openapi.json", "/openapi.yaml")}
+    assert described.keys() == wrong_paths._METHODS.keys()
+    for path, method in wrong_paths._METHODS.items():
+        assert method in described[path], path
+
+
+def test_a_near_miss_has_a_reference_and_links_to_the_right_address() -> None:
+    answer = Client().post("/oauth/token")
+    link = f'<{settings.AUTH_URL}/connect/token>; rel="related"'
+    assert (answer.status_code, answer["Link"].split(", ")[0]) == (404, link)
+    text = answer.json()["error_description"]
+    assert text.endswith(f"Reference: {answer['correlationId']}")
+    assert "correlationId" not in Client().post("/nonsense").headers

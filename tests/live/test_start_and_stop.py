@@ -20,10 +20,10 @@ import pytest
 from tests.conftest import StartService
 from tests.live.clients import new_client, recorded
 from tests.live.test_http_server import FORM_TYPE, GET_LIVE, START, assert_refusal, login
-from tests.servers.forks import run_python
 from tests.servers.processes import (
     children_of,
     free_port,
+    run_python,
     slowness,
     start_process,
     stopping,
@@ -215,7 +215,7 @@ def test_the_first_client_that_is_let_in_gets_its_token(asleep: Service) -> None
 def test_each_wrong_setting_is_one_clear_line(tmp_path: Path) -> None:
     settings = {"PORT": "http", "WEB_PROCESSES": "abc", "WEB_THREADS": "0"}
     environment = service_environment(tmp_path, free_port(), **settings)
-    done = run_python([GUNICORN, "--config", str(CONFIGURATION)], environment, timeout=60)
+    done = run_python(["-m", "gunicorn", "--config", str(CONFIGURATION)], environment, timeout=60)
     assert done.returncode == 1
     lines = zip(sorted(done.stderr.splitlines()), settings.items(), strict=True)
     for line, (name, value) in lines:  # what it says of each kind is in operations/test_settings.py

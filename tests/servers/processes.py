@@ -8,13 +8,12 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
-
-from tests.servers.forks import Fork, can_fork, start_fork
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 START_SECONDS = 90.0  # on a machine that is busy with other tests
@@ -22,7 +21,7 @@ STOP_SECONDS = 25.0  # a little more than the service gives to the requests that
 PORTS = range(20_000, 32_000)  # below those that Linux gives to outgoing connections
 
 
-Process = subprocess.Popen[bytes] | Fork
+Process = subprocess.Popen[bytes]
 
 # A folder with a file for each process that runs, named by its id: what ends this process
 # ends those.
@@ -73,23 +72,6 @@ def start_process(
             start_new_session=True,
             **as_user(user),
         )
-    _run_until_ready(process, ready, log)
-    return process
-
-
-def start_python(
-    command: Sequence[str], log: Path, ready: Callable[[], bool], *, env: Mapping[str, str]
-) -> Process:
-    """As `start_process`, for a Python script of the checkout: in a fork if it can be one."""
-    if not can_fork(env):
-        return start_process(command, log, ready, env=env)
-    with log.open("ab") as output:
-        process = start_fork(command, env, stdout=output, stderr=output, new_session=True)
-    _run_until_ready(process, ready, log)
-    return process
-
-
-def _run_until_ready(process: Process, ready: Callable[[], bool], log: Path) -> None:
     if running:
         (running / str(process.pid)).touch()
     try:
@@ -97,6 +79,16 @@ def _run_until_ready(process: Process, ready: Callable[[], bool], log: Path) -> 
     except BaseException:
         stop_process(process, signal.SIGKILL)
         raise
+    return process
+
+
+def run_python(
+    program: Sequence[str], environment: Mapping[str, str], timeout: float | None = None
+) -> "subprocess.CompletedProcess[str]":
+    """What a Python program of the checkout wrote, and how it ended; its stdin is empty."""
+    command = [sys.executable, *program]
+    nothing = subprocess.DEVNULL
+    return completed(command, cwd=CHECKOUT, env=environment, stdin=nothing, timeout=timeout)
 
 
 def slowness() -> float:

@@ -12,8 +12,7 @@ from typing import Any, TypeVar
 import httpx
 
 from identity.configuration.setting_list import SETTINGS as SETTING_LIST
-from tests.servers.forks import run_python
-from tests.servers.processes import CHECKOUT, Process, start_python, stop_process
+from tests.servers.processes import CHECKOUT, Process, run_python, start_process, stop_process
 
 GUNICORN = str(Path(sys.executable).parent / "gunicorn")
 CONFIGURATION = CHECKOUT / "deploy" / "gunicorn.conf.py"
@@ -133,12 +132,8 @@ def start_service(
 ) -> Service:
     """The service with the production configuration, as soon as it is ready."""
     url = f"http://127.0.0.1:{environment['PORT']}"
-    process = start_python(
-        [GUNICORN, "--config", str(configuration)],
-        log_file,
-        lambda: is_ready(url),
-        env=environment,
-    )
+    command = [GUNICORN, "--config", str(configuration)]
+    process = start_process(command, log_file, lambda: is_ready(url), env=environment)
     return Service(url, environment, process, log_file)
 
 

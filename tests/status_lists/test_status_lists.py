@@ -1,9 +1,10 @@
 """`GET /status/…`: APIs that never ask refuse tokens of a client that was ended (contract 2)."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import OperationalError, transaction
 from django.db.models import F
 from django.http import HttpResponse
 from pytest_django.fixtures import Settings
@@ -12,6 +13,7 @@ from taxpayers.models import (
     Credential,
     EndedStatusIndex,
     GrantedPermission,
+    RateLimitCounter,
     StatusChange,
     StatusIndex,
     SystemUser,
@@ -32,14 +34,17 @@ from tests.status_lists.reader import (
     use_up_the_reserve,
 )
 from tests.support.answers import body_of, headers_of
+from tests.support.databases import another_session
 from tests.support.erp import Erp, new_erp
 from tests.support.factories import SUBMIT, VIEW, GrantedPermissionFactory
 from tests.support.moments import by, now, why
 from tests.support.outages import database_out_of_reach
 from tokens.access_tokens.claims import LIST_LENGTH
+from tokens.calls import TakeStatusIndex
 from tokens.status_lists import publication
 from tokens.status_lists.format import REUSED_AFTER, SET_FOR, TTL
 from tokens.status_lists.publication import READ_EVERY_SECONDS, forget_status_lists
+from tokens.store import django_store as store
 
 pytestmark = pytest.mark.django_db
 
@@ -267,3 +272,62 @@ def test_without_its_database_a_node_publishes_the_last_list_until_that_expires(
             assert get("/status").status_code == 200
         monkeypatch.setattr(publication, "uptime", lambda: read_at + life + 1.0)
         assert_unavailable(get(LIST))
+
+
+HOUR = timedelta(hours=1)
+
+
+def take(
+    erp: Erp,
+    check_at: datetime | None,
+    *,
+    changed: bool = False,
+) -> datetime | None:
+    """The next check after a login by the present facts, or by those from before a change."""
+    secret, counter = Credential.objects.get(), RateLimitCounter.objects.get()
+    epoch = counter.epoch + changed
+    call = TakeStatusIndex(
+        *(erp.system_user.pk, secret.pk, erp.tin, "", ""), ("InvoicingAPI",), (), epoch, check_at
+    )
+    store.perform(call)
+    row = StatusIndex.objects.first()
+    return None if row is None else row.check_at
+
+
+def test_by_facts_of_the_past_no_index_is_taken_and_none_is_changed(erp: Erp) -> None:
+    assert take(erp, now(), changed=True) is None
+    assert not StatusIndex.objects.exists()
+    later = now() + HOUR
+    assert take(erp, later) == later
+    StatusIndex.objects.update(scopes={"Other": 1})
+    assert take(erp, now(), changed=True) == later
+    assert StatusIndex.objects.get().scopes == {"Other": 1}
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [(2 * HOUR, HOUR), (HOUR, 2 * HOUR), (None, HOUR), (HOUR, None)]
+)
+def test_the_earlier_of_two_checks_is_the_next(
+    erp: Erp, first: timedelta | None, second: timedelta | None
+) -> None:
+    moment = now()
+    for after in (first, second):
+        take(erp, None if after is None else moment + after)
+    assert StatusIndex.objects.get().check_at == moment + HOUR
+
+
+BLOCK = "UPDATE system_users SET blocked_at = now(), blocked_by = 'x', blocked_reason = 'y'"
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_a_change_waits_until_the_index_is_taken_and_so_ends_it(erp: Erp) -> None:
+    with another_session() as other, other.cursor() as cursor:
+        cursor.execute("SET lock_timeout TO '200ms'")
+        with transaction.atomic():
+            take(erp, now() + HOUR)
+            with pytest.raises(OperationalError):
+                cursor.execute(BLOCK)
+        cursor.execute(BLOCK)
+    assert not StatusIndex.objects.exists()
+    assert StatusChange.objects.filter(ended_index__isnull=False).exists()

@@ -14,7 +14,7 @@ from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.utils import ConnectionHandler
 
 from identity.databases import database
-from tests.servers.forks import run_python
+from tests.servers.processes import run_python
 
 
 def output_of(*arguments: str) -> str:

@@ -1,5 +1,6 @@
 """Limits: each rule once as a case, for the pure function and for the store of this database."""
 
+import heapq
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -25,6 +26,7 @@ from tests.tokens.rate_limit_cases import (
     cases_of_stores,
     moved,
 )
+from tokens.answers.pauses import Pauses
 from tokens.calls import CountedLogin, FailedLogin, RejectedRequest
 from tokens.models import FailureBucket, LoginEvent
 from tokens.rate_limits.backoff import NUMBER, Buckets, BucketState, counted_address
@@ -249,3 +251,24 @@ def test_a_denial_that_has_ended_takes_no_place_of_another() -> None:
     assert denials.find("ended", AT) is None
     denials.remember("last", Throttle(END))
     assert denials.find("first", AT) == denials.find("last", AT) == Throttle(END)
+
+
+def test_a_few_clients_come_back_soon_and_not_together() -> None:
+    pauses = Pauses(0.0)
+    seen = [pauses.next(second) for second in range(300)]
+    assert set(seen) == set(range(5, 16))
+
+
+def test_a_crowd_is_spread_until_about_200_a_second_come_back() -> None:
+    """100,000 clients and one process that has no token for any of them for a while."""
+    pauses = Pauses(0.0)
+    waiting = [number / 5_000 for number in range(100_000)]  # they come within 20 seconds
+    came: dict[int, int] = {}
+    while waiting[0] < 1_200:
+        now = heapq.heappop(waiting)
+        came[int(now) // 60] = came.get(int(now) // 60, 0) + 1
+        heapq.heappush(waiting, now + pauses.next(now))
+    assert max(came[minute] for minute in range(3, 20)) < 60 * 1_000
+    assert pauses.next(1_200.0) <= 305
+    last = [pauses.next(second) for second in range(1_300, 1_400, 2)][-1]
+    assert last <= 15, "as soon as few come they wait no longer than before"

@@ -6,14 +6,20 @@ from urllib.parse import urlencode
 import pytest
 from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from identity.staff.logins import login_search
 from identity.staff.logins.time_filter import parsed_moment
-from taxpayers.models import Intermediary
+from taxpayers.models import Change, Intermediary
 from tests.support.answers import body_of
 from tests.support.erp import Erp
-from tests.support.factories import GrantedPermissionFactory, stored_login
+from tests.support.factories import (
+    GrantedPermissionFactory,
+    SystemUserFactory,
+    TaxpayerFactory,
+    stored_login,
+)
 from tests.support.staff import csv_rows_of, list_url, page_url, text_of
 from tokens.models import LoginEvent
 
@@ -154,3 +160,33 @@ def test_the_newest_logins_by_an_intermediary_come_from_the_index_of_each_partit
     assert "_actor_id_idx" in plan
     assert "->  Sort" not in plan  # the index has the order of the list
     assert "Seq Scan" not in plan
+
+
+AT = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def test_names_stand_beside_tins_and_client_ids_with_the_same_number_of_queries(
+    viewer: Client,
+) -> None:
+    counts = set()
+    for number in range(3):
+        rob, name = f"ROB-0000{number}", f"Kedai <{number}>"
+        shop = str(TaxpayerFactory.create(tin="C77000111", rob=rob, name=name).identifier)
+        agent = TaxpayerFactory.create(name=f"Agent {number}")
+        user = SystemUserFactory.create(taxpayer=agent, name=f"Till {number}")
+        stored_login(AT, "no_permission", user, subject=shop, actor=agent.tin)
+        with CaptureQueriesContext(connection) as queries:
+            page = viewer.get(list_url(LoginEvent))
+        counts.add(len(queries))
+        assert f"{user.client_id} {user.name}" in text_of(page)
+        assert f"{shop} {name} by {agent.tin} {agent.name}" in text_of(page)
+        assert f"Kedai &lt;{number}&gt;" in page.content.decode()
+    assert len(counts) == 1
+
+
+def test_a_page_that_a_role_may_not_open_has_the_menu(viewer: Client) -> None:
+    page = viewer.get(list_url(Change))
+    assert page.status_code == 403
+    shown = page.content.decode()
+    assert "Your role does not allow this." in shown
+    assert f'href="{list_url(LoginEvent)}"' in shown  # of the menu
