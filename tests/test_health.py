@@ -225,6 +225,19 @@ def test_a_connection_that_broke_is_replaced(monkeypatch: pytest.MonkeyPatch) ->
     assert closed == [True, True]
 
 
+@pytest.mark.postgresql  # SQLite runs in this process
+@pytest.mark.django_db(transaction=True)
+def test_checks_that_get_no_answer_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_readiness, "_GIVE_UP_SECONDS", 0.2)
+
+    def hang() -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_sleep(30)")
+
+    with pytest.raises(OperationalError):
+        asyncio.run(Readiness().in_thread(hang))
+
+
 # --- Public --------------------------------------------------------------------------------------
 
 

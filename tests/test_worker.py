@@ -2,10 +2,13 @@
 
 import asyncio
 import contextlib
+import signal
 import socket
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from uvicorn.config import Config
@@ -164,3 +167,28 @@ async def accepted(listening: socket.socket, share: Share, seconds: float, turns
 def test_a_crowd_in_the_queue_is_accepted_at_once() -> None:
     with crowd(300) as listening:
         assert asyncio.run(accepted(listening, Share(always=False), 0, turns=20)) == 300
+
+
+@pytest.mark.parametrize(
+    ("number", "at_once"),
+    [("SIGTERM", False), ("SIGHUP", False), ("SIGINT", True), ("SIGQUIT", True)],
+)
+def test_a_signal_ends_the_process_and_some_do_not_wait_for_its_connections(
+    number: str, at_once: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handlers: dict[signal.Signals, Any] = {}
+    loop = SimpleNamespace(add_signal_handler=handlers.__setitem__)
+    process = Process(Config("identity.asgi:application"), slot=0)
+    process.server_state.connections.add(type("Idle", (), {"is_stopping": True})())
+    with monkeypatch.context() as patch:
+        patch.setattr(asyncio, "get_running_loop", lambda: loop)
+        with process.capture_signals():
+            handlers[signal.Signals[number]]()
+    assert process.should_exit
+
+    async def ends() -> bool:
+        waiting = asyncio.ensure_future(process._until_idle())
+        await asyncio.sleep(0.01)
+        return waiting.done()
+
+    assert asyncio.run(ends()) is at_once

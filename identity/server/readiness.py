@@ -52,14 +52,10 @@ class Readiness:
             checks = self._checks = dict[str, str]()  # not those of the next time
             check = self.in_thread(lambda: checks.update(readiness(datetime.now(UTC))))
             self._running = asyncio.ensure_future(check)
-        running, found = (
-            self._running,
-            self._checks,
-        )  # while it waits, another caller may start anew
+        # While it waits, another caller may start anew.
+        running, found = self._running, self._checks
         await asyncio.wait({running}, timeout=_DEADLINE_SECONDS)
-        is_late = not running.done()
-        result = dict(found)
-        result = without_answer(result, _DEADLINE_SECONDS) if is_late else result
+        result = dict(found) if running.done() else without_answer(found, _DEADLINE_SECONDS)
         node_is_ready.set(is_ready(result))
         return result
 

@@ -133,8 +133,6 @@ class RequestReader(HttpToolsProtocol):
     # --- What the parser calls --------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
-        if self.ignores_input:  # the last answer was written within these bytes
-            self._stop_parser("")
         if self.awaited is Awaited.NOTHING:  # another request in the same bytes
             self._begin_headers()
         super().on_message_begin()

@@ -16,24 +16,25 @@ import sys
 import time
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from proofs.mutants.making import Mutant, mutants_of
-from proofs.mutants.trying import Known, Where, function_at, learn, prepare, start_mutant
-from tests.servers.postgres import start_postgres
+from proofs.mutants.trying import Copy, Known, function_at, learn, prepare, start_mutant
 
 _HERE = Path(__file__).resolve().parent
 
 
 @dataclass
 class Room:
-    """Modules, the tests that must notice a mutant of them, and the databases these run on."""
+    """Modules, the tests that must notice a mutant of them, and how these run."""
 
     modules: list[str]
     tests: list[str]
     databases: list[str]
+    is_core: bool
+    has_programs: bool  # tests start what is in the modules: also these tests are tried
 
 
 @dataclass
@@ -86,8 +87,13 @@ def main() -> int:
     ]
     for one in to_try:
         report.killed.pop(one.id, None)  # there may be another test since
-    _try(rooms, to_try, report, Where(root, folder), time.monotonic() + 60 * options.minutes)
-    return _verdict(mutants, explained, report, stale, plan["killed_percent"])
+    prepare()
+    copies = [Copy(root, folder / f"copy-{number}") for number in range(options.processes)]
+    until = time.monotonic() + 60 * options.minutes
+    for room in rooms:
+        _try(room, [one for one in to_try if one.module in room.modules], report, copies, until)
+    wanted = plan["killed_percent"]["core" if all(room.is_core for room in rooms) else "others"]
+    return _verdict(mutants, explained, report, stale, wanted)
 
 
 def _options() -> argparse.Namespace:
@@ -96,6 +102,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--sample", type=int, help="so many of them, chosen by chance")
     parser.add_argument("--seed", type=int, default=7, help="of the choice (7)")
     parser.add_argument("--minutes", type=float, default=240, help="stop after that time (240)")
+    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="at once")
     parser.add_argument("--plan", type=Path, default=_HERE / "plan.toml")
     parser.add_argument("--root", type=Path, default=_HERE.parents[1], help="of the modules")
     return parser.parse_args()
@@ -109,12 +116,11 @@ def _rooms(plan: dict[str, Any], root: Path, only: Sequence[str] | None) -> Iter
         found = [one for one in found if "/migrations/" not in one and one not in taken]
         modules = [one for one in found if not one.endswith("__init__.py")]
         taken.update(modules)
-        if only is None:
-            modules = modules if room.get("core", True) else []
-        else:
-            modules = [one for one in modules if one.startswith(tuple(only))]
-        if modules:
-            yield Room(modules, room["tests"], room.get("databases", ["sqlite"]))
+        is_core = room.get("core", True)
+        modules = [one for one in modules if one.startswith(tuple(only or ("",)))]
+        if modules and (only or is_core):
+            databases = room.get("databases", ["sqlite"])
+            yield Room(modules, room["tests"], databases, is_core, room.get("programs", False))
 
 
 def _explained(plan: dict[str, Any], mutants: Sequence[Mutant]) -> dict[str, dict[str, str]]:
@@ -132,70 +138,57 @@ def _made(root: Path, module: str) -> Iterator[Mutant]:
 
 
 def _try(
-    rooms: Sequence[Room], mutants: Sequence[Mutant], report: Report, where: Where, until: float
+    room: Room, mutants: list[Mutant], report: Report, copies: Sequence[Copy], until: float
 ) -> None:
-    prepare()
-    for room in rooms:
-        left = [one for one in mutants if one.module in room.modules]
-        for database in room.databases:
-            if left and time.monotonic() < until:
-                with _database(database, where) as placed:
-                    left = _survivors(database, room, left, report, placed, until)
-        for mutant in left:
-            report.store(mutant, killed=False)
-
-
-@contextlib.contextmanager
-def _database(name: str, where: Where) -> Iterator[Where]:
-    server = start_postgres() if name == "postgresql" else None
-    try:
-        yield replace(where, postgres=server)
-    finally:
-        if server is not None:
-            server.stop()
+    """Those that the tests notice on one of the room's databases are stored as killed."""
+    for database in room.databases:
+        if not mutants or time.monotonic() > until:
+            return
+        arguments = ["-m", "not slow" if room.has_programs else "not (processes or slow)"]
+        arguments += [f"--database={database}"] if database else []
+        began = time.monotonic()
+        known = learn(copies[0], [*arguments, *room.tests])
+        if known is None:
+            output = copies[0].output.read_text(encoding="utf-8", errors="replace")
+            _say(f"Without a mutant these do not pass: {' '.join(room.tests)}\n{output[-3000:]}")
+            report.failed += room.modules
+            return
+        tests, seconds = len(known.seconds), time.monotonic() - began
+        _say(f"{tests} tests, {seconds:.0f} s: {' '.join(room.modules)}")
+        mutants = list(_survivors(mutants, known, arguments, report, copies, until))
+    for mutant in mutants:
+        report.store(mutant, killed=False)
 
 
 def _survivors(
-    database: str, room: Room, mutants: Sequence[Mutant], report: Report, where: Where, until: float
-) -> list[Mutant]:
-    """Those that the tests on this database do not notice; the others are stored as killed."""
-    arguments = [f"--database={database}"] if database else []
-    modules = sorted({one.module for one in mutants})
-    began = time.monotonic()
-    known = learn(where, modules, [*arguments, *room.tests])
-    if known is None:
-        output = where.output.read_text(encoding="utf-8", errors="replace")
-        _say(f"Without a mutant these do not pass: {' '.join(room.tests)}\n{output[-3000:]}")
-        report.failed += modules
-        return []
-    _say(f"{len(known.seconds)} tests, {time.monotonic() - began:.0f} s: {' '.join(modules)}")
-    if not _passes_in_a_fork(known, mutants[0], where, arguments):
-        _say(f"The tests of {mutants[0].module} fail in a fork: each mutant would seem killed")
-        report.failed += modules
-        return []
-    running, survivors = dict[int, Mutant](), list[Mutant]()
+    mutants: Sequence[Mutant],
+    known: Known,
+    arguments: Sequence[str],
+    report: Report,
+    copies: Sequence[Copy],
+    until: float,
+) -> Iterator[Mutant]:
+    running, free = dict[int, tuple[Mutant, Copy]](), [*copies]
     for mutant in [*mutants, None]:
-        while len(running) >= (os.cpu_count() or 1) or (mutant is None and running):
-            for one, is_killed in _ended(running):
+        while running and (not free or mutant is None):
+            for one, copy, is_killed in _ended(running):
+                free.append(copy)
                 if is_killed:
                     report.store(one, killed=True)
                 else:
-                    survivors.append(one)
-        if mutant is not None and time.monotonic() < until:
-            function = function_at(_source(where.root, mutant.module), mutant.line)
-            tests = known.tests_for(mutant.module, function)
-            running[start_mutant(where, known, mutant, arguments, tests)] = mutant
-    return survivors
+                    yield one
+        if mutant is None or time.monotonic() > until:
+            continue
+        source = (copies[0].original / mutant.module).read_text(encoding="utf-8")
+        tests = known.tests_for(mutant.module, function_at(source, mutant.line))
+        if tests:
+            copy = free.pop()
+            running[start_mutant(copy, known, mutant, tests, arguments)] = mutant, copy
+        else:
+            yield mutant
 
 
-def _passes_in_a_fork(known: Known, mutant: Mutant, where: Where, arguments: Sequence[str]) -> bool:
-    unchanged = replace(mutant, source=_source(where.root, mutant.module))
-    quickest = known.tests_for(mutant.module, "")[:20]
-    child = start_mutant(where, known, unchanged, arguments, quickest)
-    return os.waitpid(child, 0)[1] == 0
-
-
-def _ended(running: dict[int, Mutant]) -> Iterator[tuple[Mutant, bool]]:
+def _ended(running: dict[int, tuple[Mutant, Copy]]) -> Iterator[tuple[Mutant, Copy, bool]]:
     """The mutants whose processes have ended by now, and whether a test failed."""
     time.sleep(0.02)
     for child in list(running):
@@ -203,7 +196,9 @@ def _ended(running: dict[int, Mutant]) -> Iterator[tuple[Mutant, bool]]:
         if ended:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child, signal.SIGKILL)  # what the tests have left behind
-            yield running.pop(child), status != 0
+            mutant, copy = running.pop(child)
+            copy.restore(mutant.module)
+            yield mutant, copy, status != 0
 
 
 def _verdict(
@@ -218,13 +213,13 @@ def _verdict(
     survivors = [one for one in unexplained if one.id in report.killed]
     killed, reasons = len(mutants) - len(left), len(left) - len(unexplained)
     missing = len(mutants) - killed - reasons - len(survivors)
-    tried = len(mutants) - missing
+    tried = killed + len(survivors)
     percent = 100 * killed / tried if tried else 100
     for name in stale:
         _say(f"explained, but no mutant: {name}")
     _say(
-        f"{tried} mutants, {percent:.1f} % killed; survived: {reasons} explained,"
-        f" {len(survivors)} not"
+        f"{percent:.1f} % of {tried} mutants killed; survived: {len(survivors)}, and"
+        f" {reasons} that change nothing"
     )
     if report.failed:
         _say(f"FAILED: without a mutant the tests must pass: {', '.join(report.failed)}")

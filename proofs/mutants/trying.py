@@ -1,17 +1,20 @@
-"""Runs tests against a mutant in a fork of a process that has imported the libraries.
+"""Runs tests against a mutant: it is written into a copy of the checkout, and they run there.
 
-The fork imports the mutant in place of the module; no file changes. A first run, without a mutant,
-finds out which tests call which functions: only those meet a mutant of a function, the quickest
-first. Other mutants, and those of functions that are called at an import or by a fixture of the
-session, meet all tests.
+Each run is a fork of a process that has imported the libraries, and nothing of the project. A
+first run, without a mutant, finds out which tests call which functions: only those meet a mutant of
+a function, the quickest first. A mutant outside of functions, or of one that is called at an import
+or by a fixture of the session, meets all tests of the room. What happens in programs that a test
+starts is not observed: where the plan has them, these tests come last, for each mutant.
 """
 
 import contextlib
 import gc
 import importlib
+import itertools
 import json
 import os
 import resource
+import shutil
 import signal
 import sqlite3
 import sys
@@ -19,10 +22,8 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import _lru_cache_wrapper
-from importlib.machinery import SourceFileLoader
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import CodeType, FrameType
@@ -31,7 +32,6 @@ from typing import Any
 import pytest
 
 from proofs.mutants.making import Mutant
-from tests.servers.postgres import Postgres
 
 # Imported once, before the first test: none of them needs Django's settings.
 _LIBRARIES = (
@@ -42,58 +42,72 @@ _LIBRARIES = (
     *("psycopg", "uuid_utils.compat"),
 )
 _ARGUMENTS = (
-    *("-q", "-m", "not (processes or slow)", "-p", "no:cacheprovider"),
+    *("-q", "-p", "no:cacheprovider"),
     # pytest would rewrite the assertions of its plug-ins; they were imported before.
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
     # It collects garbage at the end, a fifth of the time of a run that fails at once.
     *("-p", "no:unraisableexception", "-p", "no:faker"),
 )
+_NOT_COPIED = (
+    *(".git", ".venv", ".bench", "var", "node_modules", "__pycache__"),
+    *(".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis"),
+)
 _MAX_BYTES = 4 << 30  # that are written to: an endless loop may fill a list
+_START_SECONDS = 90.0  # of pytest, and of a test, on a busy machine
 _TIME_IS_OVER = 99
-_MIGRATED = "migrated"  # the test database as the first run leaves it to the others
 _AT_START = ""  # before the first test, or in a fixture of the session
+_ANYTHING = "*"  # may be called by a test that starts programs
+_seconds = itertools.count(1)
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
-    """What a run needs to know of its place: `folder` is for what it writes."""
-
-    root: Path
-    folder: Path
-    postgres: Postgres | None = None
-
-    @property
-    def output(self) -> Path:
-        return self.folder / "output.txt"
-
-
-@dataclass(slots=True)
+@dataclass
 class Known:
     """What the run without a mutant has found: for each test its seconds and what it calls."""
 
     seconds: dict[str, float] = field(default_factory=dict)
-    calls: dict[str, list[str]] = field(default_factory=dict)
+    calls: dict[str, list[str]] = field(default_factory=lambda: {_AT_START: []})
 
     def tests_for(self, module: str, function: str) -> list[str]:
         """In the order in which they meet a mutant of it; `function` is empty for the module."""
         wanted = f"{module}:{function}"
-        near = [test for test in self.seconds if _touches(self.calls[test], wanted)]
-        near.sort(key=self.seconds.__getitem__)
-        if function and near and wanted not in self.calls[_AT_START]:
-            return near
-        others = sorted(self.seconds.keys() - set(near), key=self.seconds.__getitem__)
-        return [*near, *others]
+        near, far, programs = list[str](), list[str](), list[str]()
+        for test in sorted(self.seconds, key=self.seconds.__getitem__):
+            calls = self.calls[test]
+            if wanted in calls or (not function and any(one.startswith(wanted) for one in calls)):
+                near.append(test)
+            else:
+                (programs if _ANYTHING in calls else far).append(test)
+        meets_all = not function or wanted in self.calls[_AT_START]
+        return [*near, *(far if meets_all else ()), *programs]
+
+    def is_called_at_start(self, module: str) -> bool:
+        return any(call.startswith(f"{module}:") for call in self.calls[_AT_START])
 
 
-def _touches(calls: Sequence[str], wanted: str) -> bool:
-    return wanted in calls or (
-        wanted.endswith(":") and any(call.startswith(wanted) for call in calls)
-    )
+class Copy:
+    """A copy of the checkout; one mutant at a time is in it."""
+
+    def __init__(self, root: Path, folder: Path) -> None:
+        self.original, self.root = root, folder / "root"
+        self.output, self.migrated = folder / "output.txt", folder.with_name("migrated.sqlite3")
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(root, self.root, ignore=shutil.ignore_patterns(*_NOT_COPIED), symlinks=True)
+        if (root / ".venv").exists():
+            (self.root / ".venv").symlink_to((root / ".venv").resolve())
+
+    def write(self, module: str, source: str) -> None:
+        path = self.root / module
+        path.write_text(source, encoding="utf-8")
+        # A compiled file belongs to a source by its size and second: no two mutants have the same.
+        os.utime(path, (next(_seconds), next(_seconds)))
+
+    def restore(self, module: str) -> None:
+        shutil.copy2(self.original / module, self.root / module)
 
 
 def prepare() -> None:
     """Imports what each run needs, once for all of them."""
-    sys.dont_write_bytecode = False  # what is not a mutant is compiled once
+    sys.dont_write_bytecode = False
     for plugin in entry_points(group="pytest11"):
         plugin.load()
     for name in _LIBRARIES:
@@ -101,49 +115,58 @@ def prepare() -> None:
     gc.freeze()  # what is here already is no garbage of a run
 
 
-def learn(where: Where, modules: Sequence[str], arguments: Sequence[str]) -> Known | None:
-    """All tests of these arguments of pytest, without a mutant; None if they do not pass."""
-    found = where.folder / "calls.json"
+def learn(copy: Copy, arguments: Sequence[str]) -> Known | None:
+    """From all tests of these arguments of pytest, without a mutant; None if they do not pass."""
+    found = copy.root.with_name("calls.json")
     found.unlink(missing_ok=True)
-
-    def run() -> int:
-        files = {str(where.root / module): module for module in modules}
-        return _run_pytest(where, arguments, _Recorder(found, files), is_migrated=False)
-
-    if os.waitpid(start_fork(run, where.output), 0)[1] or not found.exists():
+    copy.migrated.unlink(missing_ok=True)
+    child = _start(
+        copy, arguments, lambda: _Recorder(found, copy.root), copy.migrated, migrates=True
+    )
+    if os.waitpid(child, 0)[1] or not found.exists():
         return None
     return Known(**json.loads(found.read_text()))
 
 
 def start_mutant(
-    where: Where, known: Known, mutant: Mutant, arguments: Sequence[str], tests: Sequence[str]
+    copy: Copy, known: Known, mutant: Mutant, tests: Sequence[str], arguments: Sequence[str]
 ) -> int:
     """The id of a process whose status is 0 if these tests do not notice the mutant."""
+    copy.write(mutant.module, mutant.source)
     files = dict.fromkeys(test.partition("::")[0] for test in tests)
-    seconds = sum(known.seconds[test] for test in tests)
-    is_migrated = not any(call.startswith(f"{mutant.module}:") for call in known.calls[_AT_START])
-
-    def run() -> int:
-        _limit(10 + 4 * round(seconds))
-        _import_instead(where.root / mutant.module, mutant.source)
-        chosen = [*arguments, "-x", "--tb=no", *files]
-        return _run_pytest(where, chosen, _Chosen(tests), is_migrated=is_migrated)
-
-    return start_fork(run, Path(os.devnull))
+    seconds = {test: known.seconds[test] for test in tests}
+    is_migrated = copy.migrated.exists() and not known.is_called_at_start(mutant.module)
+    arguments = [*arguments, "-x", "--tb=line", *files]
+    return _start(copy, arguments, lambda: _Chosen(seconds), copy.migrated if is_migrated else None)
 
 
-def start_fork(run: Callable[[], int], output: Path) -> int:
-    """The id of a process that ends with what `run` returns, and leads its own group."""
+def _start(
+    copy: Copy,
+    arguments: Sequence[str],
+    plugin: Callable[[], object],
+    migrated: Path | None,
+    *,
+    migrates: bool = False,
+) -> int:
+    """The id of a process that ends with the status of pytest, and leads its own group.
+
+    Migrations take ten times as long as the tests: one run keeps the database, others copy it.
+    """
     child = os.fork()
     if child:
         return child
     status = 3  # as pytest's INTERNAL_ERROR
     try:
         os.setpgid(0, 0)
-        with output.open("wb") as file:
+        with copy.output.open("wb") as file:
             os.dup2(file.fileno(), 1)
             os.dup2(file.fileno(), 2)
-        status = run()
+        resource.setrlimit(resource.RLIMIT_DATA, (_MAX_BYTES, _MAX_BYTES))
+        _move_to(copy.root)
+        if migrated is not None:
+            _share_the_database(migrated, migrates=migrates)
+        arguments = [*_ARGUMENTS, f"--rootdir={copy.root}", *arguments]
+        status = int(pytest.main(arguments, [plugin(), _Alike()]))
     except pytest.exit.Exception as stopped:
         status = stopped.returncode or status
     except BaseException:  # noqa: BLE001 - whatever it is, it ends this process
@@ -155,42 +178,37 @@ def start_fork(run: Callable[[], int], output: Path) -> int:
         os._exit(status)
 
 
-def _limit(cpu_seconds: int) -> None:
-    signal.signal(signal.SIGXCPU, _stop)
-    signal.signal(signal.SIGALRM, _stop)
-    resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 5))
-    # Not the whole address space: each file of local facts takes a GiB of that and no memory.
-    resource.setrlimit(resource.RLIMIT_DATA, (_MAX_BYTES, _MAX_BYTES))
-    signal.alarm(60 + 8 * cpu_seconds)  # the machine may be busy
+def _move_to(root: Path) -> None:
+    """From now on this process imports the project from there."""
+    here = str(Path(__file__).resolve().parents[2])
+    libraries = [one for one in sys.path if (one and not one.startswith(here)) or ".venv" in one]
+    sys.path[:] = [str(root), *libraries]
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("tests", "proofs")]:
+        del sys.modules[name]
+    os.chdir(root)
 
 
-def _stop(signum: int, frame: object) -> None:
-    """The tests clean up after themselves; what does not stop is killed a little later."""
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.alarm(10)
-    pytest.exit("the time is over", returncode=_TIME_IS_OVER)
+def _share_the_database(migrated: Path, *, migrates: bool) -> None:
+    from django.db.backends.sqlite3.creation import DatabaseCreation
+
+    migrate = DatabaseCreation.create_test_db
+
+    def create(self: Any, *arguments: Any, **options: Any) -> str:
+        name = str(self._get_test_db_name())
+        if migrates:
+            migrate(self, *arguments, **options)
+        self.connection.close()
+        _back_up(*((name, migrated) if migrates else (migrated, name)))
+        self.connection.settings_dict["NAME"] = name
+        return name
+
+    DatabaseCreation.create_test_db = create  # type: ignore[method-assign]
 
 
-def _run_pytest(
-    where: Where, arguments: Sequence[str], plugin: object, *, is_migrated: bool
-) -> int:
-    os.chdir(where.root)
-    server = where.postgres
-    if (where.root / "tests" / "conftest.py").exists():
-        from tests import conftest
-
-        if server is not None:
-            server.stop = lambda: None  # type: ignore[method-assign]  # not by this process
-            setattr(conftest, "start_postgres", lambda: server)  # noqa: B010 - as a test would
-        _share_the_migrated_database(where, is_migrated=is_migrated)
-    try:
-        return int(
-            pytest.main([*_ARGUMENTS, f"--rootdir={where.root}", *arguments], [plugin, _Alike()])
-        )
-    finally:
-        if server is not None:
-            for name in ("", "_migrated"):
-                server.drop_database(f"test_{os.getpid()}{name}")
+def _back_up(source: str | Path, target: str | Path) -> None:
+    closing, connect = contextlib.closing, sqlite3.connect
+    with closing(connect(source)) as read, closing(connect(target)) as written:
+        read.backup(written)
 
 
 # --- Tests ----------------------------------------------------------------------------------------
@@ -214,10 +232,12 @@ class _Alike:
 
 
 class _Chosen:
-    """Only these tests, in this order."""
+    """Only these tests, in this order; one that does not end has failed."""
 
-    def __init__(self, tests: Sequence[str]) -> None:
-        self._place = {test: place for place, test in enumerate(tests)}
+    def __init__(self, seconds: dict[str, float]) -> None:
+        self._seconds = seconds
+        self._place = {test: place for place, test in enumerate(seconds)}
+        _stop_after(_START_SECONDS)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Iterator[None]:
@@ -228,38 +248,56 @@ class _Chosen:
             chosen = [item for item in items if item.nodeid in self._place] or items[:]
             items[:] = sorted(chosen, key=lambda item: self._place.get(item.nodeid, 0))
 
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        _stop_after(_START_SECONDS + 20 * self._seconds.get(item.nodeid, 1))
+
+
+def _stop_after(seconds: float) -> None:
+    signal.signal(signal.SIGALRM, _stop)
+    signal.alarm(round(seconds))
+
+
+def _stop(signum: int, frame: object) -> None:
+    """The tests clean up after themselves; what does not stop is killed a little later."""
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(10)
+    pytest.exit("the time is over", returncode=_TIME_IS_OVER)
+
 
 class _Recorder:
-    """Writes for each test how long it takes, and which functions of these files it calls."""
+    """Writes for each test how long it takes, and which functions of the project it calls."""
 
-    def __init__(self, path: Path, files: dict[str, str]) -> None:
-        self._path, self._files = path, files
-        self._known = Known(calls={_AT_START: []})
+    def __init__(self, path: Path, root: Path) -> None:
+        self._path, self._root = path, f"{root}/"
+        self._known = Known()
         self._called: set[str] = set()  # since the last look: `module:qualified name`
         self._caches: list[Any] = []
-        threading.setprofile(self._note)
-        sys.setprofile(self._note)
+        threading.settrace(self._note)
+        sys.settrace(self._note)
 
     def _note(self, frame: FrameType, event: str, argument: Any) -> None:
-        if event == "call" and (module := self._files.get(frame.f_code.co_filename)):
+        if frame.f_code.co_filename.startswith(self._root):
+            module = frame.f_code.co_filename.removeprefix(self._root)
             self._called.add(f"{module}:{frame.f_code.co_qualname}")
 
     def pytest_collection_finish(self) -> None:
         self._take(_AT_START)
         cached = [one for one in gc.get_objects() if isinstance(one, _lru_cache_wrapper)]
         codes = ((one, getattr(one.__wrapped__, "__code__", None)) for one in cached)
-        self._caches = [one for one, code in codes if code and code.co_filename in self._files]
+        self._caches = [one for one, of in codes if of and of.co_filename.startswith(self._root)]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[Any]:
         for cache in self._caches:
             cache.cache_clear()  # or a function would not be called again
-        sys.setprofile(self._note)  # a test may have had its own
+        sys.settrace(self._note)  # a test may have had its own
         began = time.process_time()
         try:
             return (yield)
         finally:
             self._known.seconds[item.nodeid] = time.process_time() - began
+            if item.get_closest_marker("processes"):
+                self._called.add(_ANYTHING)
             self._take(item.nodeid)
 
     @pytest.hookimpl(wrapper=True)
@@ -275,15 +313,13 @@ class _Recorder:
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         if exitstatus == 0 and self._known.seconds:
-            found = {"seconds": self._known.seconds, "calls": self._known.calls}
-            self._path.write_text(json.dumps(found))
+            self._path.write_text(json.dumps(asdict(self._known)))
 
     def _take(self, test: str) -> None:
-        self._known.calls[test] = sorted({*self._known.calls.get(test, ()), *self._called})
+        # The tests' own functions are no mutants.
+        calls = (call for call in self._called if not call.startswith("tests/"))
+        self._known.calls[test] = sorted({*self._known.calls.get(test, ()), *calls})
         self._called.clear()
-
-
-# --- Modules --------------------------------------------------------------------------------------
 
 
 def function_at(source: str, line: int) -> str:
@@ -296,53 +332,3 @@ def function_at(source: str, line: int) -> str:
             found = max(found, code.co_qualname, key=len)
         waiting += [one for one in code.co_consts if isinstance(one, CodeType)]
     return found
-
-
-def _import_instead(path: Path, source: str) -> None:
-    """From now on this process imports that source from that file."""
-    assert not any(getattr(one, "__file__", "") == str(path) for one in sys.modules.values())
-    get_code = SourceFileLoader.get_code
-
-    def get_mutant(loader: SourceFileLoader, fullname: str) -> CodeType | None:
-        if loader.path != str(path):
-            return get_code(loader, fullname)
-        return compile(source, loader.path, "exec", dont_inherit=True)
-
-    SourceFileLoader.get_code = get_mutant  # type: ignore[method-assign,assignment]
-
-
-# --- Databases ------------------------------------------------------------------------------------
-
-
-def _share_the_migrated_database(where: Where, *, is_migrated: bool) -> None:
-    """Migrations take ten times as long as the tests: the run without a mutant does them."""
-    from django.db.backends.base.creation import BaseDatabaseCreation
-
-    migrate = BaseDatabaseCreation.create_test_db
-
-    def create(self: Any, *arguments: Any, **options: Any) -> str:
-        self.connection.settings_dict["TEST"]["NAME"] = (
-            f"test_{os.getpid()}" if where.postgres else self._get_test_db_name()
-        )
-        name: str = self._get_test_db_name()
-        if not is_migrated:
-            migrate(self, *arguments, **options)
-            self.connection.close()
-            _copy(where, name, _MIGRATED)
-        else:
-            self.connection.close()
-            _copy(where, _MIGRATED, name)
-            self.connection.settings_dict["NAME"] = name
-        return name
-
-    BaseDatabaseCreation.create_test_db = create  # type: ignore[method-assign]
-
-
-def _copy(where: Where, source: str, target: str) -> None:
-    if where.postgres is not None:
-        where.postgres.drop_database(target)
-        where.postgres.execute(f'CREATE DATABASE "{target}" TEMPLATE "{source}"')
-        return
-    one, other = (where.folder / f"{name}" for name in (source, target))  # a full path stays
-    with closing(sqlite3.connect(one)) as read, closing(sqlite3.connect(other)) as written:
-        read.backup(written)
