@@ -1,7 +1,7 @@
 """A whole run: a database with a few clients, three nodes, and so many random steps."""
 
 import logging
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -38,10 +38,8 @@ class RunFailed(AssertionError):
     """A claim does not hold; the message names the seed and the step, and what happened."""
 
 
-def run(seed: int, steps: int, folder: Path, often: Collection[str] = ()) -> RunState:
+def run(seed: int, steps: int, folder: Path) -> RunState:
     """Runs so many steps in the present database, which must be migrated and empty.
-
-    `often` names kinds of changes that are made more often than the others.
 
     Raises RunFailed.
     """
@@ -59,7 +57,7 @@ def run(seed: int, steps: int, folder: Path, often: Collection[str] = ()) -> Run
             stack.enter_context(closing(SimulatedNode(number, present_url(), folder, off, time)))
             for number, off in enumerate(_CLOCKS)
         ]
-        registrar = stack.enter_context(closing(Registrar(state, often)))
+        registrar = stack.enter_context(closing(Registrar(state)))
         keeper = stack.enter_context(closing(ListKeeper(time)))
         scheduler = Scheduler(state, nodes, registrar, keeper)
         try:

@@ -7,12 +7,13 @@ from uuid import UUID
 from zlib import crc32
 
 from proofs.interleavings.logins.login import Asked
-from proofs.interleavings.oracle.claims import LastUses
+from proofs.interleavings.oracle.claims import Decided, LastUses
 from proofs.interleavings.oracle.history import History
 from proofs.interleavings.oracle.limits import Limits
 from proofs.interleavings.oracle.status_lists import IssuedTokens
 from proofs.interleavings.simulated_time import SimulatedTime
 from proofs.interleavings.world import Credentials
+from taxpayers.models import PermissionRequest
 from tokens.calls import Event
 
 
@@ -28,6 +29,8 @@ class RunState:
     last_uses: dict[int, LastUses] = field(default_factory=dict)
     tokens: IssuedTokens = field(default_factory=IssuedTokens)
     stored: dict[UUID, Event] = field(default_factory=dict)
+    connections: list[PermissionRequest] = field(default_factory=list)  # as they were asked
+    decided: Decided = field(default_factory=dict)
     step: int = 0
     renewed_in: int = 0  # the last step that may have renewed epochs without a change
     digest: int = 0  # of all that was done and chosen so far: the same for the same seed

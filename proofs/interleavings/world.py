@@ -4,9 +4,11 @@ from datetime import datetime, timedelta
 from random import Random
 
 from proofs.interleavings.oracle.registry import Registry
+from taxpayers.client_keys import key_name
 from taxpayers.credentials import hash_secret, new_client_id, new_client_secret
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import SystemUser
+from tests.client_auth.key_erp import KeyPair
 from tests.support.factories import (
     ENVIRONMENT,
     SUBMIT,
@@ -21,33 +23,37 @@ from tests.support.factories import (
 UNKNOWN = TaxpayerId("TUNKNOWN1")
 SCOPES = ("InvoicingAPI", "ReportingAPI", "ArchiveAPI")
 CODES = (SUBMIT, VIEW, "documents:cancel")
-_MOST = 6  # former secrets of a client that logins try
+_MOST = 10  # of the latest that logins try, whether they are of the client or not
+
+
+def lookup_of(credential: str | KeyPair) -> str:
+    """What the registry knows of a secret or a key."""
+    return hash_secret(credential) if isinstance(credential, str) else key_name(credential.kid)
 
 
 class Credentials:
-    """Every secret that was ever issued in the run, in clear."""
+    """Every secret that was ever issued in the run, and the key of every connection, in clear."""
 
     def __init__(self) -> None:
-        self._by_hash: dict[str, str] = {}
-        self._by_client: dict[int, list[str]] = {}
+        self._by_lookup: dict[str, str | KeyPair] = {}
         # Never issued: an id and a secret.
         self.unknown = (new_client_id(ENVIRONMENT), new_client_secret(ENVIRONMENT))
 
-    def add(self, client: int, client_secret: str) -> None:
-        self._by_hash[hash_secret(client_secret)] = client_secret
-        self._by_client[client] = [*self._by_client.get(client, ()), client_secret][-_MOST:]
+    def add(self, credential: str | KeyPair) -> None:
+        self._by_lookup[lookup_of(credential)] = credential
 
-    def choose(self, rng: Random, registry: Registry, client: int, now: datetime) -> str:
-        """Mostly one that the registry knows, sometimes a former one or none of this client."""
-        former = self._by_client.get(client)
+    def choose(self, rng: Random, registry: Registry, client: int, now: datetime) -> str | KeyPair:
+        """Mostly one that the registry knows, sometimes one of the latest of all clients."""
         present = [row for row in registry.credentials if row.system_user_id == client]
         live = [row for row in present if row.is_live(now)]
         chosen = rng.random()
         if live and chosen < 0.75:
-            return self._by_hash[live[-1].lookup]
+            return self._by_lookup[live[-1].lookup]
         if present and chosen < 0.94:
-            return self._by_hash[rng.choice(present).lookup]
-        return rng.choice(former) if former and chosen < 0.98 else self.unknown[1]
+            return self._by_lookup[rng.choice(present).lookup]
+        return (
+            rng.choice([*self._by_lookup.values()][-_MOST:]) if chosen < 0.98 else self.unknown[1]
+        )
 
 
 def populate(credentials: Credentials, at: datetime) -> None:
@@ -90,4 +96,4 @@ def add_client(credentials: Credentials, taxpayer_id: int, name: str, at: dateti
     )
     begin = at - timedelta(days=60)
     secret = CredentialFactory.create(system_user=client, created_at=begin)
-    credentials.add(client.pk, secret.clear)  # type: ignore[attr-defined]
+    credentials.add(secret.clear)  # type: ignore[attr-defined]

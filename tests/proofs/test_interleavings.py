@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from proofs.interleavings.run import RunFailed, run
+from taxpayers.services import decisions
 from tokens.metrics import ISSUED
 from tokens.refusals.table import ProtocolReason
 from tokens.store import postgresql
@@ -33,3 +34,12 @@ def test_a_count_that_ignores_the_epoch_is_found(
     monkeypatch.setattr(postgresql, "_COUNT", postgresql._COUNT.replace(checked, ""))
     with pytest.raises(RunFailed, match="seed 2, step "):
         run(2, 2 * STEPS, tmp_path)
+
+
+def test_a_decision_about_a_request_as_it_was_shown_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Several persons approve a connection, each as they saw it when it was asked for."""
+    monkeypatch.setattr(decisions, "lock_for_update", lambda request: request)
+    with pytest.raises(RunFailed, match="the key of a connection is registered once"):
+        run(2, STEPS, tmp_path)

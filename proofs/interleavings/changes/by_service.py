@@ -3,6 +3,9 @@
 Triggers note both alike, so a column that a service only sets is changed in `by_sql`.
 """
 
+import json
+from copy import copy
+
 from proofs.interleavings.changes.change import AUTHOR, Changes, Context
 from proofs.interleavings.world import CODES
 from taxpayers import services
@@ -11,39 +14,44 @@ from taxpayers.models import (
     Credential,
     GrantedPermission,
     Intermediary,
+    PermissionRequest,
     SystemUser,
     Taxpayer,
 )
-from taxpayers.services.decisions import approve_permission_request
-from taxpayers.services.permission_requests import ask_permission
+from taxpayers.services.connections import ask_connection
+from taxpayers.services.decisions import (
+    approve_connection,
+    approve_permission_request,
+    decline_connection,
+)
+from taxpayers.services.permission_requests import ask_permission, withdraw_permission_request
+from tests.client_auth.key_erp import new_pair
 
 BY_SERVICE = Changes()
-_MOST_CLIENTS, _MOST_PERMISSIONS = 7, 14
+_MOST_CLIENTS, _MOST_PERMISSIONS = 8, 14
+_LATEST = 3  # connections that are decided
 
 
 @BY_SERVICE.add("system_users")
 def block(context: Context) -> None:
-    row = context.choose([row for row in context.registry.system_users if not row.blocked_at])
-    user = SystemUser.objects.get(pk=row.id)
+    user = context.one(SystemUser.objects.filter(blocked_at=None))
     services.block_system_user(system_user=user, **context.why)
 
 
 @BY_SERVICE.add("system_users", weight=12)
 def unblock(context: Context) -> None:
-    row = context.choose([row for row in context.registry.system_users if row.blocked_at])
-    user = SystemUser.objects.get(pk=row.id)
+    user = context.one(SystemUser.objects.exclude(blocked_at=None))
     services.unblock_system_user(system_user=user, **context.why)
 
 
 @BY_SERVICE.add("system_users", weight=2)
 def limit_client(context: Context) -> None:
     """To some permissions, to some taxpayers that it may have asked for, or to both."""
-    registry, rng = context.registry, context.rng
-    roles = {role.taxpayer_id for role in registry.intermediaries}
-    row = context.choose([row for row in registry.system_users if row.taxpayer_id in roles])
-    others = [other for other in registry.taxpayers if other.id != row.taxpayer_id]
+    rng = context.rng
+    user = context.one(SystemUser.objects.exclude(taxpayer__intermediary=None))
+    others = [row for row in context.registry.taxpayers if row.id != user.taxpayer_id]
     services.limit_system_user(
-        system_user=SystemUser.objects.get(pk=row.id),
+        system_user=user,
         permissions=rng.sample(CODES, rng.choice((0, 1, 2))),
         taxpayers=[other.identifier for other in rng.sample(others, rng.choice((0, 2, 3)))],
         only_on_behalf=rng.choice((False, True)),
@@ -56,13 +64,13 @@ def register_client(context: Context) -> None:
     context.choose(range(_MOST_CLIENTS - len(context.registry.system_users)))
     issued = services.register_system_user(
         reason="a test",
-        taxpayer=Taxpayer.objects.get(pk=context.choose(context.registry.taxpayers).id),
+        taxpayer=context.one(Taxpayer.objects.all()),
         name=f"ERP {context.at.isoformat()}",
         scopes=[DEFAULT_SCOPE],
         by=AUTHOR,
         at=context.at,
     )
-    context.credentials.add(issued.system_user.pk, issued.credentials.client_secret)
+    context.credentials.add(issued.credentials.client_secret)
 
 
 @BY_SERVICE.add("credentials", weight=30)
@@ -71,42 +79,36 @@ def issue_secret(context: Context) -> None:
     secrets = context.registry.credentials
     live = {row.system_user_id for row in secrets if row.is_live(context.now)}
     users = context.registry.system_users
-    user = SystemUser.objects.get(
-        pk=context.choose_mostly(users, lambda row: row.id not in live).id
-    )
+    user = context.choose_mostly(users, lambda row: row.id not in live)
     issued = services.issue_secret(
         reason="a test",
-        system_user=user,
+        system_user=SystemUser.objects.get(pk=user.id),
         retire_old_at=context.soon() if context.rng.random() < 0.2 else None,
         by=AUTHOR,
         at=context.at,
     )
-    context.credentials.add(user.pk, issued.credentials.client_secret)
+    context.credentials.add(issued.credentials.client_secret)
 
 
 @BY_SERVICE.add("credentials")
 def revoke_credential(context: Context) -> None:
-    rows = [row for row in context.registry.credentials if not row.revoked_at]
-    secret = Credential.objects.get(pk=context.choose(rows).id)
-    services.revoke_credential(credential=secret, **context.why)
+    credential = context.one(Credential.objects.filter(revoked_at=None))
+    services.revoke_credential(credential=credential, **context.why)
 
 
 @BY_SERVICE.add("taxpayers")
 def deactivate_taxpayer(context: Context) -> None:
-    row = context.choose([row for row in context.registry.taxpayers if row.is_active])
-    _set_taxpayer_active(context, row.id, is_active=False)
+    _set_taxpayer_active(context, is_active=False)
 
 
 @BY_SERVICE.add("taxpayers", weight=14)
 def activate_taxpayer(context: Context) -> None:
-    row = context.choose([row for row in context.registry.taxpayers if not row.is_active])
-    _set_taxpayer_active(context, row.id, is_active=True)
+    _set_taxpayer_active(context, is_active=True)
 
 
-def _set_taxpayer_active(context: Context, id_: int, *, is_active: bool) -> None:
-    services.set_taxpayer_active(
-        taxpayer=Taxpayer.objects.get(pk=id_), is_active=is_active, **context.why
-    )
+def _set_taxpayer_active(context: Context, *, is_active: bool) -> None:
+    taxpayer = context.one(Taxpayer.objects.filter(is_active=not is_active))
+    services.set_taxpayer_active(taxpayer=taxpayer, is_active=is_active, **context.why)
 
 
 @BY_SERVICE.add("intermediaries")
@@ -144,10 +146,10 @@ def revoke_permission(context: Context) -> None:
 
 @BY_SERVICE.add("granted_permissions", "granted_permission_codes")
 def revoke_codes(context: Context) -> None:
-    row = context.permission()
+    row = GrantedPermission.objects.get(pk=context.permission().id)
     services.revoke_codes(
-        taxpayer=Taxpayer.objects.get(pk=row.taxpayer_id),
-        intermediary=Intermediary.objects.get(pk=row.intermediary_id),
+        taxpayer=row.taxpayer,
+        intermediary=row.intermediary,
         codes=[context.rng.choice(CODES)],
         **context.why,
     )
@@ -156,12 +158,12 @@ def revoke_codes(context: Context) -> None:
 @BY_SERVICE.add("granted_permissions", "granted_permission_codes", weight=12)
 def approve_request(context: Context) -> None:
     """A taxpayer approves what was asked for, or a part; mostly in place of what it had granted."""
-    rng, row = context.rng, context.permission()
+    rng, row = context.rng, GrantedPermission.objects.get(pk=context.permission().id)
     context.choose(range(_MOST_PERMISSIONS - len(context.registry.granted_permissions)))
     codes = rng.sample(CODES, rng.randrange(1, len(CODES) + 1))
     request = ask_permission(
-        taxpayer=Taxpayer.objects.get(pk=row.taxpayer_id).identifier,
-        intermediary=Intermediary.objects.get(pk=row.intermediary_id),
+        taxpayer=row.taxpayer.identifier,
+        intermediary=row.intermediary,
         codes=codes,
         client_id="vendor",
         valid_until=context.end(),
@@ -171,3 +173,42 @@ def approve_request(context: Context) -> None:
     )
     approved = codes[: rng.randrange(1, len(codes) + 1)]
     approve_permission_request(request=request, codes=approved, by=AUTHOR, at=context.at)
+
+
+@BY_SERVICE.add(weight=14)
+def ask_to_connect(context: Context) -> None:
+    """An ERP system with a new key, which logins try from now on."""
+    pair = new_pair()
+    request = ask_connection(
+        taxpayer=context.taxpayer().identifier,
+        key=json.dumps(pair.public_jwk),
+        name="ERP",
+        source="",
+        by=AUTHOR,
+        at=context.at,
+    )
+    context.credentials.add(pair)
+    context.connections.append(request)
+
+
+@BY_SERVICE.add("system_users", "credentials", weight=24, is_counter_changed=True)
+def approve_to_connect(context: Context) -> None:
+    context.choose(range(_MOST_CLIENTS - len(context.registry.system_users)))
+    approve_connection(request=_shown(context), by=AUTHOR, at=context.at)
+
+
+@BY_SERVICE.add()
+def decline_to_connect(context: Context) -> None:
+    decline_connection(request=_shown(context), by=AUTHOR, at=context.at)
+
+
+@BY_SERVICE.add()
+def withdraw_to_connect(context: Context) -> None:
+    withdraw_permission_request(request=_shown(context), by=AUTHOR, at=context.at)
+
+
+def _shown(context: Context) -> PermissionRequest:
+    """One of the latest as it was when it was asked: others may have decided since."""
+    present = {*PermissionRequest.objects.values_list("pk", flat=True)}
+    rows = [row for row in context.connections if row.pk in present]
+    return copy(context.choose(rows[-_LATEST:]))

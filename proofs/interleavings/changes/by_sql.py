@@ -70,7 +70,8 @@ def swap_client_ids(context: Context) -> None:
 @BY_SQL.add("system_users", "credentials", weight=2, is_counter_changed=True)
 def delete_client(context: Context) -> None:
     row = context.choose(context.registry.system_users[5:])
-    context.delete("credentials", row.id, by="system_user_id")
+    for table in ("permission_requests", "credentials"):
+        context.delete(table, row.id, by="system_user_id")
     context.delete("system_users", row.id)
 
 

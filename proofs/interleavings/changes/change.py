@@ -7,6 +7,7 @@ from random import Random
 from typing import Any, TypeVar
 
 from django.db import connection
+from django.db.models import Model, QuerySet
 
 from proofs.interleavings.logins.login import Asked
 from proofs.interleavings.oracle.registry import (
@@ -17,10 +18,12 @@ from proofs.interleavings.oracle.registry import (
     TaxpayerRow,
 )
 from proofs.interleavings.world import Credentials
+from taxpayers.models import PermissionRequest
 from taxpayers.services import Author
 
 AUTHOR = Author("officer")
 _Choice = TypeVar("_Choice")
+_Model = TypeVar("_Model", bound=Model)
 _MOSTLY = 0.7
 
 
@@ -32,14 +35,16 @@ class NothingToChange(Exception):
 class Context:
     """For one change: its random numbers, the registry as it was committed, and the time.
 
-    `latest` are the latest requests: a change that concerns them can be missed. `at` is a moment in
-    the past that no other change has. Queries use Django's present connection.
+    `latest` are the latest requests: a change that concerns them can be missed. `connections` are
+    those that were asked for, as they were then. `at` is a moment in the past that no other change
+    has. Queries use Django's present connection.
     """
 
     rng: Random
     registry: Registry
     credentials: Credentials
     latest: Sequence[Asked]
+    connections: list[PermissionRequest]
     now: datetime
     at: datetime
 
@@ -52,6 +57,10 @@ class Context:
         if not rows:
             raise NothingToChange
         return self.rng.choice(rows)
+
+    def one(self, rows: QuerySet[_Model]) -> _Model:
+        """Any of these, as this session sees them."""
+        return self.choose([*rows.order_by("pk")])
 
     def choose_mostly(self, rows: Sequence[_Choice], likely: Callable[[_Choice], bool]) -> _Choice:
         """Mostly one of those that are likely to concern one of the latest requests."""

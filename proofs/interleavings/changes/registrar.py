@@ -1,6 +1,5 @@
 """Makes changes of all kinds, in two sessions, and knows what is in force after each commit."""
 
-from collections.abc import Collection
 from datetime import timedelta
 from itertools import accumulate
 
@@ -10,12 +9,11 @@ from proofs.interleavings.changes.change import Change, Context
 from proofs.interleavings.changes.permissions_by_sql import PERMISSIONS_BY_SQL
 from proofs.interleavings.changes.session import ChangingSession
 from proofs.interleavings.changes.wholesale import TAKE_COPY, WHOLESALE, restore_backup
-from proofs.interleavings.oracle.claims import adopt_counters
+from proofs.interleavings.oracle.claims import adopt_counters, check_connections
 from proofs.interleavings.oracle.registry import read_again
 from proofs.interleavings.state import RunState
 
 KINDS = (*BY_SERVICE.kinds, *BY_SQL.kinds, *PERMISSIONS_BY_SQL.kinds, *WHOLESALE.kinds)
-_OFTEN = 15  # times as often as else
 _MOST_OPEN = 3  # changes in one transaction
 _BEGINNING = timedelta(days=30)  # before the run: the first moment of a change by a service
 
@@ -23,10 +21,8 @@ _BEGINNING = timedelta(days=30)  # before the run: the first moment of a change 
 class Registrar:
     """Two sessions, so that changes that are not committed meet each other."""
 
-    def __init__(self, state: RunState, often: Collection[str] = ()) -> None:
-        """`often` names the kinds of changes that are made more often than the others."""
-        weights = (kind.weight * (_OFTEN if kind.name in often else 1) for kind in KINDS)
-        self._weights = list(accumulate(weights))
+    def __init__(self, state: RunState) -> None:
+        self._weights = list(accumulate(kind.weight for kind in KINDS))
         self._state = state
         self._sessions = (ChangingSession(), ChangingSession())
         self._made = 0
@@ -71,7 +67,7 @@ class Registrar:
         state = self._state
         self._made += 1
         at = state.time.started - _BEGINNING + timedelta(seconds=self._made)
-        known = (state.history.present, state.credentials, state.latest)
+        known = (state.history.present, state.credentials, state.latest, state.connections)
         return Context(state.rng, *known, state.time.now, at)
 
     def _end(self, session: ChangingSession) -> None:
@@ -84,6 +80,7 @@ class Registrar:
             return
         tables = tuple({table: None for kind in made for table in kind.tables})
         state.history.add(state.step, read_again(state.history.present, tables))
+        check_connections(state.decided, state.history.present)
         if any(kind.name == restore_backup.__name__ for kind in made):
             state.tokens.forget(state.step)
         if any(kind.is_counter_changed for kind in made):

@@ -64,7 +64,7 @@ def put_row_back(context: Context) -> None:
 def load_copy(context: Context) -> None:
     """All rows of the registry are deleted and inserted as they were in a copy; triggers act."""
     copy = context.rng.choice(_COPIES)
-    for table in reversed(TABLES):
+    for table in ("permission_requests", *reversed(TABLES)):
         context.execute(f"DELETE FROM {table}")
     for table in TABLES:
         context.execute(f"INSERT INTO {table} TABLE {copy}.{table}")

@@ -9,6 +9,7 @@ from proofs.interleavings.logins.login import Login
 from proofs.interleavings.oracle.claims import (
     MAX_CLOCK_ERROR,
     check_answer,
+    check_key,
     check_recent,
     check_too_late,
     is_recent,
@@ -68,10 +69,11 @@ class Effects:
             login.may_be_unavailable = "its node's clock could be off by more than 2 s"
         try:
             check_answer(login, state.history)
+            if outcome == ISSUED:
+                check_key(login, state.decided)
+                state.tokens.add(login)
         except ClaimBroken as broken:
             raise ClaimBroken(f"{broken}\n{login}") from None
-        if outcome == ISSUED:
-            state.tokens.add(login)
         if outcome == ProtocolReason.RATE_LIMITED and login.denied is not None:
             until, address = login.denied
             self._denied[login.node, _caller(login, address)] = until

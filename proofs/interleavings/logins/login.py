@@ -5,17 +5,23 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
+from uuid import uuid4
 
+import jwt
+from django.conf import settings
 from jwt.utils import base64url_decode
 
-from taxpayers.credentials import hash_secret
+from proofs.interleavings.world import lookup_of
 from taxpayers.facts.values import FactsQuery
 from taxpayers.identifiers import TaxpayerId
+from tests.client_auth.key_erp import JWT_BEARER, KeyPair
 from tests.support.erp import FORM
 from tokens.calls import Event, Write
 from tokens.operations.login import EndedLogin, Steps
 from tokens.request.arrival import Arrival, receive
 from tokens.request.token_request import GRANT_TYPE, RawTokenRequest
+
+ASSERTION_LIFETIME = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +29,7 @@ class Asked:
     """What a client sends; `scope` is empty for none."""
 
     client_id: str
-    client_secret: str = field(repr=False)
+    credential: str | KeyPair = field(repr=False)  # a secret, or a key that signs an assertion
     on_behalf_of: TaxpayerId | None
     scope: str
     address: str
@@ -31,7 +37,7 @@ class Asked:
 
     @property
     def query(self) -> FactsQuery:
-        return FactsQuery(self.client_id, hash_secret(self.client_secret), self.on_behalf_of)
+        return FactsQuery(self.client_id, lookup_of(self.credential), self.on_behalf_of)
 
     @property
     def is_readable(self) -> bool:
@@ -42,15 +48,21 @@ class Asked:
         return tuple(self.scope.split()) or None
 
     def received(self, at: datetime) -> tuple[Arrival, RawTokenRequest]:
-        form = {
-            "grant_type": self.grant_type,
-            "client_id": self.client_id,
-            "client_secret": self.client_secret,
-        } | ({"scope": self.scope} if self.scope else {})
+        form = {"grant_type": self.grant_type} | ({"scope": self.scope} if self.scope else {})
+        form |= self._proof(at)
         meta = {"REQUEST_METHOD": "POST", "CONTENT_TYPE": FORM, "REMOTE_ADDR": self.address}
         if self.on_behalf_of is not None:
             meta["HTTP_ONBEHALFOF"] = str(self.on_behalf_of)
         return receive(meta, urlencode(form).encode(), at)
+
+    def _proof(self, at: datetime) -> dict[str, str]:
+        key, client_id = self.credential, self.client_id
+        if isinstance(key, str):
+            return {"client_id": client_id, "client_secret": key}
+        claims: dict[str, Any] = {"iss": client_id, "sub": client_id, "aud": settings.AUTH_URL}
+        claims |= {"exp": (at + ASSERTION_LIFETIME).timestamp(), "jti": str(uuid4())}
+        signed = jwt.encode(claims, key.private, key.algorithm, {"kid": key.kid})
+        return {"client_assertion_type": JWT_BEARER, "client_assertion": signed}
 
 
 @dataclass(slots=True, eq=False)

@@ -9,6 +9,7 @@ from proofs.interleavings.oracle.registry import ClientRow, Registry
 from proofs.interleavings.state import RunState
 from proofs.interleavings.world import SCOPES, UNKNOWN, Credentials
 from taxpayers.identifiers import TaxpayerId
+from tests.client_auth.key_erp import KeyPair
 
 _SCOPES = (*[""] * 10, *[SCOPES[0]] * 6, *SCOPES, *[" ".join(SCOPES)] * 3, "UnknownAPI")
 
@@ -32,14 +33,15 @@ def _random_request(
 ) -> Asked:
     """Of a client that the registry knows, or of an unknown one."""
     client = _client(rng, registry, now)
-    client_id, client_secret = credentials.unknown
+    credential: str | KeyPair
+    client_id, credential = credentials.unknown
     if client and rng.random() < 0.97:
         client_id = client.client_id
         owner = client if rng.random() < 0.97 else rng.choice(registry.system_users)
-        client_secret = credentials.choose(rng, registry, owner.id, now)
+        credential = credentials.choose(rng, registry, owner.id, now)
     return Asked(
         client_id,
-        client_secret,
+        credential,
         _represented(rng, registry, client),
         rng.choice(_SCOPES),
         _address(rng),

@@ -12,6 +12,9 @@ from proofs.interleavings.logins.login import Login
 from proofs.interleavings.oracle.history import History, Outcome, expected
 from proofs.interleavings.oracle.limits import NEVER, Limits
 from proofs.interleavings.oracle.registry import Registry, read_registry
+from taxpayers.client_keys import key_name
+from taxpayers.models import PermissionRequest
+from taxpayers.models.permission_request import APPROVED, OPEN
 from tokens.calls import CountedLogin, Event
 from tokens.metrics import ISSUED
 from tokens.rate_limits.backoff import BucketState
@@ -24,6 +27,7 @@ SELECT {", ".join(Event._fields).replace("source_address", "host(source_address)
 FROM login_events"""
 _COUNTERS = "SELECT system_user_id, window_started_at, used, secrets_used FROM client_usage"
 LastUses = dict[int, datetime]  # of the secrets of a client, by their ids
+Decided = dict[str, str]  # the final state of each connection, by the lookup of its key
 _BUCKETS = f"SELECT id, {', '.join(BucketState._fields)} FROM failure_buckets"
 
 
@@ -110,6 +114,22 @@ def check_tables(
     buckets = {row[0]: BucketState(*row[1:]) for row in _rows(_BUCKETS)}
     _check(buckets == limits.buckets, _difference(limits.buckets, buckets))
     _check(read_registry().rows == known.rows, "the run knows each change of the registry")
+
+
+def check_connections(decided: Decided, known: Registry) -> None:
+    """After a commit: a connection is decided once, and if it was approved, for one client."""
+    rows = PermissionRequest.objects.exclude(public_jwk="").exclude(state=OPEN)
+    for jwk, state in rows.values_list("public_jwk", "state"):
+        before = decided.setdefault(key_name(json.loads(jwk)["kid"]), state)
+        _check(before == state, f"what was {before} is not {state} afterwards")
+    keys = [row.lookup for row in known.credentials if row.public_jwk]
+    _check(len({*keys}) == len(keys), "the key of a connection is registered once")
+
+
+def check_key(login: Login, decided: Decided) -> None:
+    """No key has a token before its connection was approved."""
+    if not isinstance(login.asked.credential, str):
+        _check(decided.get(login.query.lookup) == APPROVED, "only a key that was approved logs in")
 
 
 def adopt_counters(limits: Limits, used: dict[int, LastUses], known: Registry) -> None:

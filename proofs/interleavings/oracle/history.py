@@ -7,11 +7,13 @@ from datetime import datetime
 
 from django.conf import settings
 
-from proofs.interleavings.logins.login import Login
+from proofs.interleavings.logins.login import ASSERTION_LIFETIME, Login
 from proofs.interleavings.oracle.registry import Registry
 from taxpayers.facts.source_networks import LoginSource
-from taxpayers.facts.values import Facts
+from taxpayers.facts.values import ASSERTION, Facts
 from taxpayers.rules import AuthorizationRequest, Refused, decide
+from tokens.client_auth.assertion import AssertionFault
+from tokens.client_auth.private_key_jwt import SKEW
 from tokens.refusals.table import ProtocolReason
 
 
@@ -67,9 +69,13 @@ def expected(login: Login, facts: Facts | None, at: datetime) -> Outcome:
     """How the login ends if it is decided from these facts at this moment."""
     asked = login.asked
     subject = str(asked.on_behalf_of or "")
+    unknown = (None, None, subject, "", "", None)
+    parameter = "" if isinstance(asked.credential, str) else ASSERTION
+    if parameter and login.arrival.at + ASSERTION_LIFETIME + SKEW < at:
+        reason, fault = ProtocolReason.MALFORMED_CREDENTIALS, AssertionFault.EXPIRED
+        return Outcome(reason, None, parameter, fault, *unknown)
     if facts is None:
-        reason = ProtocolReason.INVALID_CREDENTIALS
-        return Outcome(reason, None, "", "", None, None, subject, "", "", None)
+        return Outcome(ProtocolReason.INVALID_CREDENTIALS, None, parameter, "", *unknown)
     own = str(facts.client.taxpayer)
     ids = (facts.client.id, facts.credential.id)
     whose = (subject or own, own if subject else "")

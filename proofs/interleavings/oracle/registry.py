@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import Model
 
+from taxpayers.client_keys import PRIVATE_KEY_JWT
 from taxpayers.facts.values import (
     ClientFacts,
     CredentialFacts,
@@ -53,6 +54,7 @@ class ClientRow(NamedTuple):
     allowed_permissions: str
     allowed_taxpayers: str
     only_on_behalf: bool
+    token_endpoint_auth_method: str
 
 
 class CredentialRow(NamedTuple):
@@ -63,6 +65,7 @@ class CredentialRow(NamedTuple):
     expires_at: datetime
     revoked_at: datetime | None
     allowed_networks: str
+    public_jwk: str
 
     def is_live(self, now: datetime) -> bool:
         return self.revoked_at is None and self.expires_at > now
@@ -131,7 +134,8 @@ class Registry:
         else:
             return None
         for secret in self.credentials:
-            if secret.system_user_id == client.id and secret.lookup == query.lookup:
+            fits = bool(secret.public_jwk) == (client.token_endpoint_auth_method == PRIVATE_KEY_JWT)
+            if (secret.system_user_id, secret.lookup, fits) == (client.id, query.lookup, True):
                 break
         else:
             return None
@@ -158,7 +162,8 @@ class Registry:
                 secret.hint,
                 secret.expires_at,
                 secret.revoked_at,
-                allowed_networks=tuple(secret.allowed_networks.split()),
+                secret.public_jwk,
+                tuple(secret.allowed_networks.split()),
             ),
             self._represented(query.on_behalf_of, client, role) if query.on_behalf_of else None,
         )
