@@ -47,7 +47,7 @@ def test_the_minute_of_an_introspection_is_stored_with_the_secret_that_asked(api
     ProtectedApiSecret.objects.update(revoked_at=NOON)
     assert api.introspect("x").status_code == 401
     assert last_use(api) is None, "a wrong secret and one that has ended are no use"
-    ProtectedApiSecret.objects.update(revoked_at=None)
+    ProtectedApiSecret.objects.update(revoked_at=None, created_at=NOON)
     before = minute_of(datetime.now(UTC))
     assert body_of(api.introspect("x")) == {"active": False}
     stored = last_use(api)
@@ -56,6 +56,16 @@ def test_the_minute_of_an_introspection_is_stored_with_the_secret_that_asked(api
     assert stored == minute_of(stored)
     other.refresh_from_db()
     assert other.last_used_at is None
+
+
+@pytest.mark.django_db
+def test_no_use_lies_before_the_secret_was_made(api: Api) -> None:
+    made = datetime.now(UTC)
+    ProtectedApiSecret.objects.update(created_at=made)
+    api.introspect("x")
+    stored = last_use(api)
+    assert stored is not None
+    assert stored >= made
 
 
 @pytest.mark.django_db

@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from django.db.models import F
+from django.db.models.functions import Greatest
+
 from taxpayers.sql import Statement
 from tokens.calls import ApiSecretUse
 from tokens.models import ProtectedApiSecret
@@ -29,14 +32,15 @@ def minute_of(at: datetime) -> datetime:
     return at.replace(second=0, microsecond=0)
 
 
-_MINUTE = f"date_trunc('minute', {NOW})"
+# Of its first minute the moment when it was created: no use lies before that.
+_MINUTE = f"greatest(date_trunc('minute', {NOW}), created_at)"
 # Another node may have stored this minute. A row that another session has locked is skipped: no
 # call waits for staff or for another node.
 _STORE = f"""
 WITH stored AS (
-    UPDATE protected_api_secrets s SET last_used_at = {_MINUTE}
+    UPDATE protected_api_secrets s SET last_used_at = used.minute
     FROM (
-        SELECT id FROM protected_api_secrets
+        SELECT id, {_MINUTE} AS minute FROM protected_api_secrets
         WHERE id = ANY(%s::bigint[]) AND last_used_at IS DISTINCT FROM {_MINUTE}
         FOR NO KEY UPDATE SKIP LOCKED
     ) AS used
@@ -53,6 +57,6 @@ def use_statement(uses: Sequence[ApiSecretUse]) -> Statement[list[None]]:
 
 def store_use_on_sqlite(use: ApiSecretUse) -> None:
     """The same on SQLite. Raises django.db.DatabaseError."""
-    minute = minute_of(datetime.now(UTC))
+    minute = Greatest(minute_of(datetime.now(UTC)), F("created_at"))
     rows = ProtectedApiSecret.objects.filter(pk=use.secret_id)
     rows.exclude(last_used_at=minute).update(last_used_at=minute)
