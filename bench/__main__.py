@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from bench import report
 from bench.cases import (
+    asking,
     comparison,
     files,
     growth,
@@ -24,6 +25,7 @@ from bench.session import open_session
 
 # The keyword arguments of each function are the options of the command, with their defaults.
 COMMANDS: dict[str, Callable[..., list[Table]]] = {
+    "asking": asking.run,
     "compare": comparison.run,
     "files": files.run,
     "growth": growth.run,
