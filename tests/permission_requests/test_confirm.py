@@ -149,6 +149,8 @@ def test_it_speaks_malay_and_the_hash_is_of_what_was_read(
     assert (english["Content-Language"], "act for" in text_of(english)) == ("en", True)
     again = Client().post(f"/confirm/{row.pk}", {**form_of(english), "language": "ms"})
     decide(row, form_of(again), "approve")
+    portals = {"ticket": ticket_for(row, portal), "ui_locales": "ms en"}
+    assert Client().get(f"/confirm/{row.pk}", portals)["Content-Language"] == "ms"
     granted: Any = GrantedPermission.objects.get()
     assert granted.evidence["words_version"] == "confirm-1/ms"
 

@@ -12,11 +12,13 @@ from identity.webhooks.publishing import publish_all_changes, publish_changes
 from taxpayers import services
 from taxpayers.models import Change
 from taxpayers.services import Author
+from taxpayers.services.decisions import decline_permission_request
 from taxpayers.services.feed import chain
 from tests.support.at_once import begin, end
 from tests.support.factories import (
     GrantedPermissionFactory,
     IntermediaryFactory,
+    PermissionRequestFactory,
     SystemUserFactory,
     TaxpayerFactory,
 )
@@ -59,6 +61,7 @@ def test_every_kind_of_record_has_its_events() -> None:
     services.revoke_permission(permission=granted, **BECAUSE)
     issued = services.issue_secret(reason="a test", system_user=user, by=BY, at=AT)
     services.revoke_credential(credential=issued.secret, **BECAUSE)
+    asked = decline_permission_request(request=PermissionRequestFactory.create(), **BECAUSE)
     publish_all_changes(now())
     assert [(body["type"], body["data"]["id"]) for body in bodies()] == [
         ("taxpayer.deactivated", "C2584563222:202001234567"),
@@ -66,6 +69,7 @@ def test_every_kind_of_record_has_its_events() -> None:
         ("permission.revoked", str(granted.pk)),
         ("credential.issued", user.client_id),
         ("credential.revoked", user.client_id),
+        ("permission_request.declined", str(asked.pk)),
     ]
     text = "".join(WebhookEvent.objects.values_list("body", flat=True))
     assert issued.credentials.client_secret not in text
