@@ -24,7 +24,7 @@ LOCK    := $(BIN)/uv --quiet pip compile pyproject.toml --universal --python-ver
 TRACES  := --extra traces --constraint requirements.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help run install quick test long costs lint hooks format types check bench interleavings fuzz chaos container mutants messages screenshots \
+.PHONY: help run install quick test long lint hooks format types check bench interleavings fuzz chaos container mutants messages screenshots \
         sbom release audit lock check-lock clean
 
 help:  ## say what each target does
@@ -46,7 +46,7 @@ quick: $(DEV) $(MALAY).mo  ## tests in process, on SQLite, below 0.1 s of CPU ti
 
 test: $(DEV) $(MALAY).mo  ## the gate: all in process, each promise at the edge once; SQLite, then each statement on PostgreSQL
 	@echo "== tests on SQLite, and the edge: servers, proxy, browser, manage.py"
-	@$(PYTEST) -m "not long" --database=sqlite --statements=var/statements.txt --costs=var/costs.tsv $(ARGS)
+	@$(PYTEST) -m "not long" --database=sqlite --statements=var/statements.txt $(ARGS)
 	@echo "== each of their statements on PostgreSQL"
 	@$(PYTEST) -m "not long" --database=postgresql --statements=var/statements.txt $(ARGS)
 
@@ -55,10 +55,6 @@ long: $(DEV) $(MALAY).mo  ## what `make test` leaves out (servers, browser, proo
 	@$(MAKE) --no-print-directory interleavings fuzz
 	@$(BIN)/python -m proofs.chaos
 	@$(MAKE) --no-print-directory mutants ARGS="--sample 400"
-
-costs: $(DEV) $(MALAY).mo  ## processor time and seconds of each test and fixture: var/costs.tsv; ARGS="tests/staff" chooses
-	@$(PYTEST) --costs=var/costs.tsv $(ARGS)
-	@head -25 var/costs.tsv
 
 lint: $(DEV)  ## ruff: rules and format
 	@$(BIN)/ruff check .

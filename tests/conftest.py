@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
-from tests import costs, selection, statements
+from tests import selection, statements
 from tests.selection import IS_CI, NO_POSTGRES
 from tests.servers import processes
 from tests.servers.nginx import free_ports, start_balancer
@@ -50,7 +50,6 @@ _NUMBERS = itertools.count()
 
 def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
     pluginmanager.register(selection)  # its options and hooks
-    pluginmanager.register(costs)
     pluginmanager.register(statements)
 
 

@@ -138,9 +138,6 @@ def _place(item: pytest.Item, seed: int) -> tuple[int, list[int]]:
     return hurry.index(True), [crc32(f"{seed} {name}".encode()) for name in names]
 
 
-# --- What the run says ----------------------------------------------------------------------------
-
-
 def pytest_report_header(config: pytest.Config) -> str:
     return f"database: {config.option.database}; random order: --seed={config.option.seed}"
 

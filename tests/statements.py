@@ -1,13 +1,14 @@
 """What tests ask of the database: on SQLite it is noted, and PostgreSQL then gets each question.
 
-`--statements=FILE`: a run on SQLite writes into it which statements each test executes, with what
-kind of values, and which of them failed. A run on PostgreSQL reads it, and leaves a test out if
-enough others execute each of its statements. Those run that cost least; between like ones the seed
-decides. These run on both databases in any case: tests whose subject is the database, that commit,
-or without a note.
+`--statements=FILE`: a run on SQLite writes into it what each test costs this process, and which
+statements it executes, with what kind of values, and which of them failed. A run on PostgreSQL
+reads it, and leaves a test out if enough others execute each of its statements. Those run that cost
+least; between like ones the seed decides. These run on both databases in any case: tests whose
+subject is the database, that commit, or without a note.
 """
 
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
@@ -18,8 +19,7 @@ from zlib import crc32
 
 import pytest
 
-from tests import costs
-
+_LAST = Path(__file__).parents[1] / "var" / "statements.txt"
 # Of the tests that execute a statement, so many do so on PostgreSQL.
 ENOUGH = 1
 # Their subject is what a database does with our statements, of which each engine has its own.
@@ -45,6 +45,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=lambda name: Path(name).absolute(),
         help="on SQLite: note what each test executes; on PostgreSQL: run each noted statement",
     )
+    parser.addoption(
+        "--cheaper-than",
+        metavar="SECONDS",
+        type=float,
+        help=f"leave out tests that cost more CPU time in the last `make test` ({_LAST.name})",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -52,19 +58,28 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(_Notes(config))
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    limit = config.option.cheaper_than
+    if limit is not None:
+        dear = {name for name, (cpu, _) in _read(_LAST).items() if cpu > limit}
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in dear])
+        items[:] = [item for item in items if item.nodeid not in dear]
+
+
 def needed(config: pytest.Config, items: list[pytest.Item]) -> set[pytest.Item]:
     """Those of the tests that PostgreSQL needs to execute every statement often enough."""
     file, seed = config.option.statements, config.option.seed
     if not file:
         return set(items)
-    noted, cpu = _read(file), costs.of_last_run()
+    read = _read(file)
+    noted = {name: statements for name, (_, statements) in read.items()}
     certain = {i for i in items if i.nodeid not in noted or is_about_databases(i)}
     executed = Counter(s for item in certain for s in noted.get(item.nodeid, ()))
     chosen: list[pytest.Item] = []
 
     def place(item: pytest.Item) -> tuple[float, int]:
         """The cheapest first; of those that cost the same in another order each time."""
-        return round(cpu.get(item.nodeid, 0.0), 1), crc32(f"{seed} {item.nodeid}".encode())
+        return round(read[item.nodeid][0], 1), crc32(f"{seed} {item.nodeid}".encode())
 
     for item in sorted((i for i in items if i not in certain), key=place):
         if any(executed[s] < ENOUGH for s in noted[item.nodeid]):
@@ -86,9 +101,11 @@ def is_about_databases(item: pytest.Item) -> bool:
     return commits or is_named or item.nodeid.startswith(ABOUT_DATABASES)
 
 
-def _read(file: Path) -> dict[str, list[str]]:
+def _read(file: Path) -> dict[str, tuple[float, list[str]]]:
+    """Of each test the seconds of CPU time, and its statements."""
     lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-    return {name: found.split() for name, found in (line.rsplit("\t", 1) for line in lines)}
+    rows = (line.rsplit("\t", 2) for line in lines)
+    return {name: (float(cpu), found.split()) for name, cpu, found in rows}
 
 
 class _Notes:
@@ -97,6 +114,7 @@ class _Notes:
     def __init__(self, config: pytest.Config) -> None:
         self._file = config.option.statements
         self._of_tests: dict[str, set[str]] = {}
+        self._cpu: dict[str, float] = {}
         self._present: set[str] = set()
         if not hasattr(config, "workerinput"):
             self._file.parent.mkdir(parents=True, exist_ok=True)
@@ -124,14 +142,17 @@ class _Notes:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         self._present = self._of_tests[item.nodeid] = set()
-        return (yield)
+        began = time.process_time()
+        result = yield
+        self._cpu[item.nodeid] = time.process_time() - began
+        return result
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:
         with self._file.open("a", encoding="utf-8") as file:
             for name, statements in self._of_tests.items():
                 hashed = sorted(f"{crc32(text.encode()):x}" for text in statements)
-                file.write(f"{name}\t{' '.join(hashed)}\n")
+                file.write(f"{name}\t{self._cpu[name]:.2f}\t{' '.join(hashed)}\n")
 
 
 @lru_cache(maxsize=20_000)

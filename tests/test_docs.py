@@ -104,8 +104,6 @@ def test_what_a_document_names_exists(document: Path) -> None:
     assert missing(document.read_text(encoding="utf-8"), document.parent) == []
 
 
-# --- Promises -------------------------------------------------------------------------------------
-
 # A test in its file: tests/rules/test_values.py::test_a_value_cannot_be_changed
 _TEST_IN_FILE = re.compile(r"(tests/[\w/]+\.py)::(test_\w+)")
 

@@ -127,9 +127,6 @@ def test_public_answers_are_the_same_from_the_event_loop_as_from_django() -> Non
             assert headers == {name.lower(): value for name, value in django.items()}
 
 
-# --- The limit of a token -------------------------------------------------------------------------
-
-
 def token(name: str, signature: str = "s") -> str:
     return f"Bearer h.{name}.{signature}"
 
@@ -175,9 +172,6 @@ def test_a_call_too_many_is_answered_in_the_shape_of_the_api_without_a_thread() 
     assert 900 < int(headers["retry-after"]) <= 1001  # seconds pass on a busy machine
     assert headers["cache-control"] == "no-store"
     assert headers["correlationid"]
-
-
-# --- What no application gets ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

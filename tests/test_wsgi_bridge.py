@@ -319,7 +319,6 @@ def test_strangers_cost_no_query(
         assert not may_send(IMPORT, **headers)
 
 
-@pytest.mark.django_db
 @override_settings(SCOPES=SCOPES)
 def test_the_management_api_reads_long_bodies_only_with_its_own_tokens(
     erp: Erp, django_assert_num_queries: DjangoAssertNumQueries

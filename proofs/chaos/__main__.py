@@ -81,8 +81,7 @@ def _drill(options: argparse.Namespace) -> int:
 def _run_all(
     chosen: Sequence[Scenario[Any]], site: AbstractContextManager[Any], options: argparse.Namespace
 ) -> list[Result[Any]]:
-    from proofs.chaos import report
-    from proofs.chaos.drill import Result, run
+    from proofs.chaos.drill import Result, line_of, run
 
     ends_at = time.monotonic() + 60 * options.minutes
     takes = _PATRONI_SECONDS if options.patroni else _SCENARIO_SECONDS + options.outage
@@ -95,7 +94,7 @@ def _run_all(
                     results.append(Result(scenario, not_tested="the time of the drill was over"))
                 else:
                     results.append(run(scenario, cluster))
-                line = f"{report.line_of(results[-1])}\n"
+                line = f"{line_of(results[-1])}\n"
                 sys.stdout.write(line)
                 sys.stdout.flush()
                 with _FIGURES.open("a") as figures:

@@ -10,8 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from proofs.containers.building import Builder
-from proofs.containers.runtime import Container, Image
+from proofs.containers.runtime import Builder, Container, Image
 from tests.servers.postgres import Postgres
 from tests.servers.processes import CHECKOUT, free_port
 from tests.servers.service import TEST_SECRETS, is_ready

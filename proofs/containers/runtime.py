@@ -5,15 +5,17 @@ be written. The network is that of the machine, on its loopback address.
 """
 
 import json
+import os
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.servers.processes import NotAvailable, completed, start_process, stop_process
+from tests.servers.processes import CHECKOUT, NotAvailable, completed, start_process, stop_process
 
 _NOTHING: dict[str, list[str]] = {
     kind: [] for kind in ("bounding", "effective", "inheritable", "permitted", "ambient")
@@ -115,3 +117,69 @@ def _crun(folder: Path) -> list[str]:
     hidden = 'umount /sys/fs/cgroup/unified 2>/dev/null; exec "$@"'
     as_seen = ["unshare", "--mount", "sh", "-c", hidden, "crun"]
     return [*as_seen, program, "--cgroup-manager=disabled", f"--root={folder.parent}/crun"]
+
+
+CONTAINERFILE = CHECKOUT / "deploy" / "container" / "Containerfile"
+_BASE = "localhost/debian-with-python:bookworm"
+_PACKAGES = "python3,python3-venv,ca-certificates"
+# Of the machine: how pip and apt reach their indexes.
+_NETWORK = (
+    "/etc/pip.conf",
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/resolv.conf",
+    "/opt/wheels",
+)
+
+
+class Builder:
+    """Images in `folder`; what was built there before is used again."""
+
+    def __init__(self, folder: Path) -> None:
+        for program in ("buildah", "debootstrap", "crun"):
+            if shutil.which(program) is None:
+                raise NotAvailable(f"no {program} here (Debian: apt install {program})")
+        if os.geteuid() != 0:
+            raise NotAvailable("images are built as root only here: run this as root")
+        self._folder = folder
+        self._storage = [f"--root={folder}/storage", f"--runroot={folder}/run"]
+
+    def build(self, target: str) -> Image:
+        """That stage of the Containerfile, unpacked."""
+        base = os.environ.get("CONTAINER_BASE") or self._debian()
+        name = f"localhost/identity-{target}:test"
+        shared = [f"--volume={path}:{path}:ro" for path in _NETWORK if Path(path).exists()]
+        self._buildah(
+            *("build", "--format=docker", "--isolation=chroot", "--network=host", *shared),
+            *(f"--build-arg=BASE={base}", f"--target={target}", f"--tag={name}"),
+            *(f"--file={CONTAINERFILE}", str(CHECKOUT)),
+        )
+        config: dict[str, Any] = json.loads(self._buildah("inspect", "--type=image", name))
+        root = Path(self._buildah("mount", self._buildah("from", name)))
+        return Image(root, config["Docker"]["config"])
+
+    def clean(self) -> None:
+        """Leaves only the base, which takes longest to make."""
+        self._buildah("rm", "--all")
+        for name in self._buildah("images", "--format={{.Name}}:{{.Tag}}").splitlines():
+            if name != _BASE and "<none>" not in name:
+                self._buildah("rmi", "--force", name)
+        self._buildah("rmi", "--prune", "--force")
+
+    def _debian(self) -> str:
+        if self._buildah("images", "--quiet", "--filter", f"reference={_BASE}"):
+            return _BASE
+        files = self._folder / "base"
+        _run("debootstrap", "--variant=minbase", f"--include={_PACKAGES}", "bookworm", str(files))
+        container = self._buildah("from", "scratch")
+        self._buildah("add", "--quiet", container, str(files), "/")
+        self._buildah("commit", "--quiet", "--rm", container, _BASE)
+        shutil.rmtree(files)
+        return _BASE
+
+    def _buildah(self, *arguments: str) -> str:
+        return _run("buildah", "--storage-driver=vfs", *self._storage, *arguments)
+
+
+def _run(*command: str) -> str:
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=sys.stderr, check=True)
+    return done.stdout.decode().strip()

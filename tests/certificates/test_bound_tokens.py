@@ -60,9 +60,6 @@ def bound() -> Erp:
     return erp
 
 
-# --- Who gets one ---------------------------------------------------------------------------------
-
-
 def test_a_login_with_a_certificate_gives_a_token_that_is_bound_to_it(
     erp: CertificateErp, api: Api
 ) -> None:
@@ -106,9 +103,6 @@ def test_who_must_prove_a_key_is_not_bound_to_a_certificate(erp: CertificateErp)
     assert opened.status_code == 200
     public = erp.login(more={"DPoP": key.proof()})  # names the other address
     assert json.loads(public.content)["error"] == "invalid_dpop_proof"
-
-
-# --- Who can use it -------------------------------------------------------------------------------
 
 
 def call(path: str, token: str, headers: Any, peer: str = PROXY, scheme: str = "Bearer") -> Any:

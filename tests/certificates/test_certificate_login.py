@@ -67,9 +67,6 @@ def test_of_two_registered_names_in_one_certificate_the_one_that_works_counts(
     assert reason_of(erp.login()) in ("secret_revoked", "secret_expired")
 
 
-# --- Which proxy is believed ----------------------------------------------------------------------
-
-
 def test_the_clock_of_the_database_is_asked_too() -> None:
     old = authority().issue("CN=old", begins=datetime(2026, 1, 1, tzinfo=UTC))
     early = authority().issue("CN=old", begins=timezone.now() + timedelta(hours=1))

@@ -164,9 +164,6 @@ def test_a_certificate_is_valid_from_its_first_moment_to_its_last() -> None:
     assert fault_at(ends + skew + second) == CertificateFault.EXPIRED
 
 
-# --- Who is believed ------------------------------------------------------------------------------
-
-
 SENT = {"HTTP_CLIENT_CERT": RFC9440, "HTTP_SSL_CLIENT_VERIFY": "SUCCESS"}
 
 

@@ -50,9 +50,6 @@ BY_CERTIFICATE = CertificateCredentials(CLIENT_ID, CERTIFICATE)
 FACTS = Facts(CLIENT, SECRET)
 
 
-# --- What was sent --------------------------------------------------------------------------------
-
-
 IN_FORM = SentSecret(Method.CLIENT_SECRET_POST, "ci_1", "cs_1")
 IN_HEADER = SentSecret(Method.CLIENT_SECRET_BASIC, "ci_1", "cs_1")
 ASSERTION = {"client_assertion": "a.b.c"}
@@ -103,9 +100,6 @@ def test_two_methods_or_an_unknown_one_are_refused(
     assert refused.value.reason == "malformed_request"
 
 
-# --- Its form -------------------------------------------------------------------------------------
-
-
 def sent_assertion(client_id: str = CLIENT_ID) -> SentAssertion:
     name = f'"{client_id}"'
     return SentAssertion("", signed(iss=name, sub=name), JWT_BEARER)
@@ -127,9 +121,6 @@ def test_what_was_never_issued_is_refused_by_its_form(sent: Any, parameter: str)
     with pytest.raises(Refused) as refused:
         check_form(sent, "test", ISSUER)
     assert (refused.value.reason, refused.value.parameter) == ("malformed_credentials", parameter)
-
-
-# --- Who it is ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -167,9 +158,6 @@ def test_a_certificate_that_has_ended_since_the_connection_began_proves_nothing(
     with pytest.raises(Refused) as refused:
         authenticate(BY_CERTIFICATE, None, AT)
     assert refused.value.parameter == "client_certificate"
-
-
-# --- Failures -------------------------------------------------------------------------------------
 
 
 def arrival(address: str = "192.0.2.1", at: datetime = AT) -> Arrival:

@@ -53,9 +53,6 @@ def test_a_stranger_cannot_use_up_a_jti(erp: KeyErp) -> None:
     assert erp.login(erp.assertion(jti=jti)).status_code == 200
 
 
-# --- What it costs --------------------------------------------------------------------------------
-
-
 def verifications(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     found: list[bytes] = []
     verify = compact_jws.is_signature
@@ -87,9 +84,6 @@ def test_each_login_costs_one_verification_also_of_a_stranger(
         found.clear()
         erp.login(sent)
         assert len(found) == 1
-
-
-# --- It ends its own tokens with one, too; an API has none ----------------------------------------
 
 
 def proof(assertion: str) -> dict[str, str]:

@@ -95,9 +95,6 @@ def test_a_private_key_is_refused_and_not_shown_again(
     assert hidden not in json.dumps(list(Change.objects.values()), default=str)
 
 
-# --- Its end --------------------------------------------------------------------------------------
-
-
 def test_the_last_one_that_ends_soon_is_a_warning_and_replaced_by_its_kind(
     officer: Client, kind: Kind, erp: Any
 ) -> None:

@@ -95,9 +95,6 @@ def test_a_terminal_that_lacks_a_letter_still_gets_the_whole_answer() -> None:
     assert "C5555555555 is registered as \\u682a" in out
 
 
-# --- Commands of Django ---------------------------------------------------------------------------
-
-
 def line_of_django(result: tuple[int, str, str], expected: int = REFUSED) -> str:
     """The only line on stderr of a command that ended so; `migrate` writes what it does."""
     code, _out, err = result

@@ -151,9 +151,6 @@ def openssl(*arguments: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-# --- list, show -----------------------------------------------------------------------------------
-
-
 def test_a_list_has_the_records_of_its_filters_in_stable_columns() -> None:
     rows = [GrantedPermissionFactory.create() for _ in range(3)]
     tin = str(rows[1].taxpayer.identifier)

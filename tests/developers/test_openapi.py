@@ -83,9 +83,6 @@ def test_every_reason_is_an_example_of_the_login_with_its_real_body_and_headers(
         assert set(example.headers) <= described, reason
 
 
-# --- Real answers ---------------------------------------------------------------------------------
-
-
 def shape(value: Any) -> Any:
     """The names of all members; of a list those of its first entry."""
     if isinstance(value, dict):

@@ -135,9 +135,6 @@ def test_the_lines_to_try_in_a_shell_work_as_they_are_shown(
     assert json.loads(ran("sh", "-c", to_ask, env=environment).stdout)["subject"] == INTERMEDIARY
 
 
-# --- By our own client check ----------------------------------------------------------------------
-
-
 class Paced(Authority):
     """The client check in two minutes: a call of an API takes a while, as it does elsewhere."""
 
@@ -177,9 +174,6 @@ def test_each_program_passes_the_client_check(
             assert sum(one == next_ for one, next_ in pairwise(subjects)) <= 1, file
 
 
-# --- Programs that cannot be run here -------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def parsers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = CHECKOUT / "tests" / "real_clients" / "node"
@@ -207,9 +201,6 @@ def test_a_program_is_of_its_language(
     assert faults_of(text) == []
     assert right in text
     assert faults_of(text.replace(right, wrong)) != []
-
-
-# --- On the page ----------------------------------------------------------------------------------
 
 
 def test_the_programs_have_the_address_of_this_service(settings: Any) -> None:

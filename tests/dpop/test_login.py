@@ -56,9 +56,6 @@ def test_a_bound_token_ends_with_its_binding_and_not_before(erp: DpopErp) -> Non
     assert is_ended(token)
 
 
-# --- The nonce ------------------------------------------------------------------------------------
-
-
 def test_the_first_request_gets_a_nonce_and_is_neither_recorded_nor_counted() -> None:
     erp = new_dpop_erp(nonce=False, logins_per_minute=2)
     response = erp.post()
@@ -76,9 +73,6 @@ def test_the_first_request_gets_a_nonce_and_is_neither_recorded_nor_counted() ->
 def test_10_the_nonce(erp: DpopErp) -> None:
     for nonce in (None, "", "another", f"{erp.nonce}x"):
         assert reason_of(erp.post(erp.proof(nonce=nonce))) == "use_dpop_nonce"
-
-
-# --- Who is told what -----------------------------------------------------------------------------
 
 
 def test_a_stranger_gets_the_same_answer_whatever_proof_it_sends(erp: DpopErp) -> None:
@@ -101,9 +95,6 @@ def test_a_wrong_proof_counts_against_the_limit_of_the_client() -> None:
     event = LoginEvent.objects.get()
     assert (event.reason, event.parameter) == ("invalid_dpop_proof", "DPoP")
     assert event.detail == "proof_unreadable"
-
-
-# --- Once -----------------------------------------------------------------------------------------
 
 
 def test_a_proof_is_used_once(erp: DpopErp) -> None:

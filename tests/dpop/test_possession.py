@@ -84,8 +84,6 @@ def test_all_processes_of_a_service_have_the_same_nonces(settings: Settings) -> 
     nonces.cache_clear()
 
 
-# --- The claim `cnf` ------------------------------------------------------------------------------
-
 KEY, CERTIFICATE = Confirmation("dpop", "a-thumbprint"), Confirmation("tls", "a-thumbprint")
 
 

@@ -209,9 +209,6 @@ def test_11_clocks_differ_a_little(seconds: float) -> None:
     assert read(signed(iat=moment(seconds)), AT).jti
 
 
-# --- Used once ------------------------------------------------------------------------------------
-
-
 def test_its_use_is_stored_until_it_could_not_be_accepted_any_more() -> None:
     assert (read(signed(iat=moment(7)), AT).last_moment - AT).total_seconds() == 67
 

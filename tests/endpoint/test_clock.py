@@ -23,7 +23,6 @@ AT = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 on_postgresql = pytest.mark.postgresql  # SQLite runs in this process and has no other clock
 
 
-# --- The estimate ---------------------------------------------------------------------------------
 class Machine:
     """A node whose clocks stand still until they are moved."""
 
@@ -88,18 +87,16 @@ def test_the_estimate_is_never_off_by_more_than_the_shortest_round_trip(machine:
             machine.pass_time(chance.uniform(0, 1000))
 
 
-def test_a_clock_of_the_node_that_is_set_changes_nothing(machine: Machine) -> None:
+def test_a_clock_that_is_set_changes_nothing_and_time_goes_on_in_a_suspended_machine(
+    machine: Machine,
+) -> None:
     database = DatabaseClock()
     database.observe(machine.up, AT, machine.up)
     for off in (-3600, 3600):
         machine.wall = AT + off * SECOND
         assert database.now() == AT
         assert database.difference() == off * SECOND
-
-
-def test_time_goes_on_while_the_machine_is_suspended(machine: Machine) -> None:
-    database = DatabaseClock()
-    database.observe(machine.up, AT, machine.up)
+    machine.wall = AT
     machine.pass_time(3600)
     assert database.now() == AT + 3600 * SECOND
     assert not database.is_wrong()
@@ -131,7 +128,6 @@ def test_a_clock_that_is_more_than_two_seconds_off_is_wrong(
     assert vars(record)["seconds_ahead"] == pytest.approx(-sign * off, abs=1e-5)
 
 
-# --- Logins ---------------------------------------------------------------------------------------
 def log_in_with_a_clock_off_by(off: timedelta, erp: Erp, **form: str) -> HttpResponse:
     """A login on a node whose clock is ahead by so much, or behind."""
     with patch.object(clock, "wall_clock", lambda: datetime.now(UTC) + off):
@@ -139,7 +135,6 @@ def log_in_with_a_clock_off_by(off: timedelta, erp: Erp, **form: str) -> HttpRes
 
 
 @on_postgresql
-@pytest.mark.django_db
 @pytest.mark.parametrize("minutes", [-10, 10])
 def test_a_process_that_starts_with_a_wrong_clock_decides_nothing_from_what_its_node_knows(
     erp: Erp, minutes: int
@@ -157,7 +152,6 @@ def forget_the_time() -> None:
 
 
 @on_postgresql
-@pytest.mark.django_db
 def test_a_clock_that_is_off_neither_opens_nor_prolongs_the_window_of_a_limit(
     erp: Erp, monkeypatch: pytest.MonkeyPatch
 ) -> None:

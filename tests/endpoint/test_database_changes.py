@@ -50,7 +50,6 @@ def recorded() -> list[str]:
     return list(LoginEvent.objects.values_list("reason", flat=True))
 
 
-# --- Columns --------------------------------------------------------------------------------------
 def test_the_orm_prepares_nothing_that_a_changed_column_could_break() -> None:
     at = datetime.now(UTC)
     for _ in range(7):  # psycopg's own threshold is 5
@@ -87,7 +86,6 @@ def test_a_column_that_changes_costs_no_login_and_no_record(erp: Erp, change: st
     assert LoginEvent.objects.count() == 12
 
 
-# --- Connections ----------------------------------------------------------------------------------
 @every_kind
 def test_sessions_that_the_server_ended_cost_no_answer(erp: Erp, reason: str) -> None:
     ask, status = KINDS[reason]

@@ -142,7 +142,6 @@ def test_a_long_text_that_is_no_address_is_not_remembered() -> None:
     assert remembered < 100_000
 
 
-# --- How a header arrives on the event loop -------------------------------------------------------
 @pytest.mark.parametrize(
     ("lines", "name", "value"),
     [

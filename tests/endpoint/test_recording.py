@@ -28,7 +28,8 @@ NOW = datetime.now(UTC)
 WRONG = new_client_secret("test")
 DAY = timedelta(days=1)
 DATE = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
-# --- No record, no answer -----------------------------------------------------------------------
+
+
 LOGINS: dict[str, Callable[[Erp, Erp], Sent]] = {
     "right": lambda erp, blocked: login_of(erp),
     "blocked": lambda erp, blocked: login_of(blocked),
@@ -68,7 +69,6 @@ def test_a_login_that_cannot_be_recorded_is_a_503_and_counts_nowhere(
         assert send(sent).status == (200 if login == "right" else 400)
 
 
-# --- What the record of a refusal holds ---------------------------------------------------------
 def event_of(reference: str) -> LoginEvent:
     return LoginEvent.objects.get(pk=UUID(reference))
 
@@ -155,7 +155,6 @@ def test_the_log_line_of_a_login_holds_this_and_no_more(
     assert lines == [dict(zip(names, row, strict=True)) for row in rows]
 
 
-# --- Against what a failure counts --------------------------------------------------------------
 def fail(erp: Erp, times: int = PAIR_BACKOFF.free + 1, **form: str) -> list[int]:
     return [erp.login(**{"client_secret": WRONG, **form}).status_code for _ in range(times)]
 
@@ -208,9 +207,6 @@ def test_a_secret_that_ended_backs_off_and_uses_nothing_of_the_limit(
         )
         told = datetime.fromisoformat(denied["X-Client-Secret-Expires-At"])
         assert told == erp.system_user.credentials.get().expires_at.replace(microsecond=0)
-
-
-# --- Denials that are remembered ----------------------------------------------------------------
 
 
 def test_when_a_limit_ends_is_told_in_seconds_and_as_a_moment(erp: Erp) -> None:

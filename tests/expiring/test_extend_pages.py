@@ -96,9 +96,6 @@ def test_a_change_of_an_intermediary_leaves_its_end(registrar: Client) -> None:
     assert (record.is_active, record.active_until) == (False, END)
 
 
-# --- Several ------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_preview_of_several_shows_old_and_new_of_each(kind: str) -> None:
     role, new = KINDS[kind]

@@ -175,7 +175,6 @@ def test_what_is_sent_is_the_number_the_names_and_the_taxpayer_of_each() -> None
     )
 
 
-# --- A certificate, of which one name must be registered ------------------------------------------
 CERTIFICATE = FactsQuery("ci_test_1", "tls$all-names", None, ("a", "b", "c"))
 
 

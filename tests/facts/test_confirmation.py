@@ -57,7 +57,6 @@ def warm_world(change: Change) -> World:
     return world
 
 
-# --- Each change, at the next login ---------------------------------------------------------------
 @pytest.mark.parametrize("change", CHANGES, ids=lambda c: c.name)
 def test_the_next_login_obeys_a_change_by_sql(change: Change) -> None:
     world = warm_world(change)

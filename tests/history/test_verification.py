@@ -175,8 +175,6 @@ def test_each_change_is_in_the_log_with_its_hash_when_it_gets_its_place(
     assert vars(line)["record"] == f"taxpayer {rename.pk}"
 
 
-# --- The page -----------------------------------------------------------------------------------
-
 REPORT = reverse("admin:taxpayers_change_report")
 
 

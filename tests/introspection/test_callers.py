@@ -78,9 +78,6 @@ def without_reference(response: HttpResponse) -> Any:
     return response.status_code, text.replace(response["correlationId"], "")
 
 
-# --- Who asks -------------------------------------------------------------------------------------
-
-
 def test_an_unknown_id_and_a_wrong_secret_get_one_answer(caller: Caller) -> None:
     before = LoginEvent.objects.count()
     wrong = caller.send(client_secret=another(caller.client_secret))
@@ -134,9 +131,6 @@ def test_a_secret_that_has_ended_is_named_with_its_date(
     assert FailureBucket.objects.count() == 2
 
 
-# --- Failures are counted -------------------------------------------------------------------------
-
-
 def test_failures_back_off_and_a_right_secret_is_always_heard(caller: Caller) -> None:
     wrong = another(caller.client_secret)
     answers = [caller.send(client_secret=wrong) for _ in range(PAIR_BACKOFF.free + 2)]
@@ -167,9 +161,6 @@ def test_a_client_over_its_limit_of_logins_can_revoke(erp: Erp) -> None:
     assert [erp.login().status_code for _ in range(12)][-1] == 429
     assert revoke(erp, token).status_code == 200
     assert RateLimitCounter.objects.get().used == 12
-
-
-# --- Everything else ------------------------------------------------------------------------------
 
 
 def test_a_database_out_of_reach_is_a_503(caller: Caller) -> None:

@@ -29,9 +29,6 @@ QUERY = TokenQuery(JTI, OTHER, INDEX, "ca_test_1", HASHED)
 NOTHING = TokenQuery(None, None, None)
 
 
-# --- What is asked --------------------------------------------------------------------------------
-
-
 def token_of(claims: Any) -> str:
     """A text in three parts; it is not signed."""
     payload = urlsafe_b64encode(json.dumps(claims).encode()).rstrip(b"=").decode()
@@ -112,8 +109,6 @@ def test_what_is_sent_to_the_database() -> None:
         '"status_index":null}]'
     )
 
-
-# --- What is read ---------------------------------------------------------------------------------
 
 OF_API: dict[str, Any] = {
     "client_id": "ca_test_1",

@@ -43,8 +43,6 @@ from tokens.keys.signer import current_key_ring
 from tokens.keys.store import stop_compromised_key
 from tokens.models import LoginEvent
 
-pytestmark = pytest.mark.django_db
-
 
 def assert_answer(response: HttpResponse, body: dict[str, Any]) -> None:
     """The whole answer."""
@@ -170,7 +168,6 @@ def verified_by_joserfc(response: HttpResponse) -> tuple[dict[str, Any], dict[st
     return token.header, token.claims
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("alg", ALGORITHMS)
 def test_the_signed_answer_has_these_members_only(
     api: Api, erp: Erp, settings: Settings, alg: str
@@ -192,7 +189,6 @@ def test_the_signed_answer_has_these_members_only(
     }
 
 
-@pytest.mark.django_db
 def test_of_an_inactive_token_it_reveals_nothing(api: Api, erp: Erp) -> None:
     token = token_of(erp)
     revoke(erp, token)
@@ -201,7 +197,6 @@ def test_of_an_inactive_token_it_reveals_nothing(api: Api, erp: Erp) -> None:
     assert set(claims) == {"iss", "aud", "iat", "token_introspection"}
 
 
-@pytest.mark.django_db
 def test_a_caller_that_accepts_neither_form_is_told_so(api: Api, erp: Erp) -> None:
     answer = api.introspect(token_of(erp), headers={"accept": "text/html"})
     assert_error(answer, 406, "invalid_request", f"neither {JSON} nor {SIGNED}")

@@ -40,7 +40,6 @@ def test_a_process_sends_the_first_use_of_each_minute() -> None:
     assert not uses.is_first(1, NOON + 61 * SECOND)
 
 
-@pytest.mark.django_db
 def test_the_minute_of_an_introspection_is_stored_with_the_secret_that_asked(api: Api) -> None:
     other = ProtectedApiSecretFactory.create(protected_api=new_api("Archive").registered)
     api.introspect("x", client_secret="cs_test_wrong")
@@ -58,7 +57,6 @@ def test_the_minute_of_an_introspection_is_stored_with_the_secret_that_asked(api
     assert other.last_used_at is None
 
 
-@pytest.mark.django_db
 def test_no_use_lies_before_the_secret_was_made(api: Api) -> None:
     made = datetime.now(UTC)
     ProtectedApiSecret.objects.update(created_at=made)
@@ -68,7 +66,6 @@ def test_no_use_lies_before_the_secret_was_made(api: Api) -> None:
     assert stored >= made
 
 
-@pytest.mark.django_db
 def test_an_introspection_is_answered_also_if_its_use_cannot_be_stored(
     api: Api, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

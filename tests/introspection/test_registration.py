@@ -33,9 +33,6 @@ def register(**changes: Any) -> Any:
     )
 
 
-# --- Services -------------------------------------------------------------------------------------
-
-
 def test_a_registered_api_has_generated_credentials_of_which_only_a_hash_is_stored() -> None:
     issued = register()
     clear = issued.credentials.client_secret
@@ -95,9 +92,6 @@ def test_an_old_secret_is_retired_and_never_prolonged() -> None:
         issue_api_secret(protected_api=api, retire_old_at=AT + timedelta(days=9), **BY)
     first.secret.refresh_from_db()
     assert first.secret.expires_at == soon
-
-
-# --- Commands -------------------------------------------------------------------------------------
 
 
 def test_a_secret_is_rotated_and_revoked_by_id_or_by_name(api: Api) -> None:

@@ -86,7 +86,6 @@ def statuses(answers: Sequence[Answer]) -> list[int]:
     return [answer.status for answer in answers]
 
 
-# --- What counts ----------------------------------------------------------------------------------
 @each_driver
 def test_every_refusal_before_authentication_counts_for_its_address(answers: Driver) -> None:
     for number, (reason, sent) in enumerate(REJECTED.items(), 1):
@@ -107,7 +106,6 @@ def test_an_ipv6_network_is_counted_as_one_address(answers: Driver) -> None:
     assert len(recorded) == 6
 
 
-# --- Who has to wait ------------------------------------------------------------------------------
 @each_driver
 def test_a_throttled_request_is_answered_with_429_and_writes_nothing(answers: Driver) -> None:
     answers([from_(THERE, MALFORMED)])  # the first request of all makes the signing key
@@ -135,6 +133,3 @@ def test_the_answer_says_why_and_until_when(answers: Driver) -> None:
         reset = datetime.fromisoformat(headers["X-Rate-Limit-Reset"])
         assert reset == ends_at.replace(microsecond=0)
         assert "Allow" not in headers
-
-
-# --- Many, and what remains of them ---------------------------------------------------------------

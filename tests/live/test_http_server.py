@@ -334,20 +334,15 @@ def test_a_client_that_only_stops_sending_still_gets_its_answer(
     assert answer.status == 200
 
 
-def test_an_offer_of_http_2_is_passed_over(node: Service, erp_of_node: Erp) -> None:
+def test_offers_of_http_2_are_passed_over_also_in_the_same_bytes(
+    node: Service, erp_of_node: Erp
+) -> None:
     """As Java's client sends it with the first request of a connection."""
     offer = (b"Connection: Upgrade, HTTP2-Settings", b"Upgrade: h2c", b"HTTP2-Settings: AAEAAEAA")
     with connected(node.url) as connection:
-        connection.sendall(login(erp_of_node, *offer))
-        assert read_answer(connection).status == 200
-        connection.sendall(login(erp_of_node))
-        assert read_answer(connection).status == 200
-
-
-def test_offers_of_http_2_in_the_same_bytes_are_each_answered(
-    node: Service, erp_of_node: Erp
-) -> None:
-    offer = (b"Connection: Upgrade, HTTP2-Settings", b"Upgrade: h2c", b"HTTP2-Settings: AAEAAEAA")
+        for headers in (offer, ()):
+            connection.sendall(login(erp_of_node, *headers))
+            assert read_answer(connection).status == 200
     answers = send_all(node.url, GET_LIVE + login(erp_of_node, *offer) * 3 + LAST_GET)
     assert [answer.status for answer in answers] == [200, 200, 200, 200, 200]
     flood = send_all(node.url, login(erp_of_node, *offer) * 200)

@@ -2,10 +2,7 @@
 
 import itertools
 import time
-from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 
 import httpx
 import jwt
@@ -19,9 +16,8 @@ from tests.live.clients import login_at, logins, new_client, recorded
 from tests.servers.processes import until
 from tests.servers.service import Service
 from tests.status_lists.reader import bits_of
-from tests.support.erp import PATH, Erp
+from tests.support.erp import Erp
 from tests.support.over_http import SIGN_IN, new_boss, send_form, sign_in
-from tokens.models import FailureBucket, LoginEvent
 
 pytestmark = pytest.mark.processes
 
@@ -55,9 +51,6 @@ def test_a_block_takes_effect_at_once_on_every_node(nodes: list[Service]) -> Non
     assert logins(nodes, erp, 2) == {200: 2}
     nodes[0].manage("block_system_user", erp.client_id, "--reason", "test")
     assert logins(nodes, erp, 4) == {400: 4}
-
-
-# --- Keys -----------------------------------------------------------------------------------------
 
 
 def published_by(node: Service) -> set[str]:
@@ -103,8 +96,6 @@ def accepts(node: Service, token: str) -> bool:
     return 200 in statuses
 
 
-# --- What is served -------------------------------------------------------------------------------
-
 PROTOCOL = {"login": 400, "keys": 200, "help": 200, "no help": 404, "health": 200, "metrics": 200}
 
 
@@ -141,9 +132,6 @@ def test_a_process_answers_what_it_is_told_to_serve(
         assert "<h1>Parameter missing</h1>" in answers["help"].text
 
 
-# --- The end of a token ---------------------------------------------------------------------------
-
-
 def is_ended_in_the_list(node: Service, token: str) -> bool:
     """By the list as this node publishes it; its signature is the matter of other tests."""
     reference = claims_in(token)["status"]["status_list"]
@@ -177,39 +165,6 @@ def test_an_end_is_seen_by_every_node_published_in_time_and_known_after_a_restar
     metrics = httpx.get(f"{nodes[1].url}/metrics").text
     assert 'introspections_total{outcome="active"} 1.0' in metrics
     assert 'introspections_total{outcome="inactive"} 2.0' in metrics
-
-
-# --- What is rejected, and who guesses ------------------------------------------------------------
-
-
-def test_rejected_requests_are_counted_exactly_over_processes_and_nodes(
-    nodes: list[Service],
-) -> None:
-    """As many are stored as before a pause, and no more."""
-
-    def reject(n: int) -> int:
-        url = f"{nodes[n % len(nodes)].url}{PATH}"
-        return httpx.post(url, data={"grant_type": "x"}, timeout=30).status_code
-
-    def at_once(count: int) -> Counter[int]:
-        with ThreadPoolExecutor(16) as threads:
-            return Counter(threads.map(reject, range(count)))
-
-    def bring_near_the_pause() -> None:
-        """The next rejected request begins a pause of 30 seconds."""
-        now = datetime.now(UTC)
-        FailureBucket.objects.update(failures=505, last_at=now, retry_at=now)
-
-    nodes[0].run(FailureBucket.objects.all().delete)
-    events = nodes[0].run(LoginEvent.objects.count)
-    assert at_once(80) == {400: 80}
-    assert nodes[0].run(FailureBucket.objects.get).failures == 80
-    nodes[0].run(bring_near_the_pause)
-    assert at_once(60) == {400: 1, 429: 59}
-    assert nodes[0].run(FailureBucket.objects.get).failures == 506
-    assert nodes[0].run(LoginEvent.objects.count) == events + 81
-    assert logins(nodes, new_client(nodes[0]), 12) == {200: 12}
-    nodes[0].run(FailureBucket.objects.all().delete)
 
 
 def browser(node: Service, hop: str, forwarded_for: str) -> httpx.Client:

@@ -91,9 +91,6 @@ def test_a_pooler_that_restarts_costs_no_login_and_a_database_lost_behind_it_is_
     assert logins(node, erp, 8) == {400: 8}
 
 
-# --- What PostgreSQL goes on with (docs/scaling.md) -----------------------------------------------
-
-
 def issued(node: Service, erp: Erp) -> int:
     return node.run(LoginEvent.objects.filter(client_id=erp.client_id, reason="").count)
 

@@ -24,9 +24,6 @@ def run(environment: dict[str, str], *command: str) -> subprocess.CompletedProce
     )
 
 
-# --- The entry points -----------------------------------------------------------------------------
-
-
 @pytest.mark.processes
 def test_the_server_writes_for_its_owner_alone(tmp_path: Path, postgres_url: str) -> None:
     var, port = tmp_path / "var", free_port()
@@ -81,9 +78,6 @@ def test_a_folder_of_everybody_is_refused_in_one_line(
     assert f"VAR_DIR: other users can open {var}" in line
     assert f"VAR_DIR={var}/token-service" in line
     assert mode(var) == 0o1777
-
-
-# --- The folder and the files ---------------------------------------------------------------------
 
 
 def test_a_missing_folder_is_made_with_those_above_it(tmp_path: Path) -> None:

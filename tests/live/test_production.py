@@ -230,13 +230,6 @@ def test_no_node_needs_more_in_its_environment_than_the_recipe_sets(production: 
         assert is_ready(node.url)
 
 
-def test_the_secrets_can_be_read_by_the_service_alone(production: Production) -> None:
-    for name in ("secret_key", "key_encryption_keys"):
-        file = production.folder / name
-        assert file.stat().st_mode & 0o777 == 0o640  # and by the group of the service
-        assert len(file.read_text().strip()) >= 50
-
-
 def test_the_recipe_and_the_proxy_name_the_same_hosts_and_ports() -> None:
     given, proxy = assignments(), CONFIGURATION.read_text()
     # And one that may be left out: it asks clients for certificates.

@@ -155,9 +155,6 @@ def test_many_who_ask_share_one_write(node: Service) -> None:
     assert after[0] - before[0] < 10, "a few of each process, also for itself"
 
 
-# --- Faults of one node ---------------------------------------------------------------------------
-
-
 @pytest.fixture
 def clock(tmp_path: Path) -> FakeClock:
     return fake_clock(tmp_path / "clock")

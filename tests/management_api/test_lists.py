@@ -131,5 +131,3 @@ def test_pages_have_each_record_once_whatever_changes_between_them(portal: Porta
     TaxpayerFactory.create(tin="A0000000000")
     rest = found(portal, f"/taxpayers?cursor={page['next_cursor']}", "taxpayer")
     assert rest == whole[whole.index(last) + 1 :]
-    of_another = portal.get(f"/permissions?cursor={page['next_cursor']}")
-    assert_problem(of_another, 400, "malformed_request")

@@ -68,9 +68,6 @@ def test_a_taxpayer_is_the_whole_identifier_and_no_part_of_it(intermediary: Erp)
     assert reason_of(intermediary.login(on_behalf_of="C123456")) == "no_permission"
 
 
-# --- Networks -------------------------------------------------------------------------------------
-
-
 def login_from(erp: Erp, address: str, **headers: Any) -> HttpResponse:
     body = "&".join(f"{name}={value}" for name, value in erp.form.items())
     return post(body, REMOTE_ADDR=address, headers=headers)
@@ -86,15 +83,6 @@ def test_the_refusal_names_the_address_and_nothing_of_the_networks(erp: Erp) -> 
     told = description_of(login_from(erp, ""))
     assert "cannot be known" in told
     assert "report the reference to the tax authority" in told
-
-
-def test_the_address_is_the_one_that_a_trusted_proxy_reports(erp: Erp, settings: Settings) -> None:
-    allow_networks(erp, "203.0.113.7")
-    forwarded = {"X-Forwarded-For": "203.0.113.7"}
-    assert reason_of(erp.login(headers=forwarded)) == "source_network_not_allowed"
-    settings.TRUSTED_PROXIES = [HERE]
-    assert erp.login(headers=forwarded).status_code == 200
-    assert reason_of(erp.login()) == "source_network_not_allowed"
 
 
 WHY = {"reason": "one branch"}
@@ -124,9 +112,6 @@ def test_the_networks_of_a_secret_are_set_shown_and_removed(officer: Client, erp
     send(officer, url, networks="")
     assert erp.login().status_code == 200
     assert list(Change.objects.values_list("action", flat=True)) == ["change_secret"] * 2
-
-
-# --- Only on behalf of others ---------------------------------------------------------------------
 
 
 ISSUE = "issue_credentials"

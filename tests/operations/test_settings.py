@@ -72,7 +72,6 @@ def test_to_set_a_default_changes_nothing() -> None:
     assert {n: v for n, v in explicit.items() if present[n] != v} == {}
 
 
-# --- Wrong values ---------------------------------------------------------------------------------
 # That the server says so and does not start: tests/live/test_start_and_stop.py.
 def fault_of(name: str) -> str:
     """What is said of the setting, as the environment gives it."""
@@ -167,7 +166,6 @@ def test_a_near_name_is_a_warning_of_the_check() -> None:
     assert "(tokens.W007) AUTH_UR is not a setting, and is not read. Did you mean AUTH_URL?" in err
 
 
-# --- The command ----------------------------------------------------------------------------------
 def test_the_command_shows_each_setting_with_its_source(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -64,9 +64,6 @@ def test_a_binding_that_is_not_known_is_refused(
     refused(verifier, issuer.token(cnf=cnf), OWN.der)
 
 
-# --- What the proxy reports -----------------------------------------------------------------------
-
-
 def of_request(headers: Headers, peer: str | None = PROXY, doubled: str = "") -> bytes | None:
     def values(name: str) -> list[str | None]:
         return [headers.get(name)] * (2 if name == doubled else 1)

@@ -130,9 +130,6 @@ def test_an_example_lets_each_token_do_what_it_may(api: str, tokens: Tokens) -> 
     assert httpx.get(f"{api}/documents", headers=twice).status_code == 401
 
 
-# --- The example in Node.js has its checks in itself ----------------------------------------------
-
-
 @pytest.fixture
 def issuer_of_today(issuer: Issuer) -> Issuer:
     """Node.js reads the clock of the machine."""

@@ -39,9 +39,6 @@ def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
-# --- As an ASGI application -----------------------------------------------------------------------
-
-
 async def asked(gateway: Gateway, headers: Any, method: str = "GET", path: str = "/") -> Any:
     transport = httpx.ASGITransport(gateway)
     async with httpx.AsyncClient(transport=transport, base_url="http://gateway") as client:
@@ -105,8 +102,6 @@ def test_a_proof_counts_for_the_request_that_the_proxy_names(proxy: str, issuer:
             request = {"method": "GET", "path": "/"}
         assert ask(gateway, headers, **request).status_code == status
 
-
-# --- Behind a proxy -------------------------------------------------------------------------------
 
 _MAIN = "daemon off; pid {0}/pid; error_log {0}/log; {1} events {{}} http {{ access_log off; {2} }}"
 _ECHO = "<?php header('Content-Type: application/json'); echo json_encode(getallheaders());"

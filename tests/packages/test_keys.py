@@ -128,9 +128,6 @@ def test_one_thread_fetches_for_all(issuer: Issuer) -> None:
     assert issuer.requests == {METADATA: 1, JWKS: 1}
 
 
-# --- What is not believed -------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "changes",
     [

@@ -119,9 +119,6 @@ def test_programs_are_told_every_5_seconds_and_the_log_once_a_minute(
     assert len([line for line in caplog.messages if "Facts are" in line]) == 2
 
 
-# --- Restarts -------------------------------------------------------------------------------------
-
-
 def restarted(issuer: Issuer, folder: Path, seconds: float) -> TokenVerifier:
     """A new process while the service is away; files are as old as the clock says."""
     issuer.is_away, issuer.clock.seconds = True, seconds
@@ -174,9 +171,6 @@ def test_a_file_that_cannot_be_trusted_is_not_used(
 def test_a_folder_that_cannot_be_written_costs_no_request(lists: Issuer, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert both(lists.verifier(folder=tmp_path / "file" / "facts"), lists) == (True, False)
-
-
-# --- The thread -----------------------------------------------------------------------------------
 
 
 def turn(verifier: TokenVerifier, issuer: Issuer) -> None:

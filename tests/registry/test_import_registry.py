@@ -70,9 +70,6 @@ def write(file: Path, *rows: str) -> str:
     return str(file)
 
 
-# --- The service --------------------------------------------------------------------------------
-
-
 def test_all_rows_become_taxpayers() -> None:
     done = import_rows(
         parsed("C0000000001,,One,", "C0000000002,R-123,Two,no", "C0000000003,,Three,yes")
@@ -152,9 +149,6 @@ def test_a_taxpayer_registered_at_the_same_moment_undoes_the_import(
     assert not Change.objects.exists()
 
 
-# --- While others work --------------------------------------------------------------------------
-
-
 @pytest.mark.processes
 def test_an_import_that_was_killed_leaves_no_lock() -> None:
     environment = dict(os.environ)
@@ -223,9 +217,6 @@ def test_a_file_has_at_most_as_many_rows_as_logins_can_wait_for(
     monkeypatch.setattr(bulk_import, "MAX_ROWS", 1)
     path = write(file, "C0000000001;;One;", "C0000000002;;Two;")
     assert error_of("import_registry", path) == "The file has more than 1 rows. Split it."
-
-
-# --- Many ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

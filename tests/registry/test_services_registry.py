@@ -27,9 +27,6 @@ WHY: dict[str, Any] = {**BY, "reason": "as she asked"}
 ID = TaxpayerId("C1234567890", "201901234567")
 
 
-# --- Taxpayers ----------------------------------------------------------------------------------
-
-
 def test_a_registered_taxpayer_is_not_registered_under_another_name() -> None:
     row = services.register_taxpayer(taxpayer=ID, name=" Acme Sdn Bhd ", **BY)
     assert (row.identifier, row.name, row.created_at) == (ID, "Acme Sdn Bhd", AT)
@@ -44,9 +41,6 @@ def test_a_name_is_one_line_of_text(name: str) -> None:
         services.register_taxpayer(taxpayer=ID, name=name, **BY)
     with pytest.raises(ServiceError, match="a name"):
         services.rename_taxpayer(taxpayer=TaxpayerFactory.create(), name=name, **WHY)
-
-
-# --- Intermediaries -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -78,9 +72,6 @@ def test_an_intermediary_is_switched_off_and_on_and_extended() -> None:
     )
     with pytest.raises(ServiceError, match="in the past"):
         services.set_intermediary_active(intermediary=row, is_active=True, until=AT - TICK, **WHY)
-
-
-# --- Permissions --------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -191,9 +182,6 @@ def test_a_code_that_was_never_granted_cannot_be_revoked(
         services.grant_permission(**pair, codes=[VIEW], **BY)
     with pytest.raises(ServiceError, match=f"has never granted {message} to"):
         services.revoke_codes(**pair, codes=codes, **WHY)
-
-
-# --- Permission codes ---------------------------------------------------------------------------
 
 
 def test_a_code_is_added_and_its_description_changed() -> None:

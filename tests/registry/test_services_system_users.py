@@ -43,9 +43,6 @@ def live(owner: SystemUser, at: datetime) -> list[str]:
     return sorted(s.hint for s in owner.credentials.all() if s.is_live(at))
 
 
-# --- Registering --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("environment", ["live", "test"])
 def test_a_new_system_user_gets_credentials_of_this_environment(
     environment: Any, settings: Settings
@@ -103,9 +100,6 @@ def test_a_second_system_user_of_the_same_name_is_refused() -> None:
     assert SystemUser.objects.count() == 3
 
 
-# --- Rotation -----------------------------------------------------------------------------------
-
-
 def test_two_secrets_are_live_side_by_side(owner: SystemUser) -> None:
     old = CredentialFactory.create(system_user=owner, created_at=AT - DAY)
     new = issue_secret(system_user=owner, **WHY)
@@ -121,19 +115,6 @@ def test_two_secrets_are_live_side_by_side(owner: SystemUser) -> None:
     third = issue_secret(system_user=owner, retire_old_at=AT + DAY, **WHY)
     assert live(owner, AT + DAY) == sorted([new.secret.hint, third.secret.hint])
     assert live(owner, AT + DAY + TICK) == [third.secret.hint]
-
-
-def test_a_new_secret_may_be_used_from_where_the_newest_that_is_not_revoked_may(
-    owner: SystemUser,
-) -> None:
-    def new(days: int, *networks: str, **end: datetime) -> Credential:
-        asked: dict[str, Any] = end | later(WHY, days * DAY)
-        return issue_secret(system_user=owner, allowed_networks=networks or None, **asked).secret
-
-    new(0, "192.0.2.1", expires_at=AT + DAY)
-    new(0, "192.0.2.2")
-    revoke_credential(credential=new(2, "192.0.2.3"), **later(WHY, 2 * DAY))
-    assert new(2).allowed_networks == "192.0.2.2/32"
 
 
 def test_a_third_live_secret_is_refused_with_what_to_do(owner: SystemUser) -> None:
@@ -201,9 +182,6 @@ def test_the_end_of_the_last_secret_is_stored_with_each_change_of_one() -> None:
     assert stored() == AT + 5 * DAY
     revoke_credential(credential=second.secret, **WHY)
     assert stored() is None
-
-
-# --- Blocking, extending, changing --------------------------------------------------------------
 
 
 def test_only_what_is_named_is_changed(owner: SystemUser, settings: Settings) -> None:

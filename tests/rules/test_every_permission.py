@@ -79,7 +79,6 @@ def permission(kind: Kind, place: int) -> PermissionFacts:
     return PermissionFacts((code(place),), *moments(kind, place))
 
 
-# --- What the contract says ---------------------------------------------------------------------
 @cache
 def alone(kind: Kind, place: int) -> Refusal | None:
     """The refusal of a login with this permission only; None if it is in force."""
@@ -118,7 +117,6 @@ def expected(kinds: tuple[Kind | None, ...]) -> list[Outcome]:
     return [refusal for refusal, one in refused if refusal and end(*one) == last]
 
 
-# --- What the service decides -------------------------------------------------------------------
 @cache
 def outcomes() -> dict[tuple[Kind | None, ...], Outcome]:
     return {kinds: _decided(kinds) for kinds in product(CHOICES, repeat=len(PLACES))}

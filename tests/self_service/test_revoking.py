@@ -39,7 +39,6 @@ def live_hints() -> set[str]:
     return set(Credential.objects.filter(revoked_at=None).values_list("hint", flat=True))
 
 
-@pytest.mark.django_db
 def test_the_secret_of_the_token_ends_and_the_answer_names_what_still_works(erp: Erp) -> None:
     leaked = second_secret(erp)
     answer = end(token_of(leaked))
@@ -72,7 +71,6 @@ def test_the_secret_of_the_token_ends_and_the_answer_names_what_still_works(erp:
     assert erp.login().status_code == 200
 
 
-@pytest.mark.django_db
 def test_every_token_of_the_secret_is_inactive_at_once_and_no_other(api: Api, erp: Erp) -> None:
     leaked = second_secret(erp)
     used, same, other = token_of(leaked), token_of(leaked), token_of(erp)
@@ -82,7 +80,6 @@ def test_every_token_of_the_secret_is_inactive_at_once_and_no_other(api: Api, er
     assert body_of(api.introspect(other))["active"] is True
 
 
-@pytest.mark.django_db
 def test_the_history_has_who_when_what_and_why(erp: Erp) -> None:
     leaked = second_secret(erp)
     token = token_of(leaked)
@@ -108,7 +105,6 @@ def test_the_history_has_who_when_what_and_why(erp: Erp) -> None:
     assert "Revoked a secret" in page
 
 
-@pytest.mark.django_db
 def test_the_last_live_secret_is_spared_unless_that_is_meant(erp: Erp) -> None:
     token = token_of(erp)
     for path in (CREDENTIALS, f"{CREDENTIALS}?revoke_last=false", f"{CREDENTIALS}?revoke_last="):
@@ -124,7 +120,6 @@ def test_the_last_live_secret_is_spared_unless_that_is_meant(erp: Erp) -> None:
     assert live_hints() == set()
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("state", ["expired", "revoked", "another client's"])
 def test_only_a_live_secret_of_this_client_counts_as_another_one(erp: Erp, state: str) -> None:
     at, day = datetime.now(UTC), timedelta(days=1)
@@ -137,7 +132,6 @@ def test_only_a_live_secret_of_this_client_counts_as_another_one(erp: Erp, state
     assert_error(end(token_of(erp)), 409, "conflict", LAST, ALLOW)
 
 
-@pytest.mark.django_db
 def test_an_unclear_confirmation_revokes_nothing(erp: Erp) -> None:
     second_secret(erp)
     token = token_of(erp)

@@ -38,9 +38,6 @@ def only_change(owner: User, action: str) -> Change:
     return row
 
 
-# --- The password -------------------------------------------------------------------------------
-
-
 def test_a_new_password_is_in_the_history_without_the_password(officer: User) -> None:
     client = signed_in(officer)
     sent = {"oldpassword": PASSWORD, "password1": OWN, "password2": OWN}
@@ -65,9 +62,6 @@ def test_the_replacement_of_a_first_password_is_in_the_history(client: Client) -
     row = only_change(account, "change_own_password")
     assert row.before == {"first_password_expires_at": issued.expires_at.isoformat()}
     assert row.after == {"first_password_expires_at": None}
-
-
-# --- The second step ----------------------------------------------------------------------------
 
 
 def test_an_app_that_is_set_up_or_removed_is_in_the_history_without_its_secret(
@@ -122,9 +116,6 @@ def test_new_recovery_codes_are_in_the_history_by_their_date(officer: User) -> N
     after = Authenticator.objects.get(type="recovery_codes").created_at
     row = only_change(officer, "change_own_second_step")
     assert (row.before, row.after) == ({CODES: before.isoformat()}, {CODES: after.isoformat()})
-
-
-# --- Both ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("module", [first_passwords, second_steps])

@@ -24,9 +24,6 @@ def counted(outcome: str) -> float:
     return COUNTED.get_sample_value("staff_sign_ins_total", {"outcome": outcome}) or 0
 
 
-# --- Two factors --------------------------------------------------------------------------------
-
-
 def test_password_and_app_code_sign_in(client: Client, officer: User) -> None:
     page = html_of(client.get(reverse("account_login")))
     (field,) = re.findall(r"<input[^>]*autofocus[^>]*>", page)
@@ -133,9 +130,6 @@ def test_in_the_demo_a_password_is_enough_and_the_page_says_so(
     assert is_signed_in(client)
 
 
-# --- Who may sign in -----------------------------------------------------------------------------
-
-
 def test_an_unknown_name_and_a_wrong_password_get_the_same_answer(officer: User) -> None:
     answers = [
         re.sub(
@@ -182,9 +176,6 @@ def test_the_admin_redirects_to_the_sign_in_and_back(
     assert client.get("/admin/login/", {"next": wanted}).headers["Location"] == led_to
     client.post("/admin/login/", {"username": new_staff().username, "password": PASSWORD})
     assert "_auth_user_id" not in client.session  # it accepts no password
-
-
-# --- The log --------------------------------------------------------------------------------------
 
 
 def test_failures_are_logged_with_name_and_address(

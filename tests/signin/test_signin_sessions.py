@@ -100,8 +100,6 @@ def test_with_https_cookies_are_secure_and_bound_to_the_host(tmp_path: Any) -> N
         assert line in output
 
 
-# --- Before a second factor changes ---------------------------------------------------------------
-
 # Each page that changes a second factor, or shows what replaces one; with its methods.
 CHANGES = {
     "mfa_view_recovery_codes": ("get",),

@@ -142,9 +142,6 @@ def test_a_task_for_selected_records_is_not_stored(officer: User) -> None:
     assert "Nothing was saved. Sign in and enter it again." in html_of(client.get(SIGN_IN))
 
 
-# --- A CSRF token of an earlier session -----------------------------------------------------------
-
-
 def with_csrf_check(user: User, **headers: str) -> Client:
     return signed_in(user, enforce_csrf_checks=True, headers=headers)
 
@@ -166,9 +163,6 @@ def test_another_site_cannot_fill_in_a_form(registrar: User, origin: str) -> Non
     client = with_csrf_check(registrar, **({"origin": origin} if origin else {}))
     assert client.post(REGISTER, ENTERED).status_code == 403
     assert "unsaved_entries" not in client.session
-
-
-# --- The warning ----------------------------------------------------------------------------------
 
 
 def test_a_form_knows_how_long_its_session_lasts(registrar: User, settings: Settings) -> None:

@@ -131,9 +131,6 @@ def test_nothing_meant_for_developers_is_on_the_page_of_a_404(boss: Client) -> N
         assert (response.status_code, response["Content-Type"]) == (404, "application/json")
 
 
-# --- Roles ----------------------------------------------------------------------------------------
-
-
 _APPS = ("taxpayers", "tokens", "staff", "webhooks")
 _SEEN = {"staff.view_staffaccount", "staff.view_staffsignin"}
 

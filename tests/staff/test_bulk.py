@@ -34,9 +34,6 @@ from tokens.models import LoginEvent
 pytestmark = pytest.mark.django_db
 
 
-# --- Export -------------------------------------------------------------------------------------
-
-
 def export(client: Client, model: Any, form: str = "csv", query: str = "") -> Any:
     return client.get(f"{list_url(model)}export.{form}{query}")
 
@@ -99,9 +96,6 @@ def test_a_long_export_is_read_in_batches_and_has_every_row_once_in_its_order(
     pages = [query["sql"] for query in queries if "LIMIT 3" in query["sql"]]
     assert len(pages) == (len(whole) - 1) // 3 + 1
     assert all("<" in sql or ">" in sql for sql in pages[1:])
-
-
-# --- Bulk tasks --------------------------------------------------------------------------------
 
 
 def act(client: Client, task: str, users: list[SystemUser], **form: str) -> Any:

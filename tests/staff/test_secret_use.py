@@ -41,9 +41,6 @@ def log_in(
     return stored_login(at, reason, secret.system_user, **facts)
 
 
-# --- What is read -------------------------------------------------------------------------------
-
-
 def test_the_logins_of_each_secret_are_counted_by_address_and_program() -> None:
     at = timezone.now()
     old = CredentialFactory.create()
@@ -113,9 +110,6 @@ def test_the_page_shows_what_uses_each_secret_and_who_still_sends_an_ended_one(
     assert f'id="use-{ended.pk}"' in html
     assert f'id="use-{forgotten.pk}"' not in html  # ended, and not sent since
     assert "<style" not in html[html.index('class="staff"') :]
-
-
-# --- May the old one go? ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,6 @@ MALAY = {"Accept-Language": "ms"}
 _PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|%[sd]|\{\w*\}")
 
 
-# --- The catalogues -----------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_every_text_of_the_sources_is_in_the_catalogue_and_nothing_else() -> None:
     assert [code for code, _name in settings.LANGUAGES] == ["en", catalogues.LANGUAGE]
@@ -45,9 +42,6 @@ def test_every_text_is_translated_with_the_same_placeholders() -> None:
         for string in strings:
             placeholders = sorted(_PLACEHOLDER.findall(string))
             assert placeholders == sorted(_PLACEHOLDER.findall(sample)), text
-
-
-# --- The pages ----------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -93,9 +87,6 @@ def test_the_language_switch_is_on_every_page_and_overrides_the_browser(officer:
     assert heading_of(officer.get(reverse("admin:index"))) == "Today"
 
 
-# --- Moments ------------------------------------------------------------------------------------
-
-
 def test_a_moment_is_in_the_time_zone_of_the_authority_with_utc_on_hover() -> None:
     at = datetime(2026, 8, 31, 17, 30, 5, tzinfo=UTC)
     local = timezone.localtime(at)
@@ -104,9 +95,6 @@ def test_a_moment_is_in_the_time_zone_of_the_authority_with_utc_on_hover() -> No
         '<time datetime="2026-08-31T17:30:05Z" title="2026-08-31 17:30:05 UTC">'
         "1 Sep 2026, 01:30</time>"
     )
-
-
-# --- The wire -----------------------------------------------------------------------------------
 
 
 def test_the_login_answers_in_english_for_every_accept_language(client: Client, db: None) -> None:

@@ -190,9 +190,6 @@ def test_the_owner_of_each_index_is_known_page_by_page(monkeypatch: pytest.Monke
     assert known.indexes_of([erps[4].client_id]) == {indexes[4], indexes[4] + 500}
 
 
-# --- The command ----------------------------------------------------------------------------------
-
-
 def run(*arguments: str) -> Any:
     out = StringIO()
     with database_out_of_reach():

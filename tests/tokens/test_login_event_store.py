@@ -121,7 +121,6 @@ def test_a_bucket_goes_by_the_clock_of_the_database_not_by_that_of_a_node(
         assert before <= bucket.last_at == bucket.retry_at <= after
 
 
-# --- The last use of a secret ---------------------------------------------------------------------
 @pytest.mark.django_db
 def test_the_window_of_each_secrets_last_use_is_stored() -> None:
     add_counter()
@@ -187,7 +186,6 @@ def test_several_logins_of_a_client_begin_its_next_window() -> None:
     assert row.last_use_of(5) == row.window_started_at
 
 
-# --- Together or not at all -----------------------------------------------------------------------
 @pytest.mark.django_db(transaction=True)
 def test_events_and_their_counts_are_stored_together_or_not_at_all() -> None:
     for client in (1, 2):

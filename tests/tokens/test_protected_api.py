@@ -231,8 +231,6 @@ FOREIGN_TOKENS: dict[str, Callable[[], str]] = {
     "last letter changed": last_letter_changed,
     "an encrypted token": lambda: f"{token_for(authorization())}.e30.e30",
     "a client secret": lambda: "cs_test_0123456789",
-    "another issuer": lambda: resigned(iss="http://127.0.0.1:8001"),
-    "another audience": lambda: resigned(aud="AnotherAPI"),
 }
 
 

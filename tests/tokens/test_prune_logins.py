@@ -188,7 +188,6 @@ def test_old_logins_in_the_default_partition_are_deleted() -> None:
     assert list(LoginEvent.objects.all()) == [young]
 
 
-# --- What is stored until it expires --------------------------------------------------------------
 PRUNED: dict[str, tuple[Any, Callable[[datetime], int], list[Any]]] = {
     "used once": (used_once, used_once.prune_used_assertions, [UsedAssertion, UsedProof]),
     "revoked": (revoked_tokens, revoked_tokens.prune_revoked_tokens, [RevokedToken]),

@@ -153,7 +153,6 @@ def perform_together(calls: Sequence[Any]) -> list[Any]:
     return statement.parse(fetch(statement.sql, statement.parameters))
 
 
-@pytest.mark.django_db
 def test_reading_a_counter_from_the_store_counts_nothing(erp: Erp) -> None:
     query = FactsQuery(erp.client_id, hash_secret(erp.client_secret), None)
     row = RateLimitCounter.objects.filter(pk=erp.system_user.pk)

@@ -92,9 +92,6 @@ def test_through_our_proxy_nobody_outside_decides_which_login_gets_a_trace(
     assert TRACE not in {span.trace for span in collector.spans}
 
 
-# --- The switch -----------------------------------------------------------------------------------
-
-
 def modules_of(**given: str) -> set[str]:
     environment = clean_environment() | {"VAR_DIR": os.environ["VAR_DIR"]} | given
     command = [sys.executable, "-W", "error", "-c", LOADED]

@@ -152,9 +152,6 @@ def test_a_client_that_changes_all_the_time_shows_its_lock(
     assert not [span for span in collector.spans if span.is_error]
 
 
-# --- Whose trace it is ----------------------------------------------------------------------------
-
-
 def test_a_trusted_proxy_decides_whose_trace_a_login_belongs_to(
     collector: Collector, settings: Settings
 ) -> None:

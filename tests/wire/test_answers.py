@@ -16,7 +16,6 @@ from tests.wire.test_on_behalf_of import Send, both, committed, subject_of, thro
 REPRESENTED = "X-Represented-Taxpayer"
 
 
-# --- For whom the token is ------------------------------------------------------------------------
 @committed
 @both
 @pytest.mark.parametrize(("tin", "rob"), [("C1000000001", ""), ("C1000000001", "202001234567")])
@@ -32,7 +31,6 @@ def test_a_token_comes_with_the_taxpayer_that_it_represents(send: Send, tin: str
     assert (acting.headers[REPRESENTED], subject_of(acting)) == (name, name)
 
 
-# --- What an answer never repeats -----------------------------------------------------------------
 HIDDEN = "Zq81xHidden77"
 
 
@@ -92,7 +90,6 @@ def test_what_a_client_sent_is_not_repeated(send: Send, place: str) -> None:
     assert (answer.status == 200) == (place in ("Bearer", "user agent"))
 
 
-# --- No session, cookie, CSRF check or redirect ---------------------------------------------------
 @pytest.mark.django_db
 def test_a_login_needs_no_csrf_token_and_looks_at_no_cookie(erp: Erp) -> None:
     browser = Client(enforce_csrf_checks=True)

@@ -60,7 +60,6 @@ def subject_of(answer: Answer) -> str:
     return str(jwt.decode(token, options={"verify_signature": False})["sub"])
 
 
-# --- Names ----------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     "name", ["onbehalfof", "ONBEHALFOF", *MISSPELLED, "onbehalfof \t", "on\0b e-half"]
 )
@@ -91,7 +90,6 @@ def test_the_header_itself_is_not_misspelled() -> None:
     assert not has_misspelled_header(["HTTP_\udcff"])  # no Unicode, as WSGI may pass it on
 
 
-# --- The same through Django and on the event loop ------------------------------------------------
 @committed
 @both
 @pytest.mark.parametrize("name", MISSPELLED)

@@ -4,7 +4,7 @@ from collections import Counter
 from functools import partial
 from urllib.parse import urlencode
 
-from proofs.chaos.crowd import rush
+from proofs.chaos.load import rush
 from proofs.chaos.promises import Promise
 from proofs.chaos.scenarios.scenario import Scenario, Stage
 from tests.support.erp import FORM, PATH, Erp

@@ -157,9 +157,6 @@ def _assert_refused_by_the_proxy(answer: requests.Response) -> None:
     assert "Cache-Control" in converted.headers
 
 
-# --- Forged from outside --------------------------------------------------------------------------
-
-
 def spellings(issued: IssuedCertificate) -> list[dict[str, str]]:
     """The headers of a trusted proxy, as a client writes them."""
     right: list[dict[str, str]] = [nginx(issued), rfc9440(issued), nginx(issued) | rfc9440(issued)]

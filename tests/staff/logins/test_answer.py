@@ -64,9 +64,6 @@ def test_no_sentence_for_a_caller_speaks_of_the_authority_as_of_another() -> Non
         assert "tax authority" not in (refusal.spoken or refusal.text), reason
 
 
-# --- A wrong secret -----------------------------------------------------------------------------
-
-
 def test_of_a_wrong_secret_staff_see_whose_id_it_is_and_when_it_last_worked(viewer: Client) -> None:
     erp = new_erp(name="Opera PMS")
     erp.login()
@@ -172,19 +169,6 @@ def test_a_throttled_reference_is_explained_with_its_time_and_what_to_tell_the_c
         malay = translation.gettext(CALLER_TEXTS[Cause.NOT_STORED])
     assert malay in page
     assert "Nothing found" not in page  # the page says above what there is to say
-
-
-def test_a_reference_that_is_too_old_or_cannot_be_ours_is_called_so(
-    viewer: Client, erp: Erp
-) -> None:
-    erp.login()
-    now = timezone.now()
-    for reference, shown in (
-        (reference_of(now + DAY), "names a time in the future"),
-        (uuid4(), "this is not a reference of this service"),
-        (reference_of(now - 500 * DAY), "older ones were deleted"),
-    ):
-        assert shown in searched(viewer, reference)
 
 
 def test_a_login_that_filters_hide_is_shown_by_a_link(viewer: Client, erp: Erp) -> None:
