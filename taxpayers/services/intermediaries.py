@@ -98,9 +98,9 @@ def set_intermediary_active(
 
 CHANGE_INTERMEDIARY = Operation(
     actions.CHANGE_INTERMEDIARY,
-    marked("Change the intermediary"),
+    marked("Switch the role on or off"),
     marked(
-        "While it is not active, every login on behalf of others is refused. Its permissions stay"
+        "While it is off, every login on behalf of others is refused. Its permissions stay"
         " in the registry."
     ),
 )

@@ -58,6 +58,9 @@ def test_a_registrar_undoes_it_and_the_history_shows_both(file: str, registrar: 
     assert {(row.by, row.reason) for row in undone} == {("nurul", "the wrong file")}
     assert len({row.task_id for row in undone}) == 1
     assert {row.before["tin"] for row in undone} == {*TINS[1:]}
+    key, removal = undone[0].object_id, page_url(undone[0])
+    before = registrar.get(reverse("admin:taxpayers_taxpayer_change", args=[key]))
+    assert before["Location"] == removal  # what links of before it lead to
     assert [*COMPARED[0].differences()] == []  # the history says that they are gone
     assert "This import was undone." in error_of(*undo(imported()))
     _everything_about_it_is_reported(registrar, ["undo_import", "import_registry"])

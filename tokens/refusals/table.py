@@ -424,8 +424,8 @@ REFUSALS: Mapping[str, Refusal] = {
         Check.BLOCK,
         has_date=True,
         spoken=_(
-            "We blocked your system user on {since}. I look up why, and tell you what we need to"
-            " unblock it."
+            "We blocked your system user on {since}. I will find out why, and tell you what we"
+            " need to unblock it."
         ),
     ),
     RegistryReason.SYSTEM_USER_EXPIRED: Refusal(
@@ -445,7 +445,7 @@ REFUSALS: Mapping[str, Refusal] = {
         _("Taxpayer not active"),
         _AUTHORITY,
         Check.TAXPAYER,
-        spoken=_("The taxpayer is not active in our registry. I look up why, and tell you."),
+        spoken=_("The taxpayer is not active in our registry. I will find out why, and tell you."),
     ),
     RegistryReason.NOT_AN_INTERMEDIARY: Refusal(
         400,
@@ -476,8 +476,8 @@ REFUSALS: Mapping[str, Refusal] = {
         has_date=True,
         without_date=_("The registration as an intermediary is not active. Ask the tax authority."),
         spoken=_(
-            "Your registration as an intermediary is not active. I look up why, and tell you what"
-            " we need to activate it."
+            "Your registration as an intermediary is not active. I will find out why, and tell you"
+            " what we need to activate it."
         ),
     ),
     RegistryReason.OWN_TAXPAYER_NOT_ALLOWED: Refusal(

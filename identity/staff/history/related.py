@@ -12,6 +12,7 @@ from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from django.urls import reverse
 
+from identity.staff.framework.lists import key_in
 from taxpayers import actions
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
@@ -35,6 +36,14 @@ def removals_of(identifier: TaxpayerId) -> "QuerySet[Change]":
     """Each time that a taxpayer with this identifier was removed."""
     removed = Change.objects.filter(action=actions.UNDO_IMPORT.name, before__tin=identifier.tin)
     return removed.filter(before__rob=identifier.rob)
+
+
+def removal_of(request: HttpRequest, key: str) -> Change | None:
+    """The removal of the taxpayer that had this key; None for who may not see the history."""
+    if key_in(key) is None or not request.user.has_perm("taxpayers.view_change"):
+        return None
+    of_taxpayer = Change.objects.filter(object_type=Taxpayer._meta.model_name, object_id=key)
+    return of_taxpayer.filter(action=actions.UNDO_IMPORT.name).first()
 
 
 def _condition(record: Model) -> Q:

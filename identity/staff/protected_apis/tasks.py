@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget
 
+from identity.staff.display import moment_text
 from identity.staff.framework.badges import CHANGED_OVER_AFTER
 from identity.staff.framework.forms import (
     STANDARD_LIFETIME,
@@ -80,7 +81,7 @@ def _is_in_use(secret: ProtectedApiSecret, at: datetime) -> bool:
 
 def _label(secret: ProtectedApiSecret) -> str:
     text = _("{secret}, issued {issued}, valid until {end}")
-    issued, end = format_moment(secret.created_at), format_moment(secret.expires_at)
+    issued, end = moment_text(secret.created_at), moment_text(secret.expires_at)
     return text.format(secret=secret, issued=issued, end=end)
 
 

@@ -126,7 +126,8 @@ class IssueCredentialsForm(TextOrFileForm):
     text = forms.CharField(
         label=gettext_lazy("Public key or certificate"),
         help_text=gettext_lazy(
-            "As the operator of the ERP system sent it; never ask for the private key."
+            "Leave empty for a secret. Else as the operator of the ERP system sent it; never ask"
+            " for the private key."
         ),
         max_length=MAX_KEYS_LENGTH,
         required=False,

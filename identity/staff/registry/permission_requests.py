@@ -78,7 +78,9 @@ class ApproveRequest(Task):
         return {"codes": record.codes.split()}
 
 
-ApproveConnection = task(ApproveRequest, APPROVE_CONNECTION)
+ApproveConnection = task(
+    ApproveRequest, APPROVE_CONNECTION, template="staff/registry/approve_connection.html"
+)
 DeclineRequest = task(Task, DECLINE_PERMISSION_REQUEST, form=_DecisionForm)
 DeclineConnection = task(DeclineRequest, DECLINE_CONNECTION)
 
@@ -146,5 +148,5 @@ class PermissionRequestAdmin(RecordAdmin):
 
 def _effect(record: PermissionRequest) -> Text:
     if record.replaces:
-        return _("Approving it ends what the taxpayer has granted to the intermediary until then.")
-    return _("What the taxpayer has granted to the intermediary until then stays.")
+        return _("Approving it ends what the taxpayer has granted to the intermediary before.")
+    return _("What the taxpayer has granted to the intermediary before stays.")

@@ -2,24 +2,25 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.db.models import Q
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext_lazy
 
-from identity.staff.display import moment
+from identity.staff.display import moment, record_url
 from identity.staff.framework.autocomplete import AutocompleteAdmin
 from identity.staff.framework.badges import (
     badge_of_intermediary,
     badge_of_taxpayer,
 )
 from identity.staff.framework.export import Export, taxpayer_columns
-from identity.staff.framework.lists import Context, column, state_column
+from identity.staff.framework.lists import Context, RecordNotFound, column, state_column
 from identity.staff.framework.search import taxpayer_conditions
 from identity.staff.framework.tasks import Button, tasks_by_reason
 from identity.staff.history.changes import recent_changes
+from identity.staff.history.related import removal_of
 from identity.staff.imports.kinds import ImportTaxpayers
 from identity.staff.registry.granted_permissions import listed_permissions
 from identity.staff.registry.intermediaries import RegisterIntermediary, own_system_users
@@ -68,6 +69,17 @@ class TaxpayerAdmin(AutocompleteAdmin):
 
     def search_conditions(self, term: str) -> Iterable[Q]:
         return taxpayer_conditions(term)
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """Of one whose import was undone, the history is left: links of before lead there."""
+        try:
+            return super().change_view(request, object_id, *args, **kwargs)
+        except RecordNotFound:
+            if removal := removal_of(request, object_id):
+                return HttpResponseRedirect(record_url(removal))
+            raise
 
     def buttons(self, request: HttpRequest, record: Taxpayer, at: datetime) -> list[Button]:
         identifier = str(record.identifier)

@@ -3,9 +3,11 @@
 Imports nothing of unfold: unfold renders widgets, and so loads this library, when it is imported.
 """
 
+import re
 from typing import Any
 
 from django.template import Library
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
@@ -22,6 +24,13 @@ register.filter(evidence_text)
 def session_seconds(context: dict[str, Any]) -> int:
     """How many seconds the session lasts if nothing more is requested."""
     return seconds_left(context["request"])
+
+
+@register.filter
+def capital_label(cell: SafeString) -> SafeString:
+    """A cell of a list of the theme; on a phone its label stands before it."""
+    label = re.compile(r'(?<=data-label=").')
+    return mark_safe(label.sub(lambda first: first[0].upper(), cell, count=1))  # noqa: S308 - it is
 
 
 @register.filter

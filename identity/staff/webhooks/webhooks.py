@@ -57,6 +57,9 @@ class WebhookAdmin(RecordAdmin):
     search_fields = ("url",)
     search_help_text = gettext_lazy("Client ID, or address")
     record_template = "staff/webhooks/webhook.html"
+    empty_text = gettext_lazy(
+        "Programs add webhooks by the management API, operators by manage.py register_webhook."
+    )
 
     def record_title(self, record: WebhookEndpoint) -> str:
         return record.address

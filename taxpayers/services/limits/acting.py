@@ -25,8 +25,8 @@ LIMIT_SYSTEM_USER = Operation(
     marked("Limit what it may do for others"),
     marked(
         "A limit gives nothing: tokens carry what taxpayers have granted, as far as it is allowed"
-        " here. With a limit it gets no token for its own taxpayer, because that one would have"
-        " none. Applies to every login from now on; tokens that may do more end."
+        " here. With a limit it gets no token for its own taxpayer, because such a token has"
+        " no limit. Applies to every login from now on; tokens that may do more end."
     ),
     refusal=lambda row, _at: "" if row.is_limited else why_not_limited(row.taxpayer),
 )

@@ -16,7 +16,7 @@ BIND_TOKENS = Operation(
     marked("Bind its tokens to a key or a certificate"),
     marked(
         "A bound token is useless to a thief. From now on the system user gets only tokens that are"
-        " bound as you choose, and older tokens that are not end at this moment. Its ERP"
+        " bound as you choose, and its other tokens end at this moment. Its ERP"
         " system must be able to do it: agree with its operator when to change this."
     ),
     own_name="bind_tokens",

@@ -66,7 +66,7 @@ REGISTER_CLIENT_CERTIFICATE = Operation(
     marked("Register a new certificate"),
     marked(
         "A certificate that is valid now keeps working, so that the ERP system can change to the"
-        " new one without a break. Then remove the old one."
+        " new one without a break. Then revoke the old one."
     ),
     refusal=why_no_certificate,
 )

@@ -61,7 +61,7 @@ REGISTER_CLIENT_KEY = Operation(
     marked("Register a new key"),
     marked(
         "A key that is valid now keeps working, so that the ERP system can change to the new one"
-        " without a break. Then remove the old one."
+        " without a break. Then revoke the old one."
     ),
     refusal=why_no_key,
 )

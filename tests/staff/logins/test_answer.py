@@ -43,7 +43,7 @@ def test_the_sentence_for_the_caller_is_on_the_page_in_every_language(
     texts = response.context["answer"].callers
     assert [text.language for text in texts] == [code for code, _name in settings.LANGUAGES]
     english, malay = texts
-    said = "I look up why, and tell you what we need to unblock it."  # not: ask the tax authority
+    said = "I will find out why, and tell you what we need to unblock it."  # not: ask us
     assert said in english.text
     assert response.context["answer"].received == told
     recorded = refusal_of(event)

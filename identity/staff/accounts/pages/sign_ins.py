@@ -53,8 +53,8 @@ class SignInAdmin(ExportingAdmin):
         column("when", gettext_lazy("when"), lambda row: moment(row.at)),
         column("result", gettext_lazy("result"), lambda row: _outcome(row).html),
         column("user_name", gettext_lazy("user name"), lambda row: row.username or "—"),
-        "address",
-        "program",
+        column("address", gettext_lazy("source address"), lambda row: row.address or "—"),
+        column("program", gettext_lazy("program"), lambda row: row.program or "—"),
     )
     list_filter = (OutcomeFilter,)
     ordering = ("-pk",)

@@ -6,9 +6,11 @@
 document.querySelectorAll("input[data-suggest]").forEach((input) => {
   const list = document.createElement("ul");
   const frame = document.createElement("div");
+  const hasFocus = input === document.activeElement; // which it loses with its place
   frame.className = "suggestions";
   input.replaceWith(frame);
   frame.append(input, list);
+  if (hasFocus) input.focus({ preventScroll: true });
   list.id = `${input.id}_suggestions`;
   list.hidden = true;
   list.setAttribute("role", "listbox");

@@ -38,4 +38,5 @@ if (navigationSwitch !== null) {
 const FIELD = "input:not([type=hidden]), select, textarea";
 const error = document.querySelector(".staff form .field:has(.field-error)");
 const first = error ?? document.querySelector(".staff form[method=post] .field");
-first?.querySelector(FIELD)?.focus({ preventScroll: error === null });
+const field = first?.querySelector("input:checked") ?? first?.querySelector(FIELD);
+field?.focus({ preventScroll: error === null });
