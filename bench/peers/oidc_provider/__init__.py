@@ -48,8 +48,9 @@ class _OidcProvider:
 
         url = session.copy_of(session.template(f"oidc_clients_{count}", fill), name)
         port = free_port()
+        node = next(_FOLDER.glob("node_modules/node-linux-*/bin/node"), "node")
         server = servers.start(
-            ["node", "server.js"],
+            [str(node), "server.js"],
             port,
             session.folder / f"{name}.log",
             environment={
@@ -67,7 +68,10 @@ class _OidcProvider:
 
 
 def install() -> None:
-    """Puts the program and its locked packages into `var/`. Raises Missing without node."""
+    """Puts the program and its locked packages, also a Node that it supports, into `.bench/`.
+
+    Raises Missing without npm, which may run on an older Node.
+    """
     if not (shutil.which("node") and shutil.which("npm")):
         raise Missing("node or npm is missing")
     if all(_is_same(_SOURCE / name, _FOLDER / name) for name in _FILES):
