@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from csp.constants import NONCE, NONE, SELF
+from django.templatetags.static import static
 from django.utils.translation import gettext_lazy as _
 
 from identity.deployment import (
@@ -40,7 +41,7 @@ STAFF_LIBRARIES = [
 STAFF_MIDDLEWARE = [
     "identity.middleware.apply_forwarded_headers",
     "django.middleware.security.SecurityMiddleware",
-    "identity.staff.content_security.PageProtection",
+    "identity.staff.page_protection.PageProtection",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
@@ -50,8 +51,8 @@ STAFF_MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "identity.staff.typed_secrets.take_out_secrets",  # before anything stores what was sent
-    "identity.staff.sessions.limits.limit_sessions",
+    "identity.staff.page_protection.take_out_secrets",  # before anything stores what was sent
+    "identity.staff.sessions.limit_sessions",
     "identity.staff.accounts.required_first.redirect_to_own_password",
     "identity.staff.accounts.required_first.require_second_factor",
 ]
@@ -68,7 +69,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "identity.staff.accounts.context.sign_in",
+                "identity.staff.accounts.sign_in.sign_in",
             ]
         },
     }
@@ -102,7 +103,7 @@ SESSION_COOKIE_HTTPONLY = LANGUAGE_COOKIE_HTTPONLY = True
 # Lax: a link to a page, sent to a colleague, opens it without another sign-in.
 SESSION_COOKIE_SAMESITE = LANGUAGE_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Strict"
-CSRF_FAILURE_VIEW = "identity.staff.sessions.unsaved_entries.expired_form"
+CSRF_FAILURE_VIEW = "identity.staff.sessions.expired_form"
 BROWSER_COOKIE_NAME = "browser"  # who has signed in with this browser before; it opens nothing
 BROWSER_COOKIE_AGE = 180 * 86_400
 if IS_HTTPS:  # the browser then refuses them from any other host (RFC 6265bis, __Host-)
@@ -144,7 +145,7 @@ CSRF_TRUSTED_ORIGINS = [f"{_staff.scheme}://{_staff.netloc}"] if _staff.netloc e
 SECOND_FACTOR_REQUIRED = not IS_TRIAL
 # Accounts with a duty open, and roles change, when a second person confirms; superusers only read.
 SECOND_PERSON_REQUIRED: bool = read("SECOND_PERSON_REQUIRED", ENVIRONMENT == "live")
-AUTHENTICATION_BACKENDS = ["identity.staff.accounts.backend.StaffBackend"]
+AUTHENTICATION_BACKENDS = ["identity.staff.accounts.permissions.StaffBackend"]
 SESSION_COOKIE_AGE: int = read("SESSION_IDLE_MINUTES") * 60  # seconds since the last request
 SESSION_LONGEST = timedelta(hours=read("SESSION_LONGEST_HOURS"))
 LOGIN_URL = ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
@@ -161,7 +162,7 @@ AUTH_PASSWORD_VALIDATORS = [
 
 ACCOUNT_ADAPTER = "identity.staff.accounts.adapters.StaffAccounts"
 ACCOUNT_LOGIN_METHODS = {"username"}
-ACCOUNT_FORMS = {"login": "identity.staff.accounts.pages.sign_in.SignInForm"}
+ACCOUNT_FORMS = {"login": "identity.staff.accounts.sign_in.SignInForm"}
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_EMAIL_NOTIFICATIONS = False
 ACCOUNT_SESSION_REMEMBER = False  # the cookie ends with the browser
@@ -171,11 +172,11 @@ ACCOUNT_REAUTHENTICATION_TIMEOUT = 300  # seconds; then again, before a second f
 ACCOUNT_RATE_LIMITS = {"login": "", "login_failed": ""}
 MFA_RATE_LIMITS = {"webauthn_login": ""}  # a signature cannot be guessed
 MFA_FORMS = {
-    "authenticate": "identity.staff.accounts.second_steps.SignInCode",
-    "reauthenticate": "identity.staff.accounts.second_steps.ConfirmationCode",
-    "login_webauthn": "identity.staff.accounts.second_steps.PasskeySignIn",
-    "authenticate_webauthn": "identity.staff.accounts.second_steps.KeySignIn",
-    "reauthenticate_webauthn": "identity.staff.accounts.second_steps.KeyConfirmation",
+    "authenticate": "identity.staff.accounts.sign_in.SignInCode",
+    "reauthenticate": "identity.staff.accounts.sign_in.ConfirmationCode",
+    "login_webauthn": "identity.staff.accounts.sign_in.PasskeySignIn",
+    "authenticate_webauthn": "identity.staff.accounts.sign_in.KeySignIn",
+    "reauthenticate_webauthn": "identity.staff.accounts.sign_in.KeyConfirmation",
 }
 MFA_ADAPTER = "identity.staff.accounts.adapters.SecondFactors"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
@@ -208,15 +209,12 @@ UNFOLD: dict[str, Any] = {
     "SITE_SYMBOL": "shield_person",
     "SITE_URL": None,
     "SITE_FAVICONS": [
-        {"rel": "icon", "type": "image/svg+xml", "href": "identity.staff.navigation.icon"}
+        {"rel": "icon", "type": "image/svg+xml", "href": lambda _: static("staff/icon.svg")}
     ],
     "DASHBOARD_CALLBACK": "identity.staff.overview.page.today",
     "SHOW_HISTORY": False,
     "SHOW_LANGUAGES": True,
-    "STYLES": [
-        "identity.staff.navigation.frame_stylesheet",
-        "identity.staff.navigation.stylesheet",
-    ],
+    "STYLES": [lambda _: static("staff/frame.css"), lambda _: static("staff/staff.css")],
     "ENVIRONMENT": "identity.staff.navigation.environment",
     "COLORS": {"primary": _PRIMARY},
     "SIDEBAR": {"show_search": False, "navigation": "identity.staff.navigation.sidebar"},

@@ -85,12 +85,12 @@ FLOORS: layers.Floors = {
         ("protected_apis", "webhooks"),
         ("logins",),
         ("accounts",),
-        ("navigation", "typed_secrets"),
+        ("navigation", "page_protection"),
         ("expiring", "imports", "error_pages"),
         ("history",),
         ("models",),
         ("framework",),
-        ("actions", "admin_app", "sessions", "display", "checks", "content_security"),
+        ("actions", "admin_app", "sessions", "display", "checks"),
     ),
 }
 PURE = {

@@ -13,14 +13,14 @@ from identity.staff.history.history_admin import HistoryAdmin
 from identity.staff.logins.logins import LoginEventAdmin
 from identity.staff.logins.signing_keys import SigningKeyAdmin
 from identity.staff.models import StaffAccount, StaffSignIn
-from identity.staff.protected_apis.protected_apis import ProtectedApiAdmin
+from identity.staff.protected_apis import ProtectedApiAdmin
 from identity.staff.registry.granted_permissions import GrantedPermissionAdmin
 from identity.staff.registry.intermediaries import IntermediaryAdmin
 from identity.staff.registry.permission_codes import PermissionCodeAdmin
 from identity.staff.registry.permission_requests import PermissionRequestAdmin
 from identity.staff.registry.taxpayers import TaxpayerAdmin
 from identity.staff.system_users.system_users import SystemUserAdmin
-from identity.staff.webhooks.webhooks import WebhookAdmin
+from identity.staff.webhooks import WebhookAdmin
 from identity.webhooks.models import WebhookEndpoint
 from taxpayers.models import (
     Change,

@@ -1,10 +1,9 @@
-"""The frame of the staff pages: sidebar, stylesheets, icon, environment. UNFOLD names them."""
+"""The frame of the staff pages: sidebar and environment. UNFOLD names them."""
 
 from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest
-from django.templatetags.static import static
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
@@ -26,25 +25,10 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     return [{"items": start}, *(group for group in groups if group["items"])]
 
 
-def frame_stylesheet(request: HttpRequest) -> str:
-    """The address of our style rules for the frame of the pages."""
-    return static("staff/frame.css")
-
-
-def stylesheet(request: HttpRequest) -> str:
-    """The address of our style rules for what is in the frame."""
-    return static("staff/staff.css")
-
-
 def environment(request: HttpRequest | None = None) -> tuple[str, str]:
     """The environment as a word for staff, and its stable name."""
     word = _("Live") if settings.ENVIRONMENT == "live" else _("Test")
     return word, settings.ENVIRONMENT
-
-
-def icon(request: HttpRequest) -> str:
-    """The address of the icon in the browser's tab."""
-    return static("staff/icon.svg")
 
 
 def _groups() -> dict[str, list[Item]]:

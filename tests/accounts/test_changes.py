@@ -17,8 +17,7 @@ from identity.staff.accounts.changes.accounts import (
     rename_account,
     set_account_active,
 )
-from identity.staff.accounts.changes.first_passwords import set_first_password
-from identity.staff.accounts.changes.second_steps import reset_second_factor
+from identity.staff.accounts.changes.sign_in import reset_second_factor, set_first_password
 from identity.staff.accounts.roles import ACCOUNT_MANAGER
 from identity.staff.models import FirstPassword, StaffAccount
 from taxpayers.models import Change

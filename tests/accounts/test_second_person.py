@@ -13,9 +13,12 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from identity.staff.accounts.changes.accounts import change_role, create_account, set_account_active
-from identity.staff.accounts.changes.first_passwords import IssuedPassword, set_first_password
 from identity.staff.accounts.changes.second_person import LIFETIME, confirm_account, decline_account
-from identity.staff.accounts.changes.second_steps import reset_second_factor
+from identity.staff.accounts.changes.sign_in import (
+    IssuedPassword,
+    reset_second_factor,
+    set_first_password,
+)
 from identity.staff.accounts.roles import ACCOUNT_MANAGER
 from identity.staff.models import StaffAccount, WaitingChange
 from taxpayers.models import Change

@@ -74,7 +74,7 @@ def test_a_command_loads_no_page_and_check_loads_them_all(tmp_path: Path) -> Non
         )
         loaded[command] = set(done.stderr.splitlines()[-1].split())
     of_pages = {"identity.staff.admin", "identity.staff.registry.taxpayers", "tokens.checks"}
-    of_pages.add("identity.staff.accounts.changes.second_steps")
+    of_pages.add("identity.staff.accounts.changes.sign_in")
     assert loaded["settings"].isdisjoint(of_pages)
     assert of_pages <= loaded["check"]
 

@@ -22,7 +22,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from identity.api.urls import records
-from identity.staff.accounts.changes import accounts, second_steps
+from identity.staff.accounts.changes import accounts, sign_in
 from identity.staff.accounts.roles import ROLES
 from identity.staff.models import StaffAccount
 from taxpayers.duties import MANAGEMENT_SCOPES, Duty
@@ -314,7 +314,7 @@ ROWS = {
 MODULES = (taxpayers, intermediaries, granted_permissions, system_users)
 RECORDS = {
     record.name: record
-    for module in (*MODULES, registration, accounts, second_steps)
+    for module in (*MODULES, registration, accounts, sign_in)
     for record in vars(module).values()
     if isinstance(record, ByReason)
 }

@@ -14,9 +14,10 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from identity.staff.history import grouping, report
-from identity.staff.history.grouping import ORDER, changes_of_task, group_changes
+from identity.staff.history import report
 from identity.staff.history.history_admin import CHANGES
+from identity.staff.history.related import ORDER
+from identity.staff.history.report import changes_of_task, group_changes
 from taxpayers import actions, services
 from taxpayers.files.taxpayer_rows import read_taxpayers
 from taxpayers.identifiers import Notation, TaxpayerId
@@ -73,7 +74,7 @@ def groups(size: int = 100, after: Change | None = None) -> list[tuple[str, int]
 def test_changes_of_one_person_at_one_moment_are_one_task(
     batch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grouping, "BATCH", batch)
+    monkeypatch.setattr(report, "BATCH", batch)
     changes((1, "a"), (2, "a"), (1, "b"), (1, "a"), (3, "b"), (2, "a"), (1, "a"), (1, "c"))
     tasks = [uuid4(), None, uuid4()]  # told apart by their ids
     Change.objects.bulk_create(
@@ -91,12 +92,12 @@ def test_changes_of_one_person_at_one_moment_are_one_task(
         last = Change.objects.filter(label=label)[count - 1]
         assert groups(after=last) == expected[position + 1 :], label
         assert {row.label for row in changes_of_task(last)} == {label}
-    assert len({CHANGES.columns[-1][1](row) for row in rows}) == 8
+    assert len({row[-1] for row in CHANGES.rows(rows)}) == 1 + 8  # with the name of the column
 
 
 def test_a_large_task_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grouping, "BATCH", 10)
-    monkeypatch.setattr(grouping, "MAX_COUNTED", 50)
+    monkeypatch.setattr(report, "BATCH", 10)
+    monkeypatch.setattr(report, "MAX_COUNTED", 50)
     changes(*[(2, "a")] * 200, (1, "a"), *[(0, "a")] * 40)
     with CaptureQueriesContext(connection) as queries:
         found, _ = group_changes(Change.objects.order_by(*ORDER), 5)

@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from identity.staff.accounts.changes.first_passwords import IssuedPassword, set_first_password
+from identity.staff.accounts.changes.sign_in import IssuedPassword, set_first_password
 from identity.staff.models import FirstPassword, StaffAccount
 from taxpayers.services import Author
 from tests.signin.passkey import Passkey, sign_in_with

@@ -17,13 +17,14 @@ from identity.demo.sample_day import make_sample_day
 from identity.staff.expiring.kinds import KIND_NAMES
 from identity.staff.models import StaffSignIn
 from identity.staff.overview import page as counting
-from identity.staff.overview.clients import (
+from identity.staff.overview.logins import (
     LOOKBACK,
     STARTED_WITHIN,
+    Traffic,
     failing_clients,
+    traffic,
 )
 from identity.staff.overview.page import expiring
-from identity.staff.overview.traffic import Traffic, traffic
 from taxpayers.models import Change, SystemUser
 from taxpayers.rules import RegistryReason
 from taxpayers.sandbox.clients import CREDENTIALS, SandboxName

@@ -12,7 +12,7 @@ from pytest_django import Settings
 from identity.staff.framework.badges import is_safe_to_revoke
 from identity.staff.logins import secret_use
 from identity.staff.logins.secret_use import use_of_secrets
-from identity.staff.system_users.secret_forms import advice_on, is_in_use
+from identity.staff.system_users.revoke_secrets import advice_on, is_in_use
 from taxpayers.models import Change, Credential, SystemUser
 from taxpayers.services import Author, revoke_credential
 from tests.certificates.addresses import MTLS_URL, PROXY

@@ -22,7 +22,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from prometheus_client import Counter
 
-from identity.staff.accounts.changes.first_passwords import choose_password
+from identity.staff.accounts.changes.sign_in import choose_password
 from identity.staff.accounts.guesses import count_guess, fold_name, remember_browser
 from identity.staff.accounts.required_first import (
     is_first_password_expired,
@@ -31,7 +31,7 @@ from identity.staff.accounts.required_first import (
 from identity.staff.accounts.sign_ins import store_sign_in
 from identity.staff.framework.tasks import author
 from identity.staff.models import StaffAccount, StaffSignIn
-from identity.staff.sessions.unsaved_entries import fetch_after_sign_in
+from identity.staff.sessions import fetch_after_sign_in
 from tokens.metrics import COUNTED
 
 logger = logging.getLogger("identity.staff.accounts")

@@ -6,9 +6,8 @@ from typing import Any
 from allauth.account.forms import SetPasswordForm
 from allauth.account.internal.flows.login import record_authentication
 from allauth.core.internal.httpkit import authenticated_user
-from allauth.mfa.recovery_codes.views import GenerateRecoveryCodesView
-from allauth.mfa.totp.views import ActivateTOTPView, DeactivateTOTPView
-from allauth.mfa.webauthn.views import AddWebAuthnView, EditWebAuthnView, RemoveWebAuthnView
+from allauth.mfa.totp.views import ActivateTOTPView
+from allauth.mfa.webauthn.views import AddWebAuthnView
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.decorators import login_required
@@ -23,8 +22,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
 from identity.staff.accounts.adapters import log_sign_in
-from identity.staff.accounts.changes.first_passwords import choose_password
-from identity.staff.accounts.changes.second_steps import recorded_own_second_steps
+from identity.staff.accounts.changes.sign_in import choose_password, recorded_own_second_steps
 from identity.staff.accounts.required_first import has_to_choose, own_password_chosen
 from identity.staff.framework.tasks import author
 from identity.staff.models import StaffAccount
@@ -53,12 +51,13 @@ class _SetUp(_Recorded):
         return response
 
 
-class SetUpTotp(_SetUp, ActivateTOTPView):
-    """An authenticator app (RFC 6238)."""
+def recorded(view: Any, mixin: type = _Recorded) -> Any:
+    """This view of allauth; the change that it makes is saved in the history."""
+    own: Any = type(view.__name__, (mixin, view), {})
+    return own.as_view()
 
 
-class RemoveTotp(_Recorded, DeactivateTOTPView):
-    """Without the authenticator app."""
+set_up_totp = recorded(ActivateTOTPView, _SetUp)  # an authenticator app (RFC 6238)
 
 
 class SetUpPasskey(_SetUp, AddWebAuthnView):
@@ -74,18 +73,6 @@ class SetUpPasskey(_SetUp, AddWebAuthnView):
             " empty if you want to enter your password as well."
         )
         return form
-
-
-class RenamePasskey(_Recorded, EditWebAuthnView):
-    """Another name for a passkey."""
-
-
-class RemovePasskey(_Recorded, RemoveWebAuthnView):
-    """Without this passkey."""
-
-
-class NewRecoveryCodes(_Recorded, GenerateRecoveryCodesView):
-    """Other recovery codes; the present ones stop working."""
 
 
 class OwnPasswordForm(SetPasswordForm):

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
 from identity.staff.models import StaffAccount, StaffSignIn
-from identity.staff.sessions.limits import SEEN, STARTED
+from identity.staff.sessions import SEEN, STARTED
 from taxpayers.redaction import shown
 
 STORED_FOR = timedelta(days=400)

@@ -18,7 +18,7 @@ from identity.staff.display import moment_text
 from identity.staff.framework.bulk_tasks import BulkForm
 from identity.staff.framework.edit_conflicts import EditConflictForm
 from identity.staff.framework.forms import EvidenceField, LastDayField, TaskForm
-from identity.staff.framework.lists import Text
+from identity.staff.framework.lists import Context, Text
 from identity.staff.framework.tasks import Call, Data, Preview, Task, task
 from taxpayers.facts.validity import is_over
 from taxpayers.models import GrantedPermission
@@ -92,10 +92,8 @@ class _EndTask(Task):
     template = "staff/expiring/end.html"
     form: ClassVar[type[EditConflictForm]]
 
-    def form_context(
-        self, request: HttpRequest, record: Ending, form: TaskForm, at: datetime
-    ) -> dict[str, Any]:
-        return {"end": end_of(record), "proposal": self.proposal(record, at)}
+    def form_context(self, request: HttpRequest, form: TaskForm, at: datetime) -> Context:
+        return {"end": end_of(form.record), "proposal": self.proposal(form.record, at)}
 
     def proposal(self, record: Ending, at: datetime) -> Text:
         """What the proposed day is, in words; empty if there is none."""

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
-from itertools import islice
+from itertools import count, islice
+from operator import attrgetter
 from typing import Any, ClassVar, cast
 
 from django.contrib import messages
@@ -31,7 +32,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from identity.staff.actions import permission_to
-from identity.staff.framework.chips import chips_of
+from identity.staff.framework.filters import chips_of
 from identity.staff.framework.lists import is_too_general
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.search import in_batches
@@ -39,14 +40,14 @@ from identity.staff.framework.tasks import Button, author
 from taxpayers.actions import Action
 from taxpayers.files.csv_reader import escape_formula
 from taxpayers.files.spreadsheets import MAX_ROWS_WRITTEN, write_workbook
-from taxpayers.models import Taxpayer
 from taxpayers.services.history import ChangeContext, record_export, record_many
 
 _CHUNK = 2_000
 _FORMATS = {"csv": gettext_lazy("Export CSV"), "xlsx": gettext_lazy("Export XLSX")}
 _XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
-Column = tuple[str, Callable[[Any], Any]]
+# The name of a field; or a name, and what is exported under it: a path of fields, or a function.
+Column = str | tuple[str, str | Callable[[Any], Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +58,11 @@ class Export:
     columns: tuple[Column, ...]
 
     def rows(self, records: Iterable[Any]) -> Iterator[list[str]]:
-        yield [name for name, _value in self.columns]
+        named = [(one, one) if isinstance(one, str) else one for one in self.columns]
+        values = [attrgetter(value) if isinstance(value, str) else value for _name, value in named]
+        yield [name for name, _value in named]
         for record in records:
-            yield [escape_formula(_text(value(record))) for _name, value in self.columns]
+            yield [escape_formula(_text(value(record))) for value in values]
 
 
 class ExportingAdmin(RecordAdmin):
@@ -133,38 +136,25 @@ class ExportingAdmin(RecordAdmin):
         context = ChangeContext(self.export.action, author(request).in_one_task(), at)
         record_export(self.model, context, filters=self.filters(request), form=file_format)
         name = f"{self.opts.model_name}-{timezone.localtime(at):%Y-%m-%d-%H%M}.{file_format}"
-        rows = _Counted(self.export.rows(in_batches(records, _CHUNK)))
+        counter = count()
+        counted = zip(self.export.rows(in_batches(records, _CHUNK)), counter, strict=False)
+        rows = (row for row, _number in counted)
         response = as_workbook(rows, name) if file_format == "xlsx" else as_csv(rows, name)
         content = cast("Iterable[bytes]", response.streaming_content)
-        response.streaming_content = self._recorded(content, rows, context)
+        response.streaming_content = self._recorded(content, counter, context)
         response["Cache-Control"] = "no-store"
         return response
 
     def _recorded(
-        self, content: Iterable[bytes], rows: "_Counted", context: ChangeContext
+        self, content: Iterable[bytes], counter: Iterator[int], context: ChangeContext
     ) -> Iterator[bytes]:
         """The content; when all of it was sent, what it was is recorded."""
         digest = sha256()
         for chunk in content:
             digest.update(chunk)
             yield chunk
-        data_rows = rows.count - 1  # without the names of the columns
+        data_rows = next(counter) - 1  # without the names of the columns
         record_many(self.model, context, after={"rows": data_rows, "sha256": digest.hexdigest()})
-
-
-class _Counted:
-    """Rows that are read once, and how many there were so far."""
-
-    def __init__(self, rows: Iterator[list[str]]) -> None:
-        self._rows, self.count = rows, 0
-
-    def __iter__(self) -> Iterator[list[str]]:
-        return self
-
-    def __next__(self) -> list[str]:
-        row = next(self._rows)
-        self.count += 1
-        return row
 
 
 class _Echo:
@@ -206,17 +196,3 @@ def _text(value: Any) -> str:
             return timezone.localtime(value).isoformat(timespec="seconds")
         case _:
             return str(value)
-
-
-def taxpayer_columns(of: Callable[[Any], Taxpayer]) -> tuple[Column, ...]:
-    """The columns of a taxpayer, as an import reads them; `of` gets it from the listed record."""
-    return (
-        ("tin", lambda row: of(row).tin),
-        ("rob", lambda row: of(row).rob),
-        ("name", lambda row: of(row).name),
-    )
-
-
-def field(name: str) -> Column:
-    """A column with the name of a field."""
-    return name, lambda row: getattr(row, name)

@@ -17,6 +17,7 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
+from identity.staff.sessions import UnsavedEntries
 from taxpayers.duties import MANAGEMENT_SCOPES
 from taxpayers.evidence import on_paper
 from taxpayers.identifiers import MalformedIdentifier, Notation, TaxpayerId
@@ -44,7 +45,12 @@ CODE = {"autocomplete": "off", "spellcheck": "false"}  # attributes of a field t
 
 
 class TaskForm(forms.Form):
-    """The form of a task. Screen readers read each error with its field."""
+    """The form of a task. Screen readers read each error with its field.
+
+    `restored`: what was entered before a sign-in, if the form shows it again.
+    """
+
+    restored: UnsavedEntries | None = None
 
     def __init__(
         self, data: Any = None, files: Any = None, *, record: Any = None, initial: Any = None

@@ -5,7 +5,7 @@ In the admin only a task adds or changes anything, and it calls `taxpayers.servi
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
@@ -102,6 +102,7 @@ class RecordPages(ModelAdmin):
 
     action_form = ListActionForm  # type: ignore[assignment]  # the theme's has its attributes
     paginator = CappedPaginator
+    ordering: ClassVar[tuple[Any, ...]] = ("-pk",)
     list_per_page = 25
     list_max_show_all = 0
     show_full_result_count = False
@@ -196,6 +197,10 @@ class RecordPages(ModelAdmin):
     ) -> Any:
         # No key has a NUL, and PostgreSQL refuses to look for one.
         return None if "\0" in object_id else super().get_object(request, object_id, from_field)
+
+    def get_search_fields(self, request: HttpRequest) -> tuple[str, ...]:
+        # Django shows the search; `search_conditions` does it.
+        return ("pk",) if self.search_help_text else ()
 
     def get_list_display_links(self, request: HttpRequest, list_display: Sequence[Any]) -> Any:
         return list_display[: self.linked_columns]

@@ -1,7 +1,6 @@
 """One kind of record for staff: its list, the page of each record, and the tasks on both."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, ClassVar
 from urllib.parse import urlencode
@@ -16,7 +15,7 @@ from django.urls import URLPattern, path
 from django.utils import timezone
 
 from identity.staff.framework.bulk_tasks import BulkTask
-from identity.staff.framework.chips import chips_of
+from identity.staff.framework.filters import chips_of
 from identity.staff.framework.lists import RecordPages
 from identity.staff.framework.tasks import Button, Task
 
@@ -127,18 +126,14 @@ class RecordAdmin(RecordPages):
         return HttpResponseRedirect(f"{self.record_url(record)}#history")
 
     def related_buttons(
-        self, request: HttpRequest, model: type[Model], task: type[Task], **initial: str | list[str]
+        self, request: HttpRequest, *named: tuple[type[Model], str], **initial: str | list[str]
     ) -> list[Button]:
-        """The button of a task of another kind of record, with initial values for its form.
-
-        Empty if this person may not do the task.
-        """
-        other = task(pages_of(model))
-        if not other.is_allowed(request):
-            return []
-        button = other.button_for()
+        """Buttons of tasks for other records that this person may do, with values for the form."""
+        tasks = (task_named(model, name) for model, name in named)
         return [
-            replace(button, url=f"{button.url}?{urlencode(initial, doseq=True)}", variant="default")
+            Button(task.button_label, f"{task.url()}?{urlencode(initial, doseq=True)}")
+            for task in tasks
+            if task.is_allowed(request)
         ]
 
     # --- Both -----------------------------------------------------------------------------------

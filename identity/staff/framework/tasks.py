@@ -20,8 +20,8 @@ from django.utils.translation import gettext, gettext_lazy
 
 from identity.staff.actions import permission_to
 from identity.staff.framework.forms import TaskForm, with_reason
-from identity.staff.framework.lists import RecordPages, Text
-from identity.staff.sessions.unsaved_entries import UnsavedEntries, take_entries
+from identity.staff.framework.lists import Context, RecordPages, Text
+from identity.staff.sessions import take_entries
 from taxpayers.operations import ByReason, Operation, by_reason_in
 from taxpayers.services import Author, ServiceError
 from taxpayers.services.management_clients import why_only_operators
@@ -129,9 +129,7 @@ class Task:
         """The initial values of the form: by default the query string."""
         return dict(request.GET.items())
 
-    def form_context(
-        self, request: HttpRequest, record: Any, form: TaskForm, at: datetime
-    ) -> dict[str, Any]:
+    def form_context(self, request: HttpRequest, form: TaskForm, at: datetime) -> Context:
         """What the page with the form shows besides the record and the form."""
         return {}
 
@@ -196,31 +194,21 @@ class Task:
                     form.add_error(None, str(error))
                 else:
                     return self.success_response(request, result)
-            return self.form_page(request, record, form, at)
-        restored = take_entries(request)
-        if restored is not None:
+        elif (restored := take_entries(request)) is not None:
             form = self.form(restored.data, record=record)
+            form.restored = restored
         else:
             form = self.form(initial=self.initial(request, record, at), record=record)
-        return self.form_page(request, record, form, at, restored)
+        return self.form_page(request, form, at)
 
     def success_response(self, request: HttpRequest, result: Any) -> HttpResponse:
         messages.success(request, str(self.success_message(result)))
         return HttpResponseRedirect(self.admin.record_url(self.next_record(result)))
 
-    def form_page(
-        self,
-        request: HttpRequest,
-        record: Any,
-        form: TaskForm,
-        at: datetime,
-        restored: UnsavedEntries | None = None,
-    ) -> HttpResponse:
-        context = self.admin.page_context(request, record, at, breadcrumb=self.title)
-        back = self.admin.record_url(record) if record else self.admin.list_url()
-        context |= {"task": self, "form": form, "back": back}
-        context["restored"] = restored or take_entries(request)
-        context |= self.form_context(request, record, form, at)
+    def form_page(self, request: HttpRequest, form: TaskForm, at: datetime) -> HttpResponse:
+        context = self.admin.page_context(request, form.record, at, breadcrumb=self.title)
+        context |= {"task": self, "form": form, "back": self.admin.record_url(form.record)}
+        context |= self.form_context(request, form, at)
         return TemplateResponse(request, self.template, context)
 
 

@@ -13,13 +13,14 @@ from django.urls import URLPattern, path, reverse
 from django.utils import timezone, translation
 from django.utils.translation import ngettext
 
-from identity.staff.framework.export import Export, ExportingAdmin, field
+from identity.staff.framework.export import Export, ExportingAdmin
 from identity.staff.framework.forms import TaskForm
+from identity.staff.framework.lists import Context
 from identity.staff.framework.tasks import Button, Task
 from identity.staff.history.as_of_page import TITLE as AS_OF
 from identity.staff.history.as_of_page import as_of_context, may_see_as_of
 from identity.staff.history.changes import action_of, entry_of
-from identity.staff.history.grouping import ORDER
+from identity.staff.history.related import ORDER
 from identity.staff.history.report import TITLE as REPORT
 from identity.staff.history.report import report_context, task_context
 from identity.staff.history.report_form import PARAMETERS, ReportForm, query_of
@@ -40,16 +41,11 @@ def _task(row: Change) -> str:
 CHANGES = Export(
     actions.EXPORT_REGISTRY,
     (
-        field("at"),
-        ("who", lambda row: row.by),
-        ("from", lambda row: row.address),
-        field("action"),
-        ("kind", lambda row: row.object_type),
-        ("record_id", lambda row: row.object_id),
-        ("record", lambda row: row.label),
+        *("at", ("who", "by"), ("from", "address"), "action"),
+        *(("kind", "object_type"), ("record_id", "object_id"), ("record", "label")),
         ("before", lambda row: _as_json(row.before)),
         ("after", lambda row: _as_json(row.after)),
-        ("why", lambda row: row.reason),
+        ("why", "reason"),
         ("task", _task),
     ),
 )
@@ -59,10 +55,8 @@ class UndoImport(Task):
     operation = UNDO_IMPORT
     template = "staff/history/undo_import.html"
 
-    def form_context(
-        self, request: HttpRequest, record: Change, form: TaskForm, at: datetime
-    ) -> dict[str, Any]:
-        return {"count": imported_by(record).count()}
+    def form_context(self, request: HttpRequest, form: TaskForm, at: datetime) -> Context:
+        return {"count": imported_by(form.record).count()}
 
     def success_response(self, request: HttpRequest, result: int) -> HttpResponse:
         text = ngettext("{count} taxpayer was removed.", "{count} taxpayers were removed.", result)

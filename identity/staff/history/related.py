@@ -18,6 +18,7 @@ from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
 
 MAX_RELATED = 200  # of each kind: the newest ones
+ORDER = ("-at", "-by", "-id")  # the changes of a task are next to each other; an index has it
 
 
 def changes_about(record: Model) -> "QuerySet[Change]":

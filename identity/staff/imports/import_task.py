@@ -6,6 +6,7 @@ from kind to kind is in `kinds`.
 """
 
 import io
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -20,12 +21,13 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from identity.staff.framework.export import as_csv, as_workbook
 from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import RecordNotFound, Text, key_in
 from identity.staff.framework.tasks import Task, author
-from identity.staff.imports.files import bad_rows_file, template_file
-from taxpayers.files.csv_reader import SPREADSHEET_SIGNATURE
-from taxpayers.files.rows import ParsedFile
+from identity.staff.sessions import take_entries
+from taxpayers.files.csv_reader import SPREADSHEET_SIGNATURE, escape_formula, read_cells
+from taxpayers.files.rows import BESIDE_BAD_ROWS, IGNORED, Columns, ParsedFile
 from taxpayers.files.spreadsheets import workbook_to_csv
 from taxpayers.models import UploadedFile
 from taxpayers.services import (
@@ -37,6 +39,35 @@ from taxpayers.services import (
     one_import_at_a_time,
 )
 from taxpayers.services.uploads import delete_upload, find_upload, save_upload
+
+
+def template_file(columns: Columns, name: str, form: str) -> HttpResponseBase:
+    """A table with the names of the columns only: as XLSX if asked for, otherwise as CSV."""
+    rows = iter([list(columns.all)])
+    return as_workbook(rows, f"{name}.xlsx") if form == "xlsx" else as_csv(rows, f"{name}.csv")
+
+
+def bad_rows_file(
+    upload: UploadedFile, columns: Columns, content: bytes, preview: ImportPreview
+) -> HttpResponseBase:
+    """The rows with errors as they were uploaded, each with its line and error, to be corrected."""
+    stem = upload.name.rpartition(".")[0] or upload.name
+    name = "".join(c if c.isalnum() or c in "-_." else "_" for c in f"errors in {stem}.csv")
+    return as_csv(_bad_rows(columns, content, preview), name)
+
+
+def _bad_rows(columns: Columns, content: bytes, preview: ImportPreview) -> Iterator[list[str]]:
+    faults = {row.line: row.fault for row in preview.bad_rows}
+    ignored = (*IGNORED, *columns.ignored)
+    rows = read_cells(io.BytesIO(content), columns.needed, columns.optional, ignored)
+    _line, named = next(rows)
+    own = [number for number, column in enumerate(named) if column not in IGNORED]
+    yield [*BESIDE_BAD_ROWS, *(named[number] for number in own)]
+    for line, cells in rows:
+        if line in faults:
+            sent = [cells[n] for n in range(len(cells)) if n in own or n >= len(named)]
+            yield [str(line), escape_formula(faults[line]), *map(escape_formula, sent)]
+
 
 MAX_FILE_BYTES = 16 << 20
 MAX_ROWS = 100_000
@@ -98,7 +129,8 @@ class ImportTask(Task):
                 upload_form.add_error("file", str(error))
             else:
                 return HttpResponseRedirect(f"{self.url()}?upload={upload.pk}")
-        return self.form_page(request, None, upload_form, at)
+        upload_form.restored = take_entries(request)
+        return self.form_page(request, upload_form, at)
 
     # --- Upload -----------------------------------------------------------------------------
 

@@ -18,23 +18,22 @@ from django.utils.translation import gettext_lazy
 
 from identity.staff.display import moment, named
 from identity.staff.framework.badges import badge_of_credential
-from identity.staff.framework.export import Export, ExportingAdmin, field
+from identity.staff.framework.export import Export, ExportingAdmin
 from identity.staff.framework.lists import Context, column
 from identity.staff.framework.tasks import Button
 from identity.staff.logins.login_search import (
     FixedByFilter,
     ResultFilter,
     RoleFilter,
+    TimeFilter,
     all_found,
     newest_found,
     search_conditions,
 )
-from identity.staff.logins.nothing_found import not_found_context
 from identity.staff.logins.reasons import badge_of_login, checks_of, kind_of_login, staff_text_of
 from identity.staff.logins.refused.answer import answer_to, records_of
 from identity.staff.logins.refused.involved import involved_in
-from identity.staff.logins.throttled import throttled_for
-from identity.staff.logins.time_filter import TimeFilter
+from identity.staff.logins.unrecorded import not_found_context, throttled_for
 from identity.staff.logins.what_if import WhatIfForm, what_if
 from taxpayers.models import Credential, SystemUser, Taxpayer
 from tokens import actions
@@ -47,19 +46,9 @@ SIMULATE = gettext_lazy("Simulate a login")
 LOGINS = Export(
     actions.EXPORT_LOGINS,
     (
-        ("reference", lambda row: row.pk),
-        field("at"),
-        ("outcome", lambda row: row.reason or "issued"),
-        field("detail"),
-        field("client_id"),
-        field("subject"),
-        field("actor"),
-        field("scope"),
-        field("kid"),
-        field("source_address"),
-        field("user_agent"),
-        field("parameter"),
-        field("since"),
+        *(("reference", "pk"), "at", ("outcome", lambda row: row.reason or "issued"), "detail"),
+        *("client_id", "subject", "actor", "scope", "kid"),
+        *("source_address", "user_agent", "parameter", "since"),
         # Its last characters, as `with_hints` reads them.
         ("secret", lambda row: f"…{row.secret_hint}" if row.secret_hint else ""),
     ),
@@ -105,8 +94,6 @@ class LoginEventAdmin(ExportingAdmin):
     )
     list_filter = (RoleFilter, TimeFilter, ResultFilter, FixedByFilter)
     list_select_related = ("system_user",)
-    ordering = ("-pk",)
-    search_fields = ("client_id",)
     search_help_text = gettext_lazy("Reference, client ID, TIN, address")
     record_template = "staff/logins/login.html"
 

@@ -95,14 +95,12 @@ class StopCompromisedKey(Task):
     def initial(self, request: HttpRequest, record: SigningKey, at: datetime) -> dict[str, Any]:
         return {"alg": record.alg}
 
-    def form_context(
-        self, request: HttpRequest, record: SigningKey, form: TaskForm, at: datetime
-    ) -> Context:
+    def form_context(self, request: HttpRequest, form: TaskForm, at: datetime) -> Context:
         """How many clients got a token with it that has not expired."""
         issued = LoginEvent.objects.filter(pk__gte=first_id(at - TOKEN_LIFETIME), reason="")
         newest = issued.order_by("-pk").values_list("kid", "client_id")[:_MAX_LOGINS]
         return {
-            "clients": len({client for kid, client in newest if kid == record.kid}),
+            "clients": len({client for kid, client in newest if kid == form.record.kid}),
             "has_more": len(newest) == _MAX_LOGINS,
         }
 

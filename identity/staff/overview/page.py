@@ -18,13 +18,12 @@ from identity.staff.accounts.sign_ins import former_sign_in
 from identity.staff.expiring.kinds import KINDS, EndingKind
 from identity.staff.framework.filters import EXPIRY_DAYS
 from identity.staff.framework.lists import Text
-from identity.staff.history.grouping import ORDER, group_changes
-from identity.staff.history.report import line_of
+from identity.staff.history.related import ORDER
+from identity.staff.history.report import group_changes, line_of
 from identity.staff.logins.reasons import staff_text_of
-from identity.staff.logins.throttled import throttled_lately
+from identity.staff.logins.unrecorded import throttled_lately
 from identity.staff.models import StaffAccount
-from identity.staff.overview.clients import failing_clients
-from identity.staff.overview.traffic import draw_bars, traffic
+from identity.staff.overview.logins import draw_bars, failing_clients, traffic
 from taxpayers.models import Change
 from taxpayers.moments import start_of_day
 from tokens.login_events.hourly_counts import count_settled

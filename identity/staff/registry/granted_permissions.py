@@ -17,7 +17,7 @@ from identity.staff.expiring.extend_tasks import (
 )
 from identity.staff.framework.badges import Badge, badge_of_permission, facts_of
 from identity.staff.framework.bulk_tasks import BulkTask
-from identity.staff.framework.export import Export, ExportingAdmin, field
+from identity.staff.framework.export import Export, ExportingAdmin
 from identity.staff.framework.filters import ChoiceFilter, Choices, expires_within
 from identity.staff.framework.lists import Context, column, state_column
 from identity.staff.framework.search import taxpayer_conditions
@@ -25,7 +25,7 @@ from identity.staff.framework.tasks import Button, tasks_by_reason
 from identity.staff.history.changes import recent_changes
 from identity.staff.history.related import revocations_of
 from identity.staff.imports.kinds import ImportPermissions
-from identity.staff.registry.permission_tasks import GrantPermission, RevokePermission
+from identity.staff.registry.permission_codes import GrantPermission, RevokePermission
 from taxpayers import actions
 from taxpayers.facts.validity import is_over
 from taxpayers.models import Change, GrantedPermission
@@ -91,16 +91,13 @@ class PermissionStateFilter(ChoiceFilter):
 PERMISSIONS = Export(
     actions.EXPORT_REGISTRY,
     (
-        ("taxpayer", lambda row: row.taxpayer.identifier),
-        ("taxpayer_name", lambda row: row.taxpayer.name),
-        ("intermediary", lambda row: row.intermediary.taxpayer.identifier),
-        ("intermediary_name", lambda row: row.intermediary.taxpayer.name),
+        *(("taxpayer", "taxpayer.identifier"), ("taxpayer_name", "taxpayer.name")),
+        ("intermediary", "intermediary.taxpayer.identifier"),
+        ("intermediary_name", "intermediary.taxpayer.name"),
         ("codes", lambda row: " ".join(codes_of(row))),
-        field("valid_from"),
-        field("valid_until"),
-        field("revoked_at"),
+        *("valid_from", "valid_until", "revoked_at"),
         ("evidence", lambda row: evidence_text(row.evidence)),
-        ("granted_at", lambda row: row.created_at),
+        ("granted_at", "created_at"),
     ),
 )
 
@@ -118,8 +115,6 @@ class GrantedPermissionAdmin(ExportingAdmin):
         column("expires", gettext_lazy("until"), lambda row: moment(facts_of(row).ended_at)),
     )
     list_filter = (PermissionStateFilter,)
-    ordering = ("-pk",)
-    search_fields = ("taxpayer__tin",)
     search_help_text = gettext_lazy("TIN or name of either side")
     record_template = "staff/registry/permission.html"
     bulk_tasks = (
@@ -169,10 +164,12 @@ class GrantedPermissionAdmin(ExportingAdmin):
         buttons = super().buttons(request, record, at)
         if not is_over(facts_of(record).ended_at, at):
             return buttons
-        taxpayer, intermediary = record.taxpayer.identifier, record.intermediary.taxpayer.identifier
-        given = {"taxpayer": str(taxpayer), "intermediary": str(intermediary)}
         again = self.related_buttons(
-            request, GrantedPermission, GrantPermission, **given, codes=codes_of(record)
+            request,
+            (GrantedPermission, "grant_permission"),
+            taxpayer=str(record.taxpayer.identifier),
+            intermediary=str(record.intermediary.taxpayer.identifier),
+            codes=codes_of(record),
         )
         return [*buttons, *(replace(one, title=gettext_lazy("Grant again")) for one in again)]
 

@@ -27,7 +27,7 @@ from identity.staff.framework.badges import (
 )
 from identity.staff.framework.bulk_tasks import BulkTask
 from identity.staff.framework.edit_conflicts import EditConflictForm, EditTask
-from identity.staff.framework.export import Export, field, taxpayer_columns
+from identity.staff.framework.export import Export
 from identity.staff.framework.filters import ChoiceFilter, Choices, expires_within
 from identity.staff.framework.forms import LastDayField, TaskForm, TaxpayerField
 from identity.staff.framework.lists import Context, column, state_column
@@ -36,7 +36,6 @@ from identity.staff.framework.tasks import Button, Task, task
 from identity.staff.history.changes import recent_changes
 from identity.staff.imports.kinds import ImportIntermediaries
 from identity.staff.registry.granted_permissions import listed_permissions
-from identity.staff.registry.permission_tasks import GrantPermission
 from taxpayers import actions
 from taxpayers.models import GrantedPermission, Intermediary, Taxpayer
 from taxpayers.services.intermediaries import (
@@ -90,11 +89,9 @@ def own_system_users(owner: Taxpayer, at: datetime) -> Context:
 INTERMEDIARIES = Export(
     actions.EXPORT_REGISTRY,
     (
-        *taxpayer_columns(lambda row: row.taxpayer),
-        ("active", lambda row: row.is_active),
-        field("active_until"),
-        ("registered_at", lambda row: row.created_at),
-        ("taxpayer_active", lambda row: row.taxpayer.is_active),
+        *(("tin", "taxpayer.tin"), ("rob", "taxpayer.rob"), ("name", "taxpayer.name")),
+        *(("active", "is_active"), "active_until", ("registered_at", "created_at")),
+        ("taxpayer_active", "taxpayer.is_active"),
     ),
 )
 
@@ -124,8 +121,6 @@ class IntermediaryAdmin(AutocompleteAdmin):
     linked_columns = 2
     list_filter = (IntermediaryStateFilter,)
     list_select_related = ("taxpayer",)
-    ordering = ("-pk",)
-    search_fields = ("taxpayer__tin",)
     search_help_text = gettext_lazy("TIN, ROB number, or name")
     record_template = "staff/registry/intermediary.html"
     bulk_tasks = (
@@ -151,13 +146,9 @@ class IntermediaryAdmin(AutocompleteAdmin):
         return super().get_queryset(request).select_related("taxpayer")
 
     def buttons(self, request: HttpRequest, record: Intermediary, at: datetime) -> list[Button]:
-        identifier = str(record.taxpayer.identifier)
-        return [
-            *self.related_buttons(
-                request, GrantedPermission, GrantPermission, intermediary=identifier
-            ),
-            *super().buttons(request, record, at),
-        ]
+        grant, acting = (GrantedPermission, "grant_permission"), str(record.taxpayer.identifier)
+        related = self.related_buttons(request, grant, intermediary=acting)
+        return [*related, *super().buttons(request, record, at)]
 
     def record_context(self, request: HttpRequest, record: Intermediary, at: datetime) -> Context:
         return {

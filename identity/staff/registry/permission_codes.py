@@ -1,20 +1,37 @@
-"""Permission codes: the list, the page of one, and the task to add or change one (contract 4)."""
+"""Permission codes: their list and pages; and the tasks that grant and revoke them (contract 4)."""
 
+from collections.abc import Iterable
 from datetime import datetime
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django import forms
 from django.http import HttpRequest
+from django.utils.html import format_html
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from identity.staff.framework.forms import CODE, TaskForm
+from identity.staff.framework.badges import REVOKED, badge_of_permission
+from identity.staff.framework.forms import (
+    CODE,
+    CheckboxesField,
+    EvidenceField,
+    FirstDayField,
+    IntermediaryField,
+    LastDayField,
+    TaskForm,
+    TaxpayerField,
+)
 from identity.staff.framework.lists import Context
 from identity.staff.framework.records import RecordAdmin
-from identity.staff.framework.tasks import Button, Task, task
+from identity.staff.framework.tasks import Button, OperationTask, Preview, Task, task
 from identity.staff.history.changes import recent_changes
-from taxpayers.models import PermissionCode
-from taxpayers.services.granted_permissions import SET_PERMISSION_CODE
+from taxpayers.models import GrantedPermission, PermissionCode
+from taxpayers.services.granted_permissions import (
+    GRANT_PERMISSION,
+    REVOKE_PERMISSION,
+    SET_PERMISSION_CODE,
+    codes_of,
+)
 
 
 class CodeForm(TaskForm):
@@ -47,13 +64,73 @@ class PermissionCodeAdmin(RecordAdmin):
     tasks: ClassVar = (SetPermissionCode,)
 
     def buttons(self, request: HttpRequest, record: PermissionCode, at: datetime) -> list[Button]:
-        return self.related_buttons(
-            request,
-            PermissionCode,
-            SetPermissionCode,
-            code=record.code,
-            description=record.description,
-        )
+        given = {"code": record.code, "description": record.description}
+        return self.related_buttons(request, (PermissionCode, "set_permission_code"), **given)
 
     def record_context(self, request: HttpRequest, record: PermissionCode, at: datetime) -> Context:
         return {"changes": recent_changes(request, record)}
+
+
+def code_choices() -> Iterable[tuple[str, str]]:
+    """Every code with its description."""
+    return [
+        (row.code, f"{row.code} — {row.description}" if row.description else row.code)
+        for row in PermissionCode.objects.order_by("code")
+    ]
+
+
+class GrantPermissionForm(TaskForm):
+    taxpayer = TaxpayerField(
+        label=gettext_lazy("Represented taxpayer"),
+        help_text=gettext_lazy("Who grants the permission: TIN, TIN:ROB, or any part of the name."),
+    )
+    intermediary = IntermediaryField(
+        help_text=gettext_lazy(
+            "Who may act for the taxpayer: TIN, TIN:ROB, or any part of the name."
+        )
+    )
+    codes = CheckboxesField(label=gettext_lazy("Permission codes"), choices=code_choices)
+    valid_from = FirstDayField(
+        label=gettext_lazy("First day"),
+        required=False,
+        help_text=gettext_lazy("Leave empty to start now."),
+    )
+    valid_until = LastDayField(
+        label=gettext_lazy("Last day"),
+        required=False,
+        help_text=gettext_lazy("Leave empty for no end date. It can be revoked at any time."),
+    )
+    evidence = EvidenceField()
+
+
+class GrantPermission(Task):
+    operation = GRANT_PERMISSION
+    button_label = gettext_lazy("Grant permission")
+    variant = "primary"
+    form = GrantPermissionForm
+    is_for_record = False
+
+    def initial(self, request: HttpRequest, record: None, at: datetime) -> dict[str, Any]:
+        initial = super().initial(request, record, at)
+        if "codes" in request.GET:
+            initial["codes"] = request.GET.getlist("codes")
+        return initial
+
+
+class RevokePermissionForm(TaskForm):
+    evidence = EvidenceField()
+
+
+class RevokePermission(OperationTask):
+    operation = REVOKE_PERMISSION
+    form = RevokePermissionForm
+    button_label = gettext_lazy("Revoke")
+    template = "staff/registry/revoke_permission.html"
+
+    def preview(self, record: GrantedPermission, data: dict[str, Any], at: datetime) -> Preview:
+        badge = badge_of_permission(record, at)
+        return Preview(
+            format_html("{} {}", badge.html, ", ".join(codes_of(record))),
+            REVOKED,
+            refusal=self.unavailable_reason(record, at),
+        )

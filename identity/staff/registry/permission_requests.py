@@ -112,8 +112,6 @@ class PermissionRequestAdmin(RecordAdmin):
         column("expires", gettext_lazy("expires"), lambda row: moment(row.expires_at)),
     )
     list_filter = (RequestStateFilter,)
-    ordering = ("-pk",)
-    search_fields = ("tin",)
     search_help_text = gettext_lazy("TIN, or name of the intermediary")
     record_template = "staff/registry/permission_request.html"
     tasks: ClassVar = (ApproveRequest, ApproveConnection, DeclineRequest, DeclineConnection)

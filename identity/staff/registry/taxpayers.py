@@ -1,13 +1,16 @@
-"""Taxpayers: the list and the page of one (contract 4)."""
+"""Taxpayers: the list, the page of one, and the tasks (contract 4)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
+from django import forms
 from django.contrib import admin
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminTextInputWidget
 
 from identity.staff.display import moment, record_url
 from identity.staff.framework.autocomplete import AutocompleteAdmin
@@ -15,34 +18,92 @@ from identity.staff.framework.badges import (
     badge_of_intermediary,
     badge_of_taxpayer,
 )
-from identity.staff.framework.export import Export, taxpayer_columns
+from identity.staff.framework.edit_conflicts import EditTask, RenameForm
+from identity.staff.framework.export import Export
+from identity.staff.framework.forms import CODE, NameField, TaskForm, parsed_identifier
 from identity.staff.framework.lists import Context, RecordNotFound, column, state_column
 from identity.staff.framework.search import taxpayer_conditions
-from identity.staff.framework.tasks import Button, tasks_by_reason
+from identity.staff.framework.tasks import (
+    Button,
+    Call,
+    Data,
+    OperationTask,
+    Task,
+    task,
+    tasks_by_reason,
+)
 from identity.staff.history.changes import recent_changes
 from identity.staff.history.related import removal_of
 from identity.staff.imports.kinds import ImportTaxpayers
 from identity.staff.registry.granted_permissions import listed_permissions
-from identity.staff.registry.intermediaries import RegisterIntermediary, own_system_users
-from identity.staff.registry.issue_credentials import IssueCredentials
-from identity.staff.registry.permission_tasks import GrantPermission
-from identity.staff.registry.taxpayer_tasks import (
-    DeactivateTaxpayer,
-    RegisterTaxpayer,
-    RenameTaxpayer,
-)
+from identity.staff.registry.intermediaries import own_system_users
 from taxpayers import actions
+from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import GrantedPermission, Intermediary, SystemUser, Taxpayer
-from taxpayers.services import taxpayers
+from taxpayers.services import register_taxpayer, taxpayers
+from taxpayers.services.taxpayers import (
+    DEACTIVATE_TAXPAYER,
+    REGISTER_TAXPAYER,
+    RENAME_TAXPAYER,
+)
+from taxpayers.similar_names import similar_taxpayers
+
+
+class RegisterTaxpayerForm(TaskForm):
+    identifier = forms.CharField(
+        label=gettext_lazy("TIN"),
+        help_text=gettext_lazy("TIN, or TIN:ROB for a taxpayer with a ROB number."),
+        widget=UnfoldAdminTextInputWidget(attrs=CODE),
+    )
+    name = NameField()
+    # What was asked about: to submit it again registers it.
+    shown_for = forms.CharField(required=False, widget=forms.HiddenInput, strip=False)
+    similar: Sequence[Taxpayer] = ()
+
+    def clean_identifier(self) -> TaxpayerId:
+        return parsed_identifier(self.cleaned_data["identifier"])
+
+    def clean(self) -> None:
+        name = self.cleaned_data.get("name")
+        if not name or self.errors:
+            return
+        identifier = self.cleaned_data["identifier"]
+        asked = f"{identifier} {name}"
+        if asked == self.cleaned_data.get("shown_for"):
+            return
+        if identifier.tin.isalpha():
+            text = _("Nothing was saved yet: {tin} has no digits. Press again if it is a TIN.")
+            self.add_error(None, text.format(tin=identifier.tin))
+        similar = similar_taxpayers(name)
+        if similar and all(row.identifier != identifier for row in similar):
+            self.similar = similar
+            self.add_error(None, _("Nothing was saved yet: there are taxpayers with such a name."))
+        if self.errors:
+            self.data = {**dict(self.data.items()), "shown_for": asked}  # what it sends next
+
+
+class RegisterTaxpayer(Task):
+    operation = REGISTER_TAXPAYER
+    button_label = gettext_lazy("Register taxpayer")
+    variant = "primary"
+    form = RegisterTaxpayerForm
+    template = "staff/registry/register_taxpayer.html"
+    is_for_record = False
+
+    def perform(self, record: None, data: Data, **call: Unpack[Call]) -> Taxpayer:
+        return register_taxpayer(taxpayer=data["identifier"], name=data["name"], **call)
+
+
+RenameTaxpayer = task(EditTask, RENAME_TAXPAYER, form=RenameForm)
+DeactivateTaxpayer = task(
+    OperationTask, DEACTIVATE_TAXPAYER, template="staff/registry/deactivate_taxpayer.html"
+)
+
 
 # The columns that an import reads, and one that it ignores.
 TAXPAYERS = Export(
     actions.EXPORT_REGISTRY,
-    (
-        *taxpayer_columns(lambda row: row),
-        ("active", lambda row: row.is_active),
-        ("registered_at", lambda row: row.created_at),
-    ),
+    ("tin", "rob", "name", ("active", "is_active"), ("registered_at", "created_at")),
 )
 
 
@@ -57,7 +118,6 @@ class TaxpayerAdmin(AutocompleteAdmin):
     linked_columns = 2
     list_filter = (("is_active", admin.BooleanFieldListFilter),)
     ordering = ("tin", "rob")
-    search_fields = ("tin",)
     search_help_text = gettext_lazy("TIN, ROB number, or name")
     record_template = "staff/registry/taxpayer.html"
     tasks: ClassVar = (
@@ -82,15 +142,10 @@ class TaxpayerAdmin(AutocompleteAdmin):
             raise
 
     def buttons(self, request: HttpRequest, record: Taxpayer, at: datetime) -> list[Button]:
-        identifier = str(record.identifier)
-        related = [
-            *self.related_buttons(request, SystemUser, IssueCredentials, taxpayer=identifier),
-            *self.related_buttons(request, GrantedPermission, GrantPermission, taxpayer=identifier),
-        ]
+        tasks = [(SystemUser, "issue_credentials"), (GrantedPermission, "grant_permission")]
         if intermediary_of(record) is None:
-            related += self.related_buttons(
-                request, Intermediary, RegisterIntermediary, taxpayer=identifier
-            )
+            tasks.append((Intermediary, "register_intermediary"))
+        related = self.related_buttons(request, *tasks, taxpayer=str(record.identifier))
         return [*related, *super().buttons(request, record, at)]
 
     def record_context(self, request: HttpRequest, record: Taxpayer, at: datetime) -> Context:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.utils.translation import gettext as _
 
-from identity.staff.framework.networks import network_in
+from identity.staff.framework.search import network_in
 from taxpayers.facts.source_networks import Network
 from tokens.login_events.reference import reference_in
 

@@ -21,11 +21,10 @@ from identity.staff.framework.badges import (
     badge_of_system_user,
     badge_of_taxpayer,
 )
-from identity.staff.framework.networks import text_of
 from identity.staff.framework.records import RecordAdmin, pages_of
-from identity.staff.framework.search import limited_search, plain
+from identity.staff.framework.search import limited_search, plain, text_of
 from identity.staff.logins.reasons import badge_of_login
-from identity.staff.protected_apis.protected_apis import badge_of_api
+from identity.staff.protected_apis import badge_of_api
 from identity.staff.search.found import MAX_IN_GROUP, Group, Hit, TypedText, group_of
 from taxpayers.models import Change, Intermediary, SystemUser, Taxpayer
 from tokens.login_events.reference import beginning_of_reference

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from identity.staff.framework.export import Column, Export, field
+from identity.staff.framework.export import Column, Export
 from taxpayers import actions
 from taxpayers.models import SystemUser
 from taxpayers.models.credential import SLOTS
@@ -40,24 +40,14 @@ def _credential_columns(number: int) -> tuple[Column, ...]:
 SYSTEM_USERS = Export(
     actions.EXPORT_REGISTRY,
     (
-        field("client_id"),
-        field("name"),
-        ("taxpayer", lambda row: row.taxpayer.identifier),
-        ("taxpayer_name", lambda row: row.taxpayer.name),
-        field("scopes"),
-        field("logins_per_minute"),
-        field("expires_at"),
-        field("blocked_at"),
-        field("blocked_by"),
-        field("blocked_reason"),
-        ("registered_at", lambda row: row.created),
-        ("state", state_of),
-        field("last_used_at"),
-        ("login_method", lambda row: row.login_method),
+        *("client_id", "name"),
+        *(("taxpayer", "taxpayer.identifier"), ("taxpayer_name", "taxpayer.name")),
+        *("scopes", "logins_per_minute", "expires_at"),
+        *("blocked_at", "blocked_by", "blocked_reason"),
+        *(("registered_at", "created"), ("state", state_of), "last_used_at", "login_method"),
         ("token_binding", lambda row: row.required_binding.value or "none"),
-        field("allowed_permissions"),
-        field("allowed_taxpayers"),
+        *("allowed_permissions", "allowed_taxpayers"),
         *(column for number in SLOTS for column in _credential_columns(number)),
-        field("only_on_behalf"),
+        "only_on_behalf",
     ),
 )

@@ -1,24 +1,26 @@
 """Tasks for how a system user logs in: with a secret, private keys or a certificate (contract 3).
 
-A key or certificate is removed, or gets an earlier last day, by the tasks for secrets: it is in the
-same table.
+A key or certificate is entered as text, or uploaded as a file. It is removed, or gets an earlier
+last day, by the tasks for secrets: it is in the same table.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
 from identity.staff.framework.forms import (
+    CODE,
     CREDENTIAL_REASONS,
     STANDARD_LIFETIME,
     LastDayField,
     ReasonField,
+    TaskForm,
 )
 from identity.staff.framework.secret_once import IssueOnceTask, NewSecretForm
 from identity.staff.framework.tasks import Task, task
-from identity.staff.registry.public_credentials import LONG_TEXT, KeysWidget, TextOrFileForm
 from taxpayers.certificates.names import MAX_TEXT_LENGTH, NameKind
 from taxpayers.client_keys import MAX_KEYS_LENGTH
 from taxpayers.models import Credential, SystemUser
@@ -29,6 +31,45 @@ from taxpayers.services.login_method.change import (
     USE_PRIVATE_KEY,
 )
 from taxpayers.services.login_method.keys import REGISTER_CLIENT_KEY
+
+LONG_TEXT = CODE | {"rows": 6}
+
+
+class KeysWidget(UnfoldAdminTextareaWidget):
+    """Shows nothing of what was entered: it could be a private key."""
+
+    def format_value(self, value: Any) -> str:
+        return ""
+
+
+class TextOrFileForm(TaskForm):
+    """A public text, of which the operator of the ERP system has sent a file or a copy."""
+
+    text_field: ClassVar[str]
+    file = forms.FileField(label=gettext_lazy("Or its file"), required=False)
+
+    def clean(self) -> None:
+        data, name = self.cleaned_data, self.text_field
+        file = data.pop("file", None)
+        if name in self.errors or "file" in self.errors:
+            return
+        if file is not None and data.get(name):
+            self.add_error("file", _("Enter the text or choose a file, not both."))
+        elif file is not None:
+            try:
+                data[name] = file.read(MAX_KEYS_LENGTH).decode()
+            except UnicodeDecodeError:
+                self.add_error("file", _("This file is no text: JWK, JWK Set or PEM."))
+        if self.is_needed() == bool(data.get(name)) or self.errors:
+            return
+        if self.is_needed():
+            self.add_error(name, _("Enter the text, or choose a file."))
+        else:
+            self.add_error(name, _("A secret needs none: leave it empty."))
+
+    def is_needed(self) -> bool:
+        return True
+
 
 _KINDS = [
     ("", gettext_lazy("A certificate (PEM): its subject is registered")),

@@ -8,22 +8,20 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, ClassVar, Unpack
 
+from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from identity.staff.framework.badges import badge_of_credential
-from identity.staff.framework.forms import TaskForm
-from identity.staff.framework.secret_once import IssueOnceTask
+from identity.staff.framework.forms import LastCharactersField, LastDayField, TaskForm
+from identity.staff.framework.lists import Context
+from identity.staff.framework.secret_once import IssueOnceTask, ReplacingSecretForm
 from identity.staff.framework.tasks import Button, Call, Data, Task, task
-from identity.staff.sessions.unsaved_entries import UnsavedEntries
-from identity.staff.system_users.secret_forms import (
-    ChangeSecretForm,
-    RetireSecretForm,
-    RevokeSecretForm,
-    RotateSecretForm,
-    SecretForm,
+from identity.staff.system_users.issue_credentials import NetworksField
+from identity.staff.system_users.revoke_secrets import (
     advice_on,
     is_in_use,
     others_of,
@@ -31,6 +29,73 @@ from identity.staff.system_users.secret_forms import (
 from taxpayers.models import Credential, SystemUser
 from taxpayers.services.credential_changes import RETIRE_SECRET, REVOKE_SECRET, ROTATE_SECRET
 from taxpayers.services.limits.source_networks import CHANGE_SECRET, networks_for_new
+
+
+class RotateSecretForm(ReplacingSecretForm):
+    networks = NetworksField()
+    field_order = ("expires", "retire_old", "networks", "reason")
+
+
+class SecretForm(TaskForm):
+    """One valid secret, chosen by the link that led here, and a reason.
+
+    `valid`: the secrets that can be chosen. `chosen`: the one that is, or None.
+    """
+
+    secret = forms.ChoiceField(widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.at = timezone.now()
+        self.secrets: list[Credential] = list(self.record.credentials.order_by("-pk"))
+        self.valid = [secret for secret in self.secrets if secret.is_live(self.at)]
+        choices = [(str(secret.pk), str(secret)) for secret in self.valid]
+        self.fields["secret"].choices = choices  # type: ignore[attr-defined]  # it has some
+        self.chosen = self._chosen()
+
+    def _chosen(self) -> Credential | None:
+        if not self.is_bound and "secret" not in self.initial and len(self.valid) == 1:
+            self.initial["secret"] = str(self.valid[0].pk)
+        named = self.data.get("secret") if self.is_bound else self.initial.get("secret")
+        return next((secret for secret in self.valid if str(secret.pk) == named), None)
+
+
+class RevokeSecretForm(SecretForm):
+    """Asks for the last characters of a secret that is in use: it may be the wrong one."""
+
+    hint = LastCharactersField(
+        gettext_lazy("Last characters"),
+        gettext_lazy(
+            "An ERP system uses it. To confirm that it is the right one, enter its last characters"
+            " as they are shown above."
+        ),
+    )
+    field_order = ("secret", "hint", "reason")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.chosen is None or not is_in_use(self.chosen, self.secrets, self.at):
+            del self.fields["hint"]
+        else:
+            self.fields["hint"].expected = self.chosen.hint  # type: ignore[attr-defined]  # it has one
+
+
+class RetireSecretForm(SecretForm):
+    last_day = LastDayField(
+        label=gettext_lazy("Last day"),
+        help_text=gettext_lazy("Leave enough time to change the ERP system to another one."),
+    )
+    field_order = ("secret", "last_day", "reason")
+
+
+class ChangeSecretForm(SecretForm):
+    networks = NetworksField()
+    field_order = ("secret", "networks", "reason")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.chosen is not None:
+            self.initial["networks"] = "\n".join(self.chosen.allowed_networks.split())
 
 
 class RotateSecret(IssueOnceTask):
@@ -57,23 +122,14 @@ class SecretTask(Task):
         button = self.button_for(secret.system_user)
         return replace(button, url=f"{button.url}?secret={secret.pk}")
 
-    def form_page(
-        self,
-        request: HttpRequest,
-        record: Any,
-        form: TaskForm,
-        at: datetime,
-        restored: UnsavedEntries | None = None,
-    ) -> HttpResponse:
+    def form_page(self, request: HttpRequest, form: TaskForm, at: datetime) -> HttpResponse:
         assert isinstance(form, SecretForm)  # noqa: S101 - of every subclass
         if form.chosen is not None:
-            return super().form_page(request, record, form, at, restored)
+            return super().form_page(request, form, at)
         messages.error(request, _("Nothing was changed: choose one that is valid."))
-        return HttpResponseRedirect(f"{self.admin.record_url(record)}#secrets")
+        return HttpResponseRedirect(f"{self.admin.record_url(form.record)}#secrets")
 
-    def form_context(
-        self, request: HttpRequest, record: SystemUser, form: TaskForm, at: datetime
-    ) -> dict[str, Any]:
+    def form_context(self, request: HttpRequest, form: TaskForm, at: datetime) -> Context:
         """What is known of the secret, and what remains without it."""
         assert isinstance(form, SecretForm) and form.chosen  # noqa: S101, PT018 - see form_page
         secret, secrets = form.chosen, form.secrets

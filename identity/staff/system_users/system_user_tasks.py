@@ -1,5 +1,6 @@
-"""Tasks that change a system user: name, scopes and limits, and what its tokens are bound to."""
+"""Tasks of a system user: its name, scopes, limits, what its tokens are bound to, and its block."""
 
+from copy import copy
 from datetime import datetime
 from typing import Any, ClassVar, Unpack
 
@@ -9,41 +10,39 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
+from identity.staff.framework.badges import (
+    BLOCKED,
+    Badge,
+    badge_of_credential,
+    badge_of_system_user,
+    sentence_of_block,
+)
 from identity.staff.framework.edit_conflicts import EditConflictForm, EditTask
 from identity.staff.framework.forms import (
     CODE,
     CheckboxesField,
     LimitField,
     NameField,
+    TaskForm,
     parsed_identifier,
     scope_choices,
 )
-from identity.staff.framework.tasks import Call, Data, Task, task
-from identity.staff.registry.issue_credentials import ListField, OnlyOnBehalfField
-from identity.staff.registry.permission_tasks import code_choices
+from identity.staff.framework.lists import Context
+from identity.staff.framework.tasks import Call, Data, OperationTask, Preview, Task, task
+from identity.staff.registry.granted_permissions import in_force
+from identity.staff.registry.permission_codes import code_choices
+from identity.staff.system_users.issue_credentials import ListField, OnlyOnBehalfField
+from identity.staff.system_users.revoke_secrets import last_login_text
+from identity.staff.system_users.secret_tasks import RevokeSecret
 from taxpayers.facts.token_binding import TokenBinding
-from taxpayers.models import SystemUser
+from taxpayers.models import Credential, GrantedPermission, SystemUser
 from taxpayers.services.limits.acting import LIMIT_SYSTEM_USER
 from taxpayers.services.login_method.binding import BIND_TOKENS
-from taxpayers.services.system_users import CHANGE_SYSTEM_USER
-
-
-class ReturnAddressesField(forms.CharField):
-    """Addresses separated by blanks or new lines; a list."""
-
-    widget = UnfoldAdminTextareaWidget(attrs=CODE | {"rows": 2})
-
-    def __init__(self) -> None:
-        super().__init__(
-            label=gettext_lazy("Return addresses"),
-            required=False,
-            help_text=gettext_lazy(
-                "Where its requests for permissions may lead the browser back to, one a line."
-            ),
-        )
-
-    def clean(self, value: Any) -> Any:
-        return sorted(set(super().clean(value).split()))
+from taxpayers.services.system_users import (
+    BLOCK_SYSTEM_USER,
+    CHANGE_SYSTEM_USER,
+    UNBLOCK_SYSTEM_USER,
+)
 
 
 class ChangeForm(EditConflictForm):
@@ -57,7 +56,17 @@ class ChangeForm(EditConflictForm):
     name = NameField()
     scopes = CheckboxesField(label=gettext_lazy("Scopes"), choices=scope_choices)
     logins_per_minute = LimitField()
-    return_addresses = ReturnAddressesField()
+    return_addresses = forms.CharField(
+        label=gettext_lazy("Return addresses"),
+        required=False,
+        help_text=gettext_lazy(
+            "Where its requests for permissions may lead the browser back to, one a line."
+        ),
+        widget=UnfoldAdminTextareaWidget(attrs=CODE | {"rows": 2}),
+    )
+
+    def clean_return_addresses(self) -> list[str]:
+        return sorted(set(self.cleaned_data["return_addresses"].split()))
 
 
 class ChangeSystemUser(EditTask):
@@ -69,35 +78,6 @@ class ChangeSystemUser(EditTask):
         return super().initial(request, record, at) | {"scopes": record.scopes.split()}
 
 
-class AllowedPermissionsField(CheckboxesField):
-    def __init__(self) -> None:
-        super().__init__(
-            label=gettext_lazy("Permissions on behalf of others"),
-            choices=code_choices,
-            required=False,
-            help_text=gettext_lazy(
-                "It gets these at most, and only what the taxpayer has granted. Select none to"
-                " allow all that is granted."
-            ),
-        )
-
-
-class AllowedTaxpayersField(ListField):
-    """Identifiers, as they are stored. Who is not registered is found by the service."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            label=gettext_lazy("Taxpayers that it may act for"),
-            help_text=gettext_lazy(
-                "TIN or TIN:ROB, one in each line. Leave empty to allow every taxpayer that has"
-                " granted a permission."
-            ),
-        )
-
-    def clean(self, value: Any) -> list[str]:
-        return sorted({str(parsed_identifier(text)) for text in self.values(value)})
-
-
 class LimitForm(EditConflictForm):
     watched: ClassVar = {
         "only_on_behalf": "only_on_behalf",
@@ -106,8 +86,26 @@ class LimitForm(EditConflictForm):
     }
 
     only_on_behalf = OnlyOnBehalfField()
-    permissions = AllowedPermissionsField()
-    taxpayers = AllowedTaxpayersField()
+    permissions = CheckboxesField(
+        label=gettext_lazy("Permissions on behalf of others"),
+        choices=code_choices,
+        required=False,
+        help_text=gettext_lazy(
+            "It gets these at most, and only what the taxpayer has granted. Select none to allow"
+            " all that is granted."
+        ),
+    )
+    taxpayers = ListField(
+        label=gettext_lazy("Taxpayers that it may act for"),
+        help_text=gettext_lazy(
+            "TIN or TIN:ROB, one in each line. Leave empty to allow every taxpayer that has granted"
+            " a permission."
+        ),
+    )
+
+    def clean_taxpayers(self) -> list[str]:
+        """As they are stored. Who is not registered is found by the service."""
+        return sorted({str(parsed_identifier(text)) for text in self.cleaned_data["taxpayers"]})
 
 
 class LimitSystemUser(Task):
@@ -151,3 +149,58 @@ BindTokens = task(
     button_label=gettext_lazy("Bind its tokens"),
     form=BindingForm,
 )
+
+
+class BlockSystemUser(OperationTask):
+    operation = BLOCK_SYSTEM_USER
+    template = "staff/system_users/block_system_user.html"
+
+    def form_context(self, request: HttpRequest, form: TaskForm, at: datetime) -> Context:
+        """For how many taxpayers it acts, if its taxpayer is an intermediary."""
+        valid = GrantedPermission.objects.filter(in_force(at))
+        represented = valid.filter(intermediary__taxpayer=form.record.taxpayer_id)
+        return {"represented": represented.values("taxpayer").distinct().count()}
+
+    def preview(self, record: SystemUser, data: dict[str, Any], at: datetime) -> Preview:
+        return Preview(
+            badge_of_system_user(record, at).html,
+            BLOCKED,
+            note=last_login_text(record),
+            refusal=self.unavailable_reason(record, at),
+        )
+
+
+class UnblockSystemUser(OperationTask):
+    operation = UNBLOCK_SYSTEM_USER
+    gives_access = True
+    template = "staff/system_users/unblock_system_user.html"
+
+    def form_context(self, request: HttpRequest, form: TaskForm, at: datetime) -> Context:
+        """Why it was blocked, and what will work again."""
+        record, revoke = form.record, RevokeSecret(self.admin)
+        return {
+            "why_blocked": sentence_of_block(record),
+            "secrets": [
+                {
+                    "row": secret,
+                    "state": badge_of_credential(secret, at),
+                    "buttons": [revoke.button_of(secret)] if revoke.is_allowed(request) else [],
+                }
+                for secret in valid_since_before_the_block(record, at)
+            ],
+            "after": badge_after_unblocking(record, at),
+        }
+
+
+def valid_since_before_the_block(record: SystemUser, at: datetime) -> list[Credential]:
+    """The secrets that were valid when it was blocked and still are: a leaked one may be there."""
+    assert record.blocked_at is not None  # noqa: S101 - the task is for blocked ones
+    secrets = record.credentials.filter(created_at__lte=record.blocked_at).order_by("-pk")
+    return [secret for secret in secrets if secret.is_live(at)]
+
+
+def badge_after_unblocking(record: SystemUser, at: datetime) -> Badge:
+    """Its state without the block: something else may refuse its logins."""
+    unblocked = copy(record)
+    unblocked.blocked_at = None
+    return badge_of_system_user(unblocked, at)

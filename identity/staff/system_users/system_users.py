@@ -24,14 +24,12 @@ from identity.staff.framework.bulk_tasks import BulkTask
 from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.filters import ChoiceFilter, Choices, expires_within
 from identity.staff.framework.lists import Context, column, state_column
-from identity.staff.framework.networks import limited_to, network_in
-from identity.staff.framework.search import taxpayer_conditions
+from identity.staff.framework.search import limited_to, network_in, taxpayer_conditions
 from identity.staff.framework.tasks import tasks_by_reason
 from identity.staff.history.changes import recent_changes
 from identity.staff.imports.kinds import ImportSystemUsers
-from identity.staff.registry.issue_credentials import IssueCredentials
 from identity.staff.system_users import exports
-from identity.staff.system_users.blocking import BlockSystemUser, UnblockSystemUser
+from identity.staff.system_users.issue_credentials import IssueCredentials
 from identity.staff.system_users.login_methods import (
     RegisterClientCertificate,
     RegisterClientKey,
@@ -39,8 +37,7 @@ from identity.staff.system_users.login_methods import (
     UseClientSecret,
     UsePrivateKey,
 )
-from identity.staff.system_users.revoke_secrets import RevokeSecrets
-from identity.staff.system_users.secret_forms import advice_on, is_in_use
+from identity.staff.system_users.revoke_secrets import RevokeSecrets, advice_on, is_in_use
 from identity.staff.system_users.secret_tasks import (
     ChangeSecret,
     RetireSecret,
@@ -49,8 +46,10 @@ from identity.staff.system_users.secret_tasks import (
 )
 from identity.staff.system_users.system_user_tasks import (
     BindTokens,
+    BlockSystemUser,
     ChangeSystemUser,
     LimitSystemUser,
+    UnblockSystemUser,
 )
 from taxpayers.credentials import HINT_LENGTH
 from taxpayers.models import SystemUser, Taxpayer
@@ -126,8 +125,6 @@ class SystemUserAdmin(ExportingAdmin):
     )
     list_select_related = ("taxpayer",)
     list_filter = (SystemUserStateFilter,)
-    ordering = ("-pk",)
-    search_fields = ("client_id",)  # Django shows the search; search_conditions does it
     search_help_text = gettext_lazy("Client ID, TIN, network or name")
     record_template = "staff/system_users/system_user.html"
     tasks: ClassVar = (

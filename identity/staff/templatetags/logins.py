@@ -10,7 +10,7 @@ from identity.staff.framework.badges import Badge
 from identity.staff.logins.impact import impact_of
 from identity.staff.logins.reasons import badge_of_login
 from identity.staff.logins.secret_use import use_of_secrets
-from identity.staff.logins.throttled import throttled_for
+from identity.staff.logins.unrecorded import throttled_for
 from taxpayers.models import RateLimitCounter, SystemUser
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent

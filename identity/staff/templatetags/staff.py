@@ -1,4 +1,4 @@
-"""Filters for all staff pages: date and time, and links to records.
+"""Filters for all staff pages: date and time, links to records, what limits a system user.
 
 Imports nothing of unfold: unfold renders widgets, and so loads this library, when it is imported.
 """
@@ -10,9 +10,11 @@ from django.template import Library
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from identity.staff.display import evidence_text, moment, record_url
-from identity.staff.sessions.limits import seconds_left
+from identity.staff.sessions import seconds_left
+from taxpayers.models import SystemUser
 
 register = Library()
 register.filter(moment)
@@ -37,3 +39,30 @@ def capital_label(cell: SafeString) -> SafeString:
 def kind_title(secret: Any) -> str:
     """Secret, Key or Certificate."""
     return capfirst(_(secret.kind))
+
+
+_SHOWN = 10
+
+
+@register.filter
+def limit_sentences(row: SystemUser) -> list[str]:
+    """What it may do for others at most; empty if it is not limited."""
+    sentences = []
+    if row.allowed_permissions:
+        codes = ", ".join(row.allowed_permissions.split())
+        sentences.append(
+            _("On behalf of others it gets these permissions at most: {codes}.").format(codes=codes)
+        )
+    if row.allowed_taxpayers:
+        taxpayers = row.allowed_taxpayers.split()
+        listed = ", ".join(taxpayers[:_SHOWN]) + (" …" if taxpayers[_SHOWN:] else "")
+        sentences.append(
+            ngettext(
+                "It may act for {count} taxpayer only: {listed}.",
+                "It may act for {count} taxpayers only: {listed}.",
+                len(taxpayers),
+            ).format(count=len(taxpayers), listed=listed)
+        )
+    if row.is_limited:
+        sentences.append(_("It gets no token for its own taxpayer."))
+    return sentences

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from identity.staff.logins import login_search
-from identity.staff.logins.time_filter import parsed_moment
+from identity.staff.logins.login_search import parsed_moment
 from taxpayers.models import Change, Intermediary
 from tests.support.answers import body_of
 from tests.support.erp import Erp

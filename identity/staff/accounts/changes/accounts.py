@@ -14,13 +14,13 @@ from identity.staff.accounts.changes.authority import (
     lock_account,
     require_another_manager,
 )
-from identity.staff.accounts.changes.first_passwords import IssuedPassword, issue_password
 from identity.staff.accounts.changes.second_person import (
     ask_for_role,
     close_until_confirmed,
     give_role,
     stop_waiting_to_open,
 )
+from identity.staff.accounts.changes.sign_in import IssuedPassword, issue_password
 from identity.staff.accounts.roles import ROLES
 from identity.staff.models import StaffAccount
 from taxpayers.actions import marked

@@ -6,9 +6,12 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from identity.staff.accounts.changes import accounts, second_person
-from identity.staff.accounts.changes.first_passwords import SET_FIRST_PASSWORD, IssuedPassword
-from identity.staff.accounts.changes.second_steps import RESET_SECOND_FACTOR
-from identity.staff.accounts.changes.sessions import END_SESSIONS
+from identity.staff.accounts.changes.sign_in import (
+    END_SESSIONS,
+    RESET_SECOND_FACTOR,
+    SET_FIRST_PASSWORD,
+    IssuedPassword,
+)
 from identity.staff.accounts.roles import ROLES
 from identity.staff.models import StaffAccount, WaitingChange
 from taxpayers.management.command import Output

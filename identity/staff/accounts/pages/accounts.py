@@ -12,8 +12,6 @@ from django.utils.translation import gettext, gettext_lazy
 
 from identity.staff.accounts.changes.authority import reason_against
 from identity.staff.accounts.changes.second_person import reason_not_to_confirm
-from identity.staff.accounts.pages.first_passwords import CreateAccount, SetFirstPassword
-from identity.staff.accounts.pages.second_person import ConfirmAccount, DeclineAccount
 from identity.staff.accounts.pages.sign_ins import EndSessions, shown_sessions
 from identity.staff.accounts.pages.state import (
     WAITS,
@@ -26,13 +24,17 @@ from identity.staff.accounts.pages.state import (
 from identity.staff.accounts.pages.tasks import (
     ActivateAccount,
     ChangeRole,
+    ConfirmAccount,
+    CreateAccount,
     DeactivateAccount,
+    DeclineAccount,
     RenameAccount,
     ResetSecondFactor,
+    SetFirstPassword,
 )
 from identity.staff.accounts.roles import ROLES
 from identity.staff.display import moment
-from identity.staff.framework.export import Export, ExportingAdmin, field
+from identity.staff.framework.export import Export, ExportingAdmin
 from identity.staff.framework.filters import ChoiceFilter, Choices
 from identity.staff.framework.lists import Context, column, state_column
 from identity.staff.framework.tasks import author
@@ -83,14 +85,11 @@ def _first_password_until(row: StaffAccount) -> datetime | None:
 STAFF_ACCOUNTS = Export(
     actions.EXPORT_REGISTRY,
     (
-        ("user_name", lambda row: row.username),
-        field("name"),
-        field("role"),
+        *(("user_name", "username"), "name", "role"),
         ("active", lambda row: row.is_active and row.is_staff),
         ("second_step", _second_step),
         ("first_password_until", _first_password_until),
-        ("last_sign_in", lambda row: row.last_login),
-        ("created", lambda row: row.date_joined),
+        *(("last_sign_in", "last_login"), ("created", "date_joined")),
     ),
 )
 
@@ -112,7 +111,6 @@ class StaffAccountAdmin(ExportingAdmin):
     linked_columns = 2
     list_filter = (RoleFilter, AccountStateFilter)
     ordering = ("username",)
-    search_fields = ("username",)
     search_help_text = gettext_lazy("User name, or name")
     record_template = "staff/accounts/account.html"
     tasks: ClassVar = (

@@ -12,16 +12,16 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminRadioSelectWidget
 
-from identity.staff.accounts.changes.sessions import END_SESSIONS
+from identity.staff.accounts.changes.sign_in import END_SESSIONS
 from identity.staff.accounts.pages.tasks import AccountTask
 from identity.staff.accounts.sign_ins import OpenSession, open_sessions
 from identity.staff.display import moment, moment_text
 from identity.staff.framework.badges import Badge
-from identity.staff.framework.export import Export, ExportingAdmin, field
+from identity.staff.framework.export import Export, ExportingAdmin
 from identity.staff.framework.filters import ChoiceFilter, Choices
 from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Context, column
-from identity.staff.framework.networks import came_from, network_in
+from identity.staff.framework.search import came_from, network_in
 from identity.staff.framework.tasks import task
 from identity.staff.models import StaffAccount, StaffSignIn
 from taxpayers import actions
@@ -45,10 +45,7 @@ class OutcomeFilter(ChoiceFilter):
 
 
 class SignInAdmin(ExportingAdmin):
-    export = Export(
-        actions.EXPORT_REGISTRY,
-        (field("at"), field("outcome"), field("username"), field("address"), field("program")),
-    )
+    export = Export(actions.EXPORT_REGISTRY, ("at", "outcome", "username", "address", "program"))
     list_display = (
         column("when", gettext_lazy("when"), lambda row: moment(row.at)),
         column("result", gettext_lazy("result"), lambda row: _outcome(row).html),
@@ -57,8 +54,6 @@ class SignInAdmin(ExportingAdmin):
         column("program", gettext_lazy("program"), lambda row: row.program or "—"),
     )
     list_filter = (OutcomeFilter,)
-    ordering = ("-pk",)
-    search_fields = ("username",)
     search_help_text = gettext_lazy("User name, address or network")
     record_template = "staff/accounts/sign_in.html"
 

@@ -1,4 +1,4 @@
-"""Tasks for a staff account: rename, change the role, reset the second step, (de)activate."""
+"""Tasks for a staff account; two show a first password once, two are for a second person."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -7,27 +7,44 @@ from typing import Any, ClassVar, Unpack
 from django import forms
 from django.conf import settings
 from django.db import transaction
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.widgets import UnfoldAdminRadioSelectWidget
+from unfold.widgets import UnfoldAdminRadioSelectWidget, UnfoldAdminTextInputWidget
 
 from identity.staff.accounts.changes.accounts import (
     ACTIVATE_ACCOUNT,
     CHANGE_ROLE,
+    CREATE_ACCOUNT,
     DEACTIVATE_ACCOUNT,
+    MAX_NAME_LENGTH,
     RENAME_ACCOUNT,
 )
 from identity.staff.accounts.changes.authority import lock_account, reason_against
-from identity.staff.accounts.changes.second_steps import RESET_SECOND_FACTOR
+from identity.staff.accounts.changes.second_person import (
+    CONFIRM_ACCOUNT,
+    DECLINE_ACCOUNT,
+    confirm_account,
+    reason_not_to_confirm,
+)
+from identity.staff.accounts.changes.sign_in import (
+    RESET_SECOND_FACTOR,
+    SET_FIRST_PASSWORD,
+    IssuedPassword,
+)
+from identity.staff.accounts.pages.state import titles_of, waiting_of
 from identity.staff.accounts.roles import ROLES
 from identity.staff.framework.edit_conflicts import EditConflictForm, EditTask, RenameForm
-from identity.staff.framework.forms import TaskForm
-from identity.staff.framework.lists import Text
+from identity.staff.framework.forms import NameField, TaskForm
+from identity.staff.framework.lists import Context, Text
+from identity.staff.framework.secret_once import IssueOnceForm, IssueOnceTask, shown_once
 from identity.staff.framework.tasks import Call, Data, OperationTask, Task, author, task
-from identity.staff.models import StaffAccount
+from identity.staff.models import FirstPassword, StaffAccount
+from taxpayers.services import Author
 
 
 def _choices() -> Iterator[tuple[str, SafeString]]:
@@ -62,9 +79,7 @@ class AccountTask(Task):
         reason = reason_against(record, author(request)) if record is not None else ""
         return reason or super().refusal_for(request, record, at)
 
-    def form_context(
-        self, request: HttpRequest, record: Any, form: TaskForm, at: datetime
-    ) -> dict[str, Any]:
+    def form_context(self, request: HttpRequest, form: TaskForm, at: datetime) -> Context:
         return {"may_wait": self.may_wait and settings.SECOND_PERSON_REQUIRED}
 
     def success_message(self, result: Any) -> Text:
@@ -117,3 +132,88 @@ class ActivateAccount(OperationTask, AccountTask):
 
 class DeactivateAccount(OperationTask, AccountTask):
     operation = DEACTIVATE_ACCOUNT
+
+
+class ShownForm(TaskForm):
+    """Carries what the person saw: nothing else is confirmed."""
+
+    shown = forms.CharField(widget=forms.HiddenInput, required=False)
+
+
+class SecondPersonTask(AccountTask):
+    template = "staff/accounts/second_person.html"
+
+    def form_context(self, request: HttpRequest, form: TaskForm, at: datetime) -> Context:
+        return {"waiting": waiting_of(form.record, at), "role": titles_of(form.record)}
+
+
+class ConfirmAccount(SecondPersonTask):
+    operation = CONFIRM_ACCOUNT
+    form = ShownForm
+
+    def refusal_for(self, request: HttpRequest, record: Any, at: datetime) -> Text:
+        refusal = super().refusal_for(request, record, at)
+        waiting = list(record.waiting_changes.all())
+        return refusal or reason_not_to_confirm(waiting, author(request), at)
+
+    def initial(self, request: HttpRequest, record: StaffAccount, at: datetime) -> dict[str, Any]:
+        return {"shown": ",".join(str(one.pk) for one in record.waiting_changes.all())}
+
+    def perform(self, record: StaffAccount, data: Data, **call: Unpack[Call]) -> StaffAccount:
+        shown = frozenset(data["shown"].split(","))
+        return confirm_account(account=record, reason=data["reason"], **call, shown=shown)
+
+
+DeclineAccount = task(SecondPersonTask, DECLINE_ACCOUNT)
+
+
+class FirstPasswordTask(AccountTask):
+    """Its result is a page, never stored, that shows the password once."""
+
+    def success_response(self, request: HttpRequest, result: IssuedPassword) -> HttpResponse:
+        at, title = timezone.now(), gettext_lazy("First password")
+        context = self.admin.page_context(request, result.account, at, breadcrumb=title)
+        sign_in_url = f"{settings.STAFF_URL}{reverse('account_login')}"
+        context |= {"issued": result, "sign_in_url": sign_in_url}
+        return shown_once(request, "staff/accounts/first_password.html", context)
+
+
+class CreateAccountForm(TaskForm):
+    name = NameField(help_text=gettext_lazy("The full name of the person."))
+    username = forms.CharField(
+        label=gettext_lazy("User name"),
+        max_length=MAX_NAME_LENGTH,
+        help_text=gettext_lazy(
+            "For the sign-in and the history; it cannot be changed later. Letters, digits and"
+            " . - _ @ +"
+        ),
+        widget=UnfoldAdminTextInputWidget(
+            attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
+        ),
+    )
+    role = RoleField()
+
+
+CreateAccount = task(
+    FirstPasswordTask,
+    CREATE_ACCOUNT,
+    button_label=gettext_lazy("Create account"),
+    variant="primary",
+    form=CreateAccountForm,
+    may_wait=True,
+    is_for_record=False,
+)
+
+
+class SetFirstPassword(FirstPasswordTask, IssueOnceTask):
+    operation = SET_FIRST_PASSWORD
+    button_label = gettext_lazy("New first password")
+    form = IssueOnceForm
+    may_wait = True
+
+    def newest(self, owner: StaffAccount) -> int:
+        keys = FirstPassword.objects.filter(user_id=owner.pk).values_list("pk", flat=True)
+        return keys.first() or 0
+
+    def lock(self, owner: StaffAccount, by: Author) -> None:
+        lock_account(owner, by)

@@ -1,9 +1,13 @@
-"""The answer about a refused login: what to tell the caller, what cures it, what changed since."""
+"""The answer about a refused login: what to tell the caller, what cures it, what changed since.
+
+A login that would get a token now needs no task.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Q
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
@@ -14,6 +18,7 @@ from identity.staff.framework.badges import (
     badge_of_system_user,
     badge_of_taxpayer,
 )
+from identity.staff.history.changes import action_of
 from identity.staff.logins.reasons import (
     CallerText,
     StaffText,
@@ -25,14 +30,94 @@ from identity.staff.logins.refused.cures import OfferedCures, offered_cures
 from identity.staff.logins.refused.involved import (
     Involved,
     KnownClient,
+    LatestLogin,
+    LatestLogins,
     known_client,
     latest_logins,
+    subject_of,
 )
-from identity.staff.logins.refused.present import Present, changes_since, present_of
-from taxpayers.models import Change
+from identity.staff.logins.what_if import decide_at
+from taxpayers.facts.query import load_facts
+from taxpayers.facts.source_networks import LoginSource
+from taxpayers.facts.token_binding import UNBOUND
+from taxpayers.facts.values import FactsQuery
+from taxpayers.models import (
+    Change,
+)
+from taxpayers.rules import Refused, RegistryReason
 from tokens.answers.description import describe
 from tokens.explanation import refusal_of
 from tokens.refusals.table import REFUSALS
+
+MAX_CHANGES = 3
+# The same secret stays refused, and the scope that was asked for is not stored: for these, as for a
+# fault of the request, it is unknown how the same login would end.
+_DECIDABLE = set(RegistryReason) - {
+    RegistryReason.SECRET_EXPIRED,
+    RegistryReason.SECRET_REVOKED,
+    RegistryReason.INVALID_SCOPE,
+}
+_PROVED_NOTHING = (RegistryReason.DPOP_PROOF_MISSING, RegistryReason.CERTIFICATE_MISSING)
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """How the login would end now.
+
+    `is_decided`: the registry decided, and `refused` is None if the login would get a token.
+    `token`: the latest since, of the same client for the same taxpayer, perhaps to another system.
+    """
+
+    is_decided: bool
+    refused: Refused | None
+    token: LatestLogin | None
+
+    @property
+    def is_cured(self) -> bool:
+        """Whether the same login would get a token now; False where that is unknown."""
+        return self.is_decided and self.refused is None
+
+
+def present_of(involved: Involved, latest: LatestLogins, at: datetime) -> Present:
+    """How the refused login would end at the moment `at`."""
+    token = latest.token_since(involved.event)
+    query = _facts_query(involved)
+    facts = load_facts(query).facts if query is not None else None
+    if facts is None:
+        return Present(False, None, token)
+    event = involved.event
+    proved = UNBOUND if event.reason in _PROVED_NOTHING else None
+    _authorization, refused = decide_at(facts, at, LoginSource(event.source_address), proved)
+    return Present(True, refused, token)
+
+
+def changes_since(request: HttpRequest, involved: Involved) -> list[tuple[Any, Change]]:
+    """The latest changes of these records since the login; none if this person may not see them."""
+    if not request.user.has_perm("taxpayers.view_change"):
+        return []
+    records = (
+        involved.system_user,
+        involved.own_taxpayer,
+        involved.role,
+        involved.represented,
+        involved.permission,
+    )
+    of_one = Q()
+    for record in records:
+        if record is not None:
+            of_one |= Q(object_type=record._meta.model_name, object_id=str(record.pk))
+    if not of_one:
+        return []
+    changes = Change.objects.filter(of_one, at__gt=involved.event.at)[:MAX_CHANGES]
+    return [(action_of(change), change) for change in changes]
+
+
+def _facts_query(involved: Involved) -> FactsQuery | None:
+    event, user, secret = involved.event, involved.system_user, involved.secret
+    if event.reason not in _DECIDABLE or user is None or secret is None:
+        return None
+    on_behalf_of = subject_of(event) if event.is_on_behalf else None
+    return FactsQuery(user.client_id, secret.lookup, on_behalf_of)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from identity.staff.accounts.groups import make_groups
+from identity.staff.accounts.permissions import make_groups
 from taxpayers.management.commands import migrate
 
 

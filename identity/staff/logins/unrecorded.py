@@ -1,6 +1,6 @@
-"""Callers that a limit denied: by client, by address and on *Today* (contract 1, Limits).
+"""Logins without a record: callers that a limit denied (contract 1, Limits), and references.
 
-Their logins have no record, so each caller has one row for each hour, for 30 days.
+A denied caller has one row for each hour, for 30 days.
 """
 
 from collections.abc import Mapping
@@ -11,12 +11,15 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from identity.staff.display import moment_text
+from identity.staff.logins.reasons import caller_texts
 from taxpayers.models import SystemUser
 from tokens.answers.description import TOO_MANY
-from tokens.login_events.reference import made_at
-from tokens.models import ThrottledCaller
+from tokens.login_events.reference import CALLER_TEXTS, explain_missing, made_at, reference_in
+from tokens.models import LoginEvent, ThrottledCaller
 from tokens.rate_limits.backoff import counted_address
 from tokens.rate_limits.throttle import ThrottleCause
 from tokens.refusals.table import REFUSALS, ProtocolReason
@@ -87,3 +90,29 @@ def _shown(rows: "QuerySet[ThrottledCaller]") -> list[Throttled]:
     users = SystemUser.objects.filter(client_id__in=[found[0].client_id for found in shown])
     named = {user.client_id: user for user in users.select_related("taxpayer")}
     return [Throttled(found[0], named.get(found[0].client_id), len(found)) for found in shown]
+
+
+_NOT_RECORDED = "staff/logins/not_recorded.html"
+
+
+def not_found_context(term: str, at: datetime) -> dict[str, Any]:
+    """What a list without a login shows; nothing unless the term has a reference."""
+    reference = reference_in(term)
+    if reference is None:
+        return {}
+    event = LoginEvent.objects.filter(pk=reference).first()
+    if event is not None:
+        return {"list_notice": _NOT_RECORDED, "hidden_login": event}
+    throttled = throttled_with(reference)
+    notice: dict[str, Any] = {"list_notice": _NOT_RECORDED, "throttled": throttled}
+    if throttled and throttled[0].row.reference == reference:
+        one = throttled[0]
+        text = gettext("A limit refused this login: {what}.").format(what=one.what)
+        return notice | {"missing": text, "callers": caller_texts(lambda: gettext(one.advice))}
+    missing = explain_missing(reference, at)
+    explanation = gettext(missing.cause.value).format(
+        made=missing.made_at and moment_text(missing.made_at),
+        oldest=missing.oldest_at and moment_text(missing.oldest_at),
+    )
+    callers = caller_texts(lambda: gettext(CALLER_TEXTS[missing.cause]))
+    return notice | {"missing": explanation, "callers": callers}

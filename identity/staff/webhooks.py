@@ -53,8 +53,6 @@ class WebhookAdmin(RecordAdmin):
         column("given_up", gettext_lazy("given up"), lambda row: row.given_up),
     )
     list_filter = (("is_active", admin.BooleanFieldListFilter),)
-    ordering = ("-pk",)
-    search_fields = ("url",)
     search_help_text = gettext_lazy("Client ID, or address")
     record_template = "staff/webhooks/webhook.html"
     empty_text = gettext_lazy(

@@ -18,6 +18,7 @@ from unfold.widgets import (
 from identity.staff.framework.forms import (
     CODE,
     CREDENTIAL_REASONS,
+    STANDARD_LIFETIME,
     CheckboxesField,
     IntermediaryField,
     LastDayField,
@@ -29,7 +30,7 @@ from identity.staff.framework.forms import (
 )
 from identity.staff.framework.secret_once import SecretOnceTask
 from identity.staff.framework.tasks import Call, Data
-from identity.staff.registry.public_credentials import LONG_TEXT, KeysWidget, TextOrFileForm
+from identity.staff.system_users.login_methods import LONG_TEXT, KeysWidget, TextOrFileForm
 from taxpayers.client_keys import MAX_KEYS_LENGTH
 from taxpayers.credential_kind import CredentialKind
 from taxpayers.models import DEFAULT_LOGINS_PER_MINUTE, DEFAULT_SCOPE, SystemUser
@@ -52,13 +53,11 @@ class ListField(forms.CharField):
     """Several values, one in each line; a blank or a comma between them is understood, too."""
 
     def __init__(self, **kwargs: Any) -> None:
-        attrs = CODE | {"rows": 3}
-        widget = UnfoldAdminTextareaWidget(attrs=attrs)
+        widget = UnfoldAdminTextareaWidget(attrs=CODE | {"rows": 3})
         super().__init__(widget=widget, required=False, max_length=_LONGEST, **kwargs)
 
-    def values(self, value: Any) -> list[str]:
-        text = super().clean(value)
-        return [part for part in _SEPARATOR.split(text) if part]
+    def clean(self, value: Any) -> list[str]:
+        return [part for part in _SEPARATOR.split(super().clean(value)) if part]
 
 
 class OnlyOnBehalfField(forms.BooleanField):
@@ -91,7 +90,7 @@ class NetworksField(ListField):
 
     def clean(self, value: Any) -> list[str]:
         try:
-            return validate_networks(self.values(value)).split()
+            return validate_networks(super().clean(value)).split()
         except ServiceError as error:
             raise ValidationError(str(error)) from None
 
@@ -145,9 +144,7 @@ class IssueCredentialsForm(TextOrFileForm):
     secret_expires = LastDayField(
         label=gettext_lazy("Last day of the secret, key or certificate"),
         required=False,
-        help_text=gettext_lazy(
-            "Leave empty to use the standard lifetime of this service, usually one year."
-        ),
+        help_text=STANDARD_LIFETIME,
     )
     only_on_behalf = OnlyOnBehalfField(initial=True)
     networks = NetworksField()

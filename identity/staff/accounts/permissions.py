@@ -1,16 +1,20 @@
-"""Gives the group of each role exactly its permissions: after every `migrate`.
+"""What an account may do: the group of each role, which `migrate` makes, and the backend.
 
 `migrate` makes the permissions to view. Those to act come from the actions (`ACTION_OF`).
 """
 
 from collections.abc import Mapping
+from typing import Any
 
+from django.conf import settings
+from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.models import Group, Permission
 from django.contrib.contenttypes.models import ContentType
 from django.db import DEFAULT_DB_ALIAS, connections
 
-from identity.staff.accounts.roles import ROLES, Role
+from identity.staff.accounts.roles import ROLES, Role, must_be_separate, usable
 from identity.staff.actions import ACTION_OF
+from identity.staff.models import StaffAccount
 
 
 def make_groups(database: str = DEFAULT_DB_ALIAS, roles: Mapping[str, Role] = ROLES) -> None:
@@ -33,3 +37,23 @@ def make_groups(database: str = DEFAULT_DB_ALIAS, roles: Mapping[str, Role] = RO
     for name, role in roles.items():
         group, _ = Group.objects.using(database).get_or_create(name=name)
         group.permissions.set([known[full] for full in sorted(role.permissions) if full in known])
+
+
+class StaffBackend(ModelBackend):
+    """Django's own, but an account whose duties need two people only reads."""
+
+    def get_user(self, user_id: int) -> StaffAccount | None:
+        """As a StaffAccount, which asks this backend even if it is a superuser."""
+        account = StaffAccount.objects.filter(pk=user_id).first()
+        return account if account and self.user_can_authenticate(account) else None
+
+    def get_all_permissions(self, user_obj: Any, obj: Any = None) -> set[str]:
+        held = super().get_all_permissions(user_obj, obj)
+        is_exempt = user_obj.is_superuser and not settings.SECOND_PERSON_REQUIRED
+        return held if is_exempt else set(usable(held))
+
+    def only_reads(self, account: StaffAccount) -> bool:
+        """Whether duties of this active account need two people, so that it can use none."""
+        if account.is_superuser:
+            return bool(settings.SECOND_PERSON_REQUIRED)
+        return must_be_separate(super().get_all_permissions(account))

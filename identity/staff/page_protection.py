@@ -1,9 +1,10 @@
-"""Secrets and tokens that staff type or paste are taken out of the request (contract 5).
+"""What protects the staff pages: the policy for browsers; secrets that are typed are taken out.
 
 So no page, list, export or saved view has to look for them, and none is stored or shown: what comes
-in an address ends in the history of the browser, in exports and in saved views.
+in an address ends in the history of the browser, in exports and in saved views (contract 5).
 """
 
+from csp.middleware import CSPMiddleware
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect, QueryDict
 from django.http.request import UnreadablePostError
@@ -13,6 +14,24 @@ from django.utils.translation import gettext as _
 from identity.middleware import Handler
 from identity.staff.error_pages import STAFF_PATHS
 from taxpayers.redaction import hide_pasted_secrets, holds_secret
+
+# The first five are not used. Passkeys and the copy button are, by our own pages only.
+_PERMISSIONS_POLICY = (
+    "camera=(), microphone=(), geolocation=(), payment=(), usb=(),"
+    " publickey-credentials-get=(self), publickey-credentials-create=(self), clipboard-write=(self)"
+)
+
+
+class PageProtection(CSPMiddleware):
+    """Sends the policy of the page, and forbids every cache to store it."""
+
+    def process_response(
+        self, request: HttpRequest, response: HttpResponseBase
+    ) -> HttpResponseBase:
+        response.headers.setdefault("Permissions-Policy", _PERMISSIONS_POLICY)
+        response.headers.setdefault("Cache-Control", "no-store, private")
+        return super().process_response(request, response)
+
 
 # No text that staff type has so many, and to look for secrets behind them would cost many tokens.
 _MOST_ESCAPES = 4096
