@@ -10,7 +10,7 @@ from django.core.management import execute_from_command_line
 from django.db import Error
 
 from identity.configuration.refused_commands import REFUSED_IN_LIVE
-from identity.demo.scopes import demo_scopes
+from identity.management_api import demo_scopes
 from identity.version import version_line
 from taxpayers.management.database_errors import describe, exit_code
 

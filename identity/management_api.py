@@ -3,10 +3,12 @@
 It is below the address of the staff, never at that of clients. Operators add the scopes to SCOPES.
 """
 
+import json
 from collections.abc import Collection
 
 from django.conf import settings
 
+from identity.configuration.setting_list import SETTINGS
 from taxpayers.duties import READ, SCOPE_OF_DUTY, WHOLE, Duty
 
 # What each opens, in words. A scope reads what it changes, and what it must name to do so.
@@ -36,3 +38,10 @@ def base_url() -> str:
     """The address of the staff, without a slash at its end."""
     address: str = settings.STAFF_URL
     return address.rstrip("/")
+
+
+def demo_scopes() -> str:
+    """Those of the demo, as the setting SCOPES is written: with them a portal can be tried."""
+    usual = json.loads(SETTINGS["SCOPES"].default)
+    more = {name: {"description": text, "audience": "RegistryAPI"} for name, text in SCOPES.items()}
+    return json.dumps(usual | more)

@@ -73,7 +73,7 @@ FLOORS: layers.Floors = {
         (*("sandbox", "traces", "health", "logs", "management_api", "private_files"),),
         (
             *("configuration", "databases", "demo_address", "long_headers", "readiness"),
-            *("node_metrics", "version"),
+            "version",
         ),
     ),
     "identity.staff": (

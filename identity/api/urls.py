@@ -12,12 +12,12 @@ from identity.api.framework.records import Listing, ListView, RecordView
 from identity.api.imports.view import ROW_KINDS, ImportView
 from identity.api.openapi import description, no_such_address, problem_page
 from identity.api.registry import (
-    credential_records,
     intermediaries,
     logins,
     permission_codes,
     permission_requests,
     permissions,
+    system_user_records,
     system_user_tasks,
     system_users,
     taxpayers,
@@ -75,14 +75,14 @@ def _kind(module: Any, tasks: Iterable[ApiTask] = (), **parts: Listing) -> list[
     ]
 
 
-_OF_SYSTEM_USERS = (*system_user_tasks.TASKS, *credential_records.TASKS)
+_OF_SYSTEM_USERS = (*system_user_tasks.TASKS, *system_user_records.CREDENTIAL_TASKS)
 records: list[URLPattern] = [
     *_kind(taxpayers),
     *_kind(intermediaries),
     _list(permission_codes.KIND, permission_codes.LISTING),
     *_kind(permissions),
     *_kind(permission_requests),
-    *_kind(system_users, _OF_SYSTEM_USERS, credentials=credential_records.LISTING),
+    *_kind(system_users, _OF_SYSTEM_USERS, credentials=system_user_records.CREDENTIALS),
     _list(logins.KIND, logins.LISTING),
     _record(logins.KIND),
     *(

@@ -11,7 +11,7 @@ from django.utils import timezone
 from taxpayers.models import Credential, RateLimitCounter, Taxpayer
 from taxpayers.rules import RegistryReason
 from taxpayers.services import IssuedSecret
-from tokens.login_events.hourly_counts import count_all
+from tokens.login_events.counting import count_all
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent
 from tokens.rate_limits.quota import WINDOW

@@ -50,7 +50,7 @@ class GrantedPermission(models.Model):
     valid_until = models.DateTimeField(_("valid until"), null=True, blank=True)
     revoked_at = models.DateTimeField(_("revoked"), null=True, blank=True, editable=False)
     created_at = models.DateTimeField(_("granted"), default=timezone.now, editable=False)
-    # When a login first used it; written some minutes later (tokens.login_events.first_uses).
+    # When a login first used it; written some minutes later (tokens.login_events.counting).
     first_used_at = models.DateTimeField(_("first used"), null=True, editable=False)
     # Of its last change (taxpayers.evidence); the history has that of each. None: entered before.
     evidence = models.JSONField(_("evidence"), null=True, editable=False)

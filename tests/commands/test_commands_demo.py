@@ -23,7 +23,7 @@ from django.db import connections
 from pytest_django import DjangoDbBlocker, Settings
 
 from identity.demo.preparation import ISSUING, OWNERS, PORTAL
-from identity.demo.scopes import demo_scopes
+from identity.management_api import demo_scopes
 from tests.servers.processes import CHECKOUT, free_port
 from tests.servers.service import service_environment
 from tests.support.command_line import manage, other_database, run

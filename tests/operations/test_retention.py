@@ -11,8 +11,7 @@ from uuid_utils.compat import uuid7
 from identity.configuration.kinds import WrongValue
 from identity.configuration.setting_list import SETTINGS
 from tests.support.command_line import output_of
-from tokens.login_events.partition_changes import make_partitions
-from tokens.login_events.partitions import first_id, has_partition
+from tokens.login_events.partitions import first_id, has_partition, make_partitions
 from tokens.models import LoginEvent
 
 NOW = datetime.now(UTC)

@@ -14,7 +14,7 @@ from tests.support.answers import body_of
 from tests.support.erp import Erp, new_erp
 from tests.support.factories import GrantedPermissionFactory, stored_login
 from tests.support.moments import now
-from tokens.login_events.first_uses import note_first_uses
+from tokens.login_events.counting import note_first_uses
 from tokens.models import CountingMark
 
 pytestmark = pytest.mark.django_db

@@ -37,7 +37,7 @@ from tests.support.factories import (
     stored_login,
 )
 from tests.support.staff import staff_client, text_of
-from tokens.login_events.hourly_counts import SETTLED_AFTER, count_settled
+from tokens.login_events.counting import SETTLED_AFTER, count_settled
 from tokens.models import LoginCount, LoginEvent
 
 pytestmark = pytest.mark.django_db

@@ -25,8 +25,12 @@ from tests.support.moments import now
 from tests.support.outages import database_out_of_reach
 from tests.support.queries import statements_sent
 from tokens.status_lists import offline_blocks, owners
-from tokens.status_lists.offline_block import OfflineBlock, public_part, signed
-from tokens.status_lists.offline_blocks import forget_offline_blocks
+from tokens.status_lists.offline_blocks import (
+    OfflineBlock,
+    forget_offline_blocks,
+    public_part,
+    signed,
+)
 from tokens.status_lists.publication import forget_status_lists, status_lists
 from tokens.uptime import uptime
 

@@ -1,7 +1,6 @@
 """`prune_logins`: old events are deleted, by month where there are partitions (contract 6)."""
 
 import threading
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,12 +14,15 @@ from taxpayers.management.command import author
 from taxpayers.models import Change
 from tests.support.command_line import json_output_of
 from tests.support.erp import Erp
-from tokens.access_tokens import revoked_tokens
-from tokens.login_events import partition_changes
-from tokens.login_events.partition_changes import drop_partition, make_partitions
-from tokens.login_events.partitions import first_id, has_partition, partitions_before
+from tokens.login_events import partitions, retention
+from tokens.login_events.partitions import (
+    drop_partition,
+    first_id,
+    has_partition,
+    make_partitions,
+    partitions_before,
+)
 from tokens.models import LoginEvent, RevokedToken, UsedAssertion, UsedProof
-from tokens.store import used_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 with_partitions = pytest.mark.postgresql  # SQLite has none
@@ -97,7 +99,7 @@ def read_for_long(reading: threading.Event, done: threading.Event) -> None:
 def test_pruning_waits_for_long_queries_without_blocking_logins(
     erp: Erp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(partition_changes, "_RETRY_SECONDS", 0.05)
+    monkeypatch.setattr(partitions, "_RETRY_SECONDS", 0.05)
     make_partitions(connection, OLD)
     event_at(OLD)
     reading, done = threading.Event(), threading.Event()
@@ -145,7 +147,7 @@ def lose_partition_of(at: datetime) -> str:
 def test_a_month_that_lies_in_the_default_partition_is_repaired(
     at_once: int, erp: Erp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(partition_changes, "_COPY_BATCH", at_once)
+    monkeypatch.setattr(partitions, "_COPY_BATCH", at_once)
     month = lose_partition_of(NOW)
     events = [event_at(NOW) for _ in range(5)]
     assert erp.login().status_code == 200
@@ -160,7 +162,7 @@ def test_a_month_that_lies_in_the_default_partition_is_repaired(
 
 @with_partitions
 def test_a_repair_that_was_interrupted_is_continued(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partition_changes, "_TRIES", 1)
+    monkeypatch.setattr(partitions, "_TRIES", 1)
     name = lose_partition_of(NOW)
     events = [event_at(NOW)]
     reading, done = threading.Event(), threading.Event()
@@ -188,23 +190,19 @@ def test_old_logins_in_the_default_partition_are_deleted() -> None:
     assert list(LoginEvent.objects.all()) == [young]
 
 
-PRUNED: dict[str, tuple[Any, Callable[[datetime], int], list[Any]]] = {
-    "used once": (used_once, used_once.prune_used_assertions, [UsedAssertion, UsedProof]),
-    "revoked": (revoked_tokens, revoked_tokens.prune_revoked_tokens, [RevokedToken]),
-}
-
-
-@pytest.mark.parametrize("what", PRUNED)
-def test_what_has_expired_is_deleted_in_batches(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    module, prune_expired, tables = PRUNED[what]
-    monkeypatch.setattr(module, "_BATCH", 2)
-    more = {"revoked_at": NOW} if what == "revoked" else {}
-    for table in tables:
+def test_what_has_expired_is_deleted_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retention, "_BATCH", 2)
+    tables: dict[Any, dict[str, Any]] = {
+        UsedAssertion: {},
+        UsedProof: {},
+        RevokedToken: {"revoked_at": NOW},
+    }
+    for table, more in tables.items():
         for number in range(-1, 5):
             expires_at = NOW - timedelta(seconds=number)
             table.objects.create(pk=uuid7(), expires_at=expires_at, **more)
-    assert prune_expired(NOW) == 4 * len(tables)
+    assert retention.prune_expired(NOW) == 4 * len(tables)
     for table in tables:  # one that expires at this moment is accepted at this moment
         left = table.objects.order_by("expires_at").values_list("expires_at", flat=True)
         assert list(left) == [NOW, NOW + timedelta(seconds=1)]
-    assert prune_expired(NOW) == 0
+    assert retention.prune_expired(NOW) == 0

@@ -1,15 +1,19 @@
-"""Which partitions the login events have: one for each month, on PostgreSQL (contract 5).
+"""Partitions of login events: one for each month, on PostgreSQL (contract 5).
 
 The key of an event is a UUIDv7, which begins with the time, so each partition is a range of keys.
-Events of a month without a partition go into the default one. SQLite has no partitions.
+Events of a month without a partition go into the default one. They are made ahead, and dropped
+whole, while logins go on. SQLite has no partitions.
 """
 
 import re
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+from django.db import OperationalError, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
+from psycopg.errors import LockNotAvailable
 
 TABLE = "login_events"
 DEFAULT_PARTITION = f"{TABLE}_default"
@@ -71,3 +75,113 @@ def months_from(at: datetime, count: int) -> Iterator[tuple[datetime, datetime]]
 
 def _next_month(begin: datetime) -> datetime:
     return (begin + timedelta(days=32)).replace(day=1)
+
+
+MONTHS_AHEAD = 24
+_COPY_BATCH = 20_000
+_LOCK_TIMEOUT_MS, _RETRY_SECONDS, _TRIES = 100, 0.5, 60
+
+
+def make_partitions(connection: BaseDatabaseWrapper, at: datetime) -> list[str]:
+    """Creates what is missing for the month of `at` and MONTHS_AHEAD more; returns the new names.
+
+    Events of such a month that lie in the default partition move into the new one. Safe to repeat,
+    also after an interruption, and to run beside logins. Raises django.db.OperationalError if the
+    table stayed busy.
+    """
+    if not is_partitioned(connection):
+        return []
+    existing = partition_ends(connection)
+    made = []
+    for begin, end in months_from(at, MONTHS_AHEAD + 1):
+        name = partition_name(begin)
+        if name not in existing:
+            _make_partition(connection, name, first_id(begin), first_id(end))
+            made.append(name)
+    return made
+
+
+def drop_partition(connection: BaseDatabaseWrapper, name: str) -> None:
+    """Drops a month's partition with all its events, without reading them.
+
+    Raises django.db.OperationalError if the table stayed busy.
+    """
+    _run_with_short_locks(connection, f"ALTER TABLE {TABLE} DETACH PARTITION {name}")
+    with connection.cursor() as cursor:
+        cursor.execute(f"DROP TABLE {name}")  # detached: nothing else uses it
+
+
+def delete_from_default(connection: BaseDatabaseWrapper, before: datetime, at_most: int) -> int:
+    """Deletes the oldest events before the moment from the default partition; returns how many."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"DELETE FROM {DEFAULT_PARTITION} WHERE id IN"
+            f" (SELECT id FROM {DEFAULT_PARTITION} WHERE id < %s ORDER BY id LIMIT %s)",
+            [first_id(before), at_most],
+        )
+        return int(cursor.rowcount)
+
+
+def _make_partition(
+    connection: BaseDatabaseWrapper, name: str, first: UUID, first_after: UUID
+) -> None:
+    # PostgreSQL makes no partition for events that lie in the default one. So they are copied into
+    # a new table first, while they can still be read where they are, and logins go on. Only what
+    # came since is copied, and all of them deleted, in the moment in which the table is locked.
+    of_month = f"id >= '{first}' AND id < '{first_after}'"
+    with connection.cursor() as cursor:
+        # The same constraint as the partition's, or PostgreSQL would read every row again.
+        cursor.execute(
+            f"CREATE TABLE IF NOT EXISTS {name}"
+            f" (LIKE {TABLE} INCLUDING ALL, CONSTRAINT {name}_month CHECK ({of_month}))"
+        )
+    _copy_from_default(connection, name, first, first_after)
+    _run_with_short_locks(
+        connection,
+        f"LOCK TABLE ONLY {TABLE} IN ACCESS EXCLUSIVE MODE",
+        f"INSERT INTO {name} SELECT * FROM {DEFAULT_PARTITION} AS d WHERE {of_month}"
+        f" AND NOT EXISTS (SELECT FROM {name} AS copied WHERE copied.id = d.id)",
+        f"DELETE FROM {DEFAULT_PARTITION} WHERE {of_month}",
+        f"ALTER TABLE {TABLE} ATTACH PARTITION {name}"
+        f" FOR VALUES FROM ('{first}') TO ('{first_after}')",
+        f"ALTER TABLE {name} DROP CONSTRAINT {name}_month",
+    )
+
+
+def _copy_from_default(
+    connection: BaseDatabaseWrapper, name: str, begin: UUID, first_after: UUID
+) -> None:
+    while True:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                f"SELECT id FROM {DEFAULT_PARTITION} WHERE id >= %s AND id < %s ORDER BY id"
+                f" OFFSET {_COPY_BATCH} LIMIT 1",
+                [begin, first_after],
+            )
+            (next_begin,) = cursor.fetchone() or (first_after,)
+            cursor.execute(
+                f"INSERT INTO {name} SELECT * FROM {DEFAULT_PARTITION}"
+                " WHERE id >= %s AND id < %s ON CONFLICT DO NOTHING",
+                [begin, next_begin],
+            )
+        if next_begin == first_after:
+            return
+        begin = next_begin
+
+
+def _run_with_short_locks(connection: BaseDatabaseWrapper, *statements: str) -> None:
+    # The statements are fast but lock the whole table. While they wait for a long query to end,
+    # logins wait for them: so they give up after a tenth of a second, and are tried again later.
+    for attempt in range(_TRIES):
+        try:
+            with transaction.atomic(connection.alias), connection.cursor() as cursor:
+                cursor.execute(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT_MS}ms'")
+                for statement in statements:
+                    cursor.execute(statement)
+        except OperationalError as error:
+            is_busy = isinstance(error.__cause__, LockNotAvailable)
+            if not is_busy or attempt == _TRIES - 1:
+                raise
+            time.sleep(_RETRY_SECONDS)
+        else:
+            return

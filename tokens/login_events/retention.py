@@ -1,22 +1,33 @@
-"""How long login events are stored: delete the old ones (contract 6, `prune_logins`)."""
+"""How long login events, and what is good for a time, are stored (contract 6, `prune_logins`)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
+from typing import Any
 
 from django.db import connection, transaction
+from django.db.models import QuerySet
 
-from tokens.login_events.hourly_counts import count_all
-from tokens.login_events.partition_changes import (
+from tokens.login_events.counting import count_all
+from tokens.login_events.partitions import (
     delete_from_default,
     drop_partition,
+    first_id,
+    is_partitioned,
     make_partitions,
+    partitions_before,
 )
-from tokens.login_events.partitions import first_id, is_partitioned, partitions_before
-from tokens.models import LoginEvent
+from tokens.models import LoginEvent, RevokedToken, ThrottledCaller, UsedAssertion, UsedProof
 
 _BATCH = 5_000
+# By which column, and how long after that moment: RFC 7009, RFC 7523 section 3, RFC 9449 11.1.
+_EXPIRING = (
+    (RevokedToken, "expires_at", timedelta()),
+    (UsedAssertion, "expires_at", timedelta()),
+    (UsedProof, "expires_at", timedelta()),
+    (ThrottledCaller, "hour", timedelta(days=30)),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +54,7 @@ def prune(before: datetime) -> Iterator[Pruned]:
     rows are deleted in small batches, each in its own transaction, so that a login never waits
     long. Raises django.db.OperationalError if the table stayed busy.
     """
-    delete = _delete_batch
+    delete = _delete_logins
     if is_partitioned(connection):
         for month in partitions_before(connection, before):
             drop_partition(connection, month)
@@ -59,10 +70,25 @@ def prepare(at: datetime) -> None:
     count_all(at)
 
 
-def _delete_batch(before: datetime) -> int:
+def prune_expired(at: datetime) -> int:
+    """Deletes rows that are not needed any more, in small batches; how many these were.
+
+    Revoked tokens, used assertions and used proofs that have expired, and throttled callers of 30
+    days ago.
+    """
+    deleted = 0
+    for kind, column, more in _EXPIRING:
+        rows: QuerySet[Any] = kind._default_manager.filter(**{f"{column}__lt": at - more})
+        deleted += sum(iter(partial(_delete_batch, rows), 0))
+    return deleted
+
+
+def _delete_logins(before: datetime) -> int:
+    return _delete_batch(LoginEvent.objects.filter(pk__lt=first_id(before)).order_by("pk"))
+
+
+def _delete_batch(rows: "QuerySet[Any]") -> int:
     with transaction.atomic():
-        old = LoginEvent.objects.filter(pk__lt=first_id(before)).order_by("pk")
-        deleted, _ = LoginEvent.objects.filter(
-            pk__in=list(old.values_list("pk", flat=True)[:_BATCH])
-        ).delete()
+        keys = list(rows.values_list("pk", flat=True)[:_BATCH])
+        deleted: int = rows.model._default_manager.filter(pk__in=keys).delete()[0]
     return deleted

@@ -8,8 +8,7 @@ from django.db import migrations
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.utils import timezone
 
-from tokens.login_events.partition_changes import make_partitions
-from tokens.login_events.partitions import TABLE, is_partitioned
+from tokens.login_events.partitions import TABLE, is_partitioned, make_partitions
 
 
 def partition(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:

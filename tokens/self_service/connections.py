@@ -23,8 +23,12 @@ from tokens.http import rfc3339_or_none
 from tokens.rate_limits.backoff import counted_address
 from tokens.rate_limits.call_limit import CallLimit
 from tokens.resource_server.active_token import dpop_challenge
-from tokens.resource_server.authentication import ANSWER_SECONDS, Challenge
-from tokens.resource_server.proved_key import KeyAuthentication, ProvedKey
+from tokens.resource_server.authentication import (
+    ANSWER_SECONDS,
+    Challenge,
+    KeyAuthentication,
+    ProvedKey,
+)
 from tokens.self_service.requested import AskedBody, RequestsView
 
 POLL_SECONDS = 5

@@ -1,7 +1,6 @@
 """Stores which callers a limit denied: after their logins, a second later (contract 1, Limits)."""
 
 import logging
-from datetime import datetime, timedelta
 
 from django.db import DatabaseError, connection
 
@@ -11,7 +10,6 @@ from tokens.models import ThrottledCaller
 from tokens.rate_limits.denied_callers import DeniedCallers
 
 logger = logging.getLogger("tokens.throttled")
-STORED_FOR = timedelta(days=30)
 _EVERY_SECONDS = 1.0
 _ANSWER_SECONDS = 1.5
 
@@ -37,8 +35,3 @@ def store(callers: DeniedCallers) -> None:
             ThrottledCaller.objects.bulk_create(rows, ignore_conflicts=True)
     except DatabaseError:  # the metrics have counted them
         logger.warning("throttled callers not stored", exc_info=True)
-
-
-def prune_throttled(at: datetime) -> None:
-    """Deletes those that are older than 30 days."""
-    ThrottledCaller.objects.filter(hour__lt=at - STORED_FOR).delete()

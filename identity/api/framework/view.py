@@ -1,4 +1,4 @@
-"""What all addresses of the management API have in common: who calls, the answer, the log line."""
+"""What all addresses of the management API share: who may use it, the answer, the log line."""
 
 import logging
 from collections.abc import Collection, Sequence
@@ -11,16 +11,63 @@ from rest_framework.parsers import BaseParser
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.views import APIView
 
-from identity.api.framework.access import ManagementAuthentication, MayManage
 from identity.api.framework.json_body import JsonBody
 from identity.api.framework.problem_answers import answer_problem
 from identity.api.framework.problems import PROBLEMS, Problem
 from identity.api.framework.schema import ManagementSchema
-from identity.management_api import scopes_that_change, scopes_that_read
-from taxpayers.duties import Duty
+from identity.management_api import base_url, scopes_that_change, scopes_that_read
+from taxpayers.duties import MANAGEMENT_SCOPES, WHOLE, Duty
 from taxpayers.services import Author
+from tokens.resource_server.active_token import ActiveToken
 from tokens.resource_server.answered_view import AnsweredView
+from tokens.resource_server.authentication import ActiveTokenAuthentication
+from tokens.resource_server.errors import InsufficientScope
+
+_NO_SCOPE = "This needs a token with the scope {scope}. Log in with scope={scope}."
+_ON_BEHALF = (
+    "A token on behalf of another taxpayer does not open the management API. Log in without the"
+    " header onbehalfof."
+)
+_OTHER_SCOPES = (
+    "This token is also for other APIs, each of which could use it here. Log in only with"
+    " scope={scope}."
+)
+
+
+class ManagementAuthentication(ActiveTokenAuthentication):
+    """An access token that is active by the registry now; `request.user` is an ActiveToken."""
+
+    def called_url(self, request: Request) -> str:
+        """The address of staff, not that of clients: a DPoP proof is for it."""
+        return base_url()
+
+
+class MayManage(BasePermission):
+    """The token is for the management API, and for nothing else."""
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        """Raises InsufficientScope, which names what the token lacks."""
+        caller: Any = request.user
+        if not isinstance(caller, ActiveToken):
+            return False
+        token, enough = caller.token, view.scopes_for(request.method)  # type: ignore[attr-defined]
+        if not (given := [scope for scope in enough if scope in token.scopes]):
+            scope = _scope_to_ask_for(enough, caller.login.client.scopes)
+            raise InsufficientScope(_NO_SCOPE.format(scope=scope), scope)
+        if token.actor is not None:
+            raise InsufficientScope(_ON_BEHALF)
+        if not MANAGEMENT_SCOPES.issuperset(token.scopes):
+            raise InsufficientScope(_OTHER_SCOPES.format(scope=given[0]), given[0])
+        return True
+
+
+def _scope_to_ask_for(enough: Sequence[str], of_client: Collection[str]) -> str:
+    """One that the client has, otherwise one that the operators have added to this service."""
+    known = [scope for scope in enough if scope in settings.SCOPES] or [WHOLE]
+    return next((scope for scope in known if scope in of_client), known[0])
+
 
 ANSWER_SECONDS = 10.0  # a change may wait for another one of the same record
 

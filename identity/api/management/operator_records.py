@@ -19,7 +19,6 @@ from identity.api.framework.kinds import RecordKind
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
 from identity.api.registry import (
-    credential_records,
     intermediaries,
     logins,
     permission_codes,
@@ -29,6 +28,7 @@ from identity.api.registry import (
     taxpayers,
 )
 from identity.api.registry.history import ChangeRecord, HistoryFilters
+from identity.api.registry.system_user_records import CREDENTIALS
 from taxpayers.duties import Duty
 from taxpayers.management.find_records import find_system_user
 from taxpayers.models import Change
@@ -119,13 +119,13 @@ class _OfSystemUser(Filters):
 
 
 def _credentials(given: dict[str, Any], _owner: Any) -> "QuerySet[Any]":
-    return credential_records.LISTING.rows({}, find_system_user(given["client_id"]))
+    return CREDENTIALS.rows({}, find_system_user(given["client_id"]))
 
 
 LISTINGS: dict[str, Listing] = {
     **{m.LISTING.name: m.LISTING for m in _MODULES},
     **{listing.name: listing for listing in _OPERATORS},
-    "credentials": replace(credential_records.LISTING, filters=_OfSystemUser, rows=_credentials),
+    "credentials": replace(CREDENTIALS, filters=_OfSystemUser, rows=_credentials),
 }
 
 

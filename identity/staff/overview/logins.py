@@ -15,7 +15,7 @@ from django.utils import formats, timezone
 
 from taxpayers.models import SystemUser
 from taxpayers.sandbox.users import sandbox_users
-from tokens.login_events.hourly_counts import CountingProgress, by_hour
+from tokens.login_events.counting import CountingProgress, by_hour
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginCount, LoginEvent
 

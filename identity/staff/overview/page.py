@@ -26,7 +26,7 @@ from identity.staff.models import StaffAccount
 from identity.staff.overview.logins import draw_bars, failing_clients, traffic
 from taxpayers.models import Change
 from taxpayers.moments import start_of_day
-from tokens.login_events.hourly_counts import count_settled
+from tokens.login_events.counting import count_settled
 from tokens.models import SigningKey
 
 MAX_COUNTED = 10_000

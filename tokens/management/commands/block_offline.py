@@ -19,7 +19,7 @@ from taxpayers.credentials import Prefix, fault_of
 from taxpayers.management.command import Output, ServiceCommand
 from taxpayers.redaction import hide_pasted_secrets
 from taxpayers.services import Author
-from tokens.status_lists.offline_block import MAX_CLIENTS, OfflineBlock, public_part, signed
+from tokens.status_lists.offline_blocks import MAX_CLIENTS, OfflineBlock, public_part, signed
 
 
 class Command(ServiceCommand):

@@ -9,8 +9,7 @@ from tqdm import tqdm
 from taxpayers.management.command import Output, ServiceCommand
 from taxpayers.moments import format_moment
 from taxpayers.services import Author
-from tokens.login_events.first_uses import note_first_uses
-from tokens.login_events.hourly_counts import SETTLED_AFTER, count_all
+from tokens.login_events.counting import SETTLED_AFTER, count_all, note_first_uses
 
 
 class Command(ServiceCommand):

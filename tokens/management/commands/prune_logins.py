@@ -15,12 +15,9 @@ from taxpayers.management.command import Output, ServiceCommand
 from taxpayers.services import Author
 from taxpayers.services.history import ChangeContext, record_many
 from tokens import actions
-from tokens.access_tokens.revoked_tokens import prune_revoked_tokens
 from tokens.login_events.partitions import is_partitioned
-from tokens.login_events.retention import Pruned, oldest, prepare, prune
+from tokens.login_events.retention import Pruned, oldest, prepare, prune, prune_expired
 from tokens.models import LoginEvent
-from tokens.store.denied_callers import prune_throttled
-from tokens.store.used_once import prune_used_assertions
 
 _MIN_DAYS = 30
 # A month, and some nights on which the timer did not run. More is a setting that has changed.
@@ -61,9 +58,7 @@ class Command(ServiceCommand):
 
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         prepare(at)
-        prune_revoked_tokens(at)
-        prune_used_assertions(at)
-        prune_throttled(at)
+        prune_expired(at)
         if options["older_than"] is None:
             return Output({"deleted": 0}, "No login is deleted: LOGIN_RETENTION is not set.")
         before = at - options["older_than"]

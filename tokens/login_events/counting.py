@@ -1,22 +1,25 @@
-"""Logins by the hour: each event is counted once, outside of the login itself (contract 5).
+"""What is counted of each login once, after the fact: logins by the hour, first uses (contract 5).
 
 The keys of events are in the order of time, so a mark says how far they are counted. Events younger
 than SETTLED_AFTER are not counted yet: a node's clock may be behind, or a login in progress.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Count
+from django.db.models import Count, Min, QuerySet
 from django.db.models.functions import TruncHour
 from django.utils import timezone
 
+from taxpayers.services import Author
+from taxpayers.services.first_uses import record_first_uses
 from tokens.login_events.partitions import first_id
 from tokens.models import CountingMark, LoginCount, LoginEvent
 
+_BY_HOUR, _FIRST_USES = 1, 2  # the marks
 SETTLED_AFTER = timedelta(minutes=5)
 FIRST_COUNT_COVERS = timedelta(days=31)  # the age of the first events counted, on a new service
 _MIN_INTERVAL = timedelta(minutes=1)
@@ -38,7 +41,7 @@ def count_settled(at: datetime, most: int = _BATCH) -> CountingProgress:
     Safe to call concurrently: while one process counts, the others return at once.
     """
     settled, due = first_id(at - SETTLED_AFTER), first_id(at - SETTLED_AFTER - _MIN_INTERVAL)
-    mark = CountingMark.objects.first() or _begin(at)
+    mark = _mark(_BY_HOUR, at)
     if mark.next_id >= due:
         return CountingProgress(mark.next_id, is_behind=False)
     with transaction.atomic():
@@ -61,16 +64,20 @@ def count_all(at: datetime, progress: Callable[[int], object] = int) -> int:
             return steps
 
 
-def _begin(at: datetime) -> CountingMark:
+def _mark(key: int, at: datetime) -> CountingMark:
     start = {"next_id": first_id(at - FIRST_COUNT_COVERS)}
-    return CountingMark.objects.get_or_create(pk=1, defaults=start)[0]
+    return CountingMark.objects.get_or_create(pk=key, defaults=start)[0]
+
+
+def _end_of_batch(start: UUID, end: UUID, most: int) -> UUID:
+    """Where a batch of at most so many events ends that begins at `start`."""
+    events = LoginEvent.objects.filter(pk__gte=start, pk__lt=end).order_by("pk")
+    return next(iter(events.values_list("pk", flat=True)[most : most + 1]), end)
 
 
 def _count(start: UUID, end: UUID, most: int) -> UUID:
     """Adds the events from `start` to before `end`, at most `most`; returns where it stopped."""
-    events = LoginEvent.objects.filter(pk__gte=start, pk__lt=end).order_by()
-    beyond = events.order_by("pk").values_list("pk", flat=True)[most : most + 1]
-    end = next(iter(beyond), end)
+    end = _end_of_batch(start, end, most)
     found = by_hour(start, end)
     stored = LoginCount.objects.filter(hour__in={hour for hour, _ in found})
     before = {(row.hour, row.reason): row.logins for row in stored}
@@ -98,3 +105,31 @@ def by_hour(start: UUID, end: UUID) -> dict[tuple[datetime, str], int]:
         .annotate(Count("pk"))
     )
     return {(hour, reason): logins for hour, reason, logins in rows}
+
+
+def note_first_uses(*, by: Author, at: datetime) -> int:
+    """Record the first use of each permission that a settled login shows; how many there were.
+
+    Safe to call concurrently: while one process does it, the others return at once.
+    """
+    settled, count, is_behind = first_id(at - SETTLED_AFTER), 0, True
+    _mark(_FIRST_USES, at)
+    while is_behind:
+        with transaction.atomic():
+            marks = CountingMark.objects.select_for_update(skip_locked=True)
+            mark = marks.filter(pk=_FIRST_USES).first()
+            if mark is None or mark.next_id >= settled:
+                return count
+            end = _end_of_batch(mark.next_id, settled, _BATCH)
+            events = LoginEvent.objects.filter(pk__gte=mark.next_id, pk__lt=end)
+            count += record_first_uses(_pairs(events), by=by, at=at)
+            mark.next_id = end
+            mark.save(update_fields=["next_id"])
+            is_behind = end < settled
+    return count
+
+
+def _pairs(events: "QuerySet[LoginEvent]") -> Iterable[tuple[str, str, datetime]]:
+    """Each taxpayer and intermediary with a token, and the first moment."""
+    granted = events.filter(reason="").exclude(actor="").order_by()
+    return granted.values_list("subject", "actor").annotate(Min("at"))
