@@ -15,10 +15,13 @@ class TokensConfig(AppConfig):
         checks.register(_check_settings, checks.Tags.security, "settings")
         checks.register(_check_deployment, checks.Tags.security, deploy=True)
         # They import models, which are not there when this module is read.
-        from taxpayers.management.table import add_commands  # noqa: PLC0415
+        from taxpayers.management.table import add_commands, add_commands_of  # noqa: PLC0415
         from tokens.management.protected_api_commands import COMMANDS  # noqa: PLC0415
 
         add_commands(self.name, COMMANDS)
+        room = "tokens.management"
+        add_commands_of(f"{room}.dump_commands", ("dump", "restore"), self.name)
+        add_commands_of(f"{room}.login_commands", ("count_logins", "prune_logins"), self.name)
 
 
 # A command that checks nothing starts without what they import.

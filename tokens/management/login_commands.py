@@ -1,4 +1,7 @@
-"""`prune_logins`: deletes login events that are older than LOGIN_RETENTION (contract 6)."""
+"""`count_logins` counts logins ahead, `prune_logins` deletes those older than LOGIN_RETENTION.
+
+What timers run, every few minutes and every night (contract 6).
+"""
 
 import re
 import sys
@@ -12,19 +15,39 @@ from django.db import connection
 from tqdm import tqdm
 
 from taxpayers.management.command import Output, ServiceCommand
+from taxpayers.moments import format_moment
 from taxpayers.services import Author
 from taxpayers.services.history import ChangeContext, record_many
 from tokens import actions
+from tokens.login_events.counting import SETTLED_AFTER, count_all, note_first_uses
 from tokens.login_events.partitions import is_partitioned
 from tokens.login_events.retention import Pruned, oldest, prepare, prune, prune_expired
 from tokens.models import LoginEvent
+
+
+class _CountLogins(ServiceCommand):
+    help = (
+        "Count the logins of past hours for the overview, and record which permissions were used"
+        " for the first time. Run this every few minutes. Safe to repeat, and while logins go on."
+    )
+
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
+        with tqdm(unit=" steps", file=sys.stderr, disable=None) as bar:
+            steps = count_all(at, bar.update)
+        first_uses = note_first_uses(by=by, at=at)
+        until = at - SETTLED_AFTER
+        return Output(
+            {"steps": steps, "first_uses": first_uses, "until": until},
+            f"All logins until {format_moment(until)} are counted.",
+        )
+
 
 _MIN_DAYS = 30
 # A month, and some nights on which the timer did not run. More is a setting that has changed.
 _MOST_AT_ONCE = timedelta(days=40)
 
 
-def age(text: str) -> timedelta:
+def _age(text: str) -> timedelta:
     """A number of days such as `400d`; at least 30, so that a typing error deletes little."""
     match = re.fullmatch(r"(\d{1,5})d", text.strip())
     if match is None:
@@ -35,7 +58,7 @@ def age(text: str) -> timedelta:
     return timedelta(days=days)
 
 
-class Command(ServiceCommand):
+class _PruneLogins(ServiceCommand):
     help = (
         "Delete old login events, throttled callers after 30 days, and revoked tokens, used client"
         " assertions and used DPoP proofs that have expired, and create the tables of the next"
@@ -46,7 +69,7 @@ class Command(ServiceCommand):
         parser.add_argument(
             "--older-than",
             metavar="DAYSd",
-            type=age,
+            type=_age,
             default=settings.LOGIN_RETENTION,
             help="for example 400d; by default LOGIN_RETENTION, and without it no login is deleted",
         )
@@ -104,3 +127,6 @@ def _record(pruned: Pruned, before: datetime, by: Author, at: datetime) -> None:
     if after := {name: number for name, number in deleted.items() if number}:
         context = ChangeContext(actions.PRUNE_LOGINS, by, at)
         record_many(LoginEvent, context, after={"deleted_before": before} | after)
+
+
+COMMANDS = {"count_logins": _CountLogins, "prune_logins": _PruneLogins}
