@@ -1,24 +1,18 @@
 """Every address of the management API. `identity.urls` has them unless SERVE=login."""
 
-from collections.abc import Iterable
-from typing import Any
-
 from django.urls import URLPattern, path
 
 from identity.api.events import changes, webhooks
 from identity.api.framework.json_body import JsonBody, MergePatchBody
-from identity.api.framework.kinds import ApiTask, RecordKind
-from identity.api.framework.records import Listing, ListView, RecordView
+from identity.api.framework.kinds import RecordKind
+from identity.api.framework.records import ListView, RecordView
 from identity.api.imports.view import ROW_KINDS, ImportView
 from identity.api.openapi import description, no_such_address, problem_page
 from identity.api.registry import (
     intermediaries,
     logins,
-    permission_codes,
     permission_requests,
     permissions,
-    system_user_records,
-    system_user_tasks,
     system_users,
     taxpayers,
 )
@@ -33,64 +27,63 @@ _READ, _ADD, _CHANGE, _TASK = (
 )
 
 
-def _list(kind: RecordKind, listing: Listing, create: ApiTask | None = None) -> URLPattern:
-    methods = _READ if create is None else _ADD
-    view = ListView.as_view(kind=kind, listing=listing, task=create, http_method_names=methods)
+def _list(kind: RecordKind) -> URLPattern:
+    methods = _ADD if kind.create else _READ
+    view = ListView.as_view(
+        kind=kind, listing=kind.listing, task=kind.create, http_method_names=methods
+    )
     return path(f"{BASE_PATH}/{kind.name}", view)
 
 
-def _record(kind: RecordKind, change: ApiTask | None = None) -> URLPattern:
-    methods = _READ if change is None else _CHANGE
+def _record(kind: RecordKind) -> URLPattern:
+    methods, parsers = _CHANGE if kind.change else _READ, (JsonBody, MergePatchBody)
     view = RecordView.as_view(
-        kind=kind, task=change, http_method_names=methods, parser_classes=(JsonBody, MergePatchBody)
+        kind=kind, task=kind.change, http_method_names=methods, parser_classes=parsers
     )
     return path(f"{BASE_PATH}/{kind.name}/<str:{kind.parameter}>", view)
 
 
-def _tasks(kind: RecordKind, tasks: Iterable[ApiTask]) -> list[URLPattern]:
+def _all(kind: RecordKind) -> list[URLPattern]:
+    """A kind that changes: its tasks, and the lists of what belongs to one record."""
+    record = f"{BASE_PATH}/{kind.name}/<str:{kind.parameter}>"
+    history = history_of(kind.listing.name, kind.singular)
     return [
-        path(
-            f"{BASE_PATH}/{kind.name}/<str:{kind.parameter}>/{task.before}{task.name}",
-            RecordView.as_view(kind=kind, task=task, http_method_names=_TASK),
-        )
-        for task in tasks
+        _list(kind),
+        _record(kind),
+        *(
+            path(
+                f"{record}/{task.before}{task.name}",
+                RecordView.as_view(kind=kind, task=task, http_method_names=_TASK),
+            )
+            for task in kind.tasks
+        ),
+        *(
+            path(
+                f"{record}/{name}",
+                ListView.as_view(
+                    kind=kind, listing=part, is_of_record=True, http_method_names=_READ
+                ),
+            )
+            for name, part in (*kind.parts.items(), ("history", history))
+        ),
     ]
 
 
-def _part(kind: RecordKind, name: str, listing: Listing) -> URLPattern:
-    """A list of what belongs to one record."""
-    view = ListView.as_view(kind=kind, listing=listing, is_of_record=True, http_method_names=_READ)
-    return path(f"{BASE_PATH}/{kind.name}/<str:{kind.parameter}>/{name}", view)
-
-
-def _kind(module: Any, tasks: Iterable[ApiTask] = (), **parts: Listing) -> list[URLPattern]:
-    """A kind that changes, by what its module has of it."""
-    kind = module.KIND
-    return [
-        _list(kind, module.LISTING, getattr(module, "CREATE", None)),
-        _record(kind, getattr(module, "CHANGE", None)),
-        *_tasks(kind, tasks or module.TASKS),
-        *(_part(kind, name, listing) for name, listing in parts.items()),
-        _part(kind, "history", history_of(kind.name.replace("-", "_"), kind.singular)),
-    ]
-
-
-_OF_SYSTEM_USERS = (*system_user_tasks.TASKS, *system_user_records.CREDENTIAL_TASKS)
 records: list[URLPattern] = [
-    *_kind(taxpayers),
-    *_kind(intermediaries),
-    _list(permission_codes.KIND, permission_codes.LISTING),
-    *_kind(permissions),
-    *_kind(permission_requests),
-    *_kind(system_users, _OF_SYSTEM_USERS, credentials=system_user_records.CREDENTIALS),
-    _list(logins.KIND, logins.LISTING),
+    *_all(taxpayers.KIND),
+    *_all(intermediaries.KIND),
+    _list(permissions.CODES),
+    *_all(permissions.KIND),
+    *_all(permission_requests.KIND),
+    *_all(system_users.KIND),
+    _list(logins.KIND),
     _record(logins.KIND),
     *(
         path(f"{BASE_PATH}/imports/{name}", ImportView.as_view(kind=kind))
         for name, kind in ROW_KINDS.items()
     ),
     path(f"{BASE_PATH}/changes", changes.ChangesView.as_view()),
-    *_kind(webhooks, deliveries=webhooks.DELIVERIES),
+    *_all(webhooks.KIND),
 ]
 urlpatterns: list[URLPattern] = [
     *records,

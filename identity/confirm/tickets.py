@@ -22,13 +22,7 @@ from taxpayers.models import Credential
 from taxpayers.standing.loaded_rows import standing_of_row
 from taxpayers.validation import taxpayer_notation
 from tokens.calls import ProofUse
-from tokens.client_auth.compact_jws import (
-    UnreadableJws,
-    is_signature,
-    parts_of,
-    read_bytes,
-    read_json,
-)
+from tokens.client_auth import compact_jws
 from tokens.store import django_store as store
 
 LIFETIME, SKEW = timedelta(minutes=5), timedelta(seconds=10)
@@ -79,7 +73,7 @@ def take_ticket(text: str, at: datetime) -> Ticket:
         duties, key = DECIDING, sandbox.PUBLIC_KEY
     else:
         duties, key = _registered(claims.iss, header, at)
-    if not is_signature(key, signature, signed):
+    if not compact_jws.is_signature(key, signature, signed):
         raise ConfirmRefused("not_a_portal")
     if claims.aud not in (settings.CONFIRM_URL, [settings.CONFIRM_URL]):
         raise ConfirmRefused("other_audience")
@@ -96,10 +90,13 @@ def take_ticket(text: str, at: datetime) -> Ticket:
 
 def _parts(text: str) -> tuple[_Header, _Claims, bytes, bytes]:
     try:
-        header_part, claims_part, signature_part = parts_of(text[: MAX_LENGTH + 1])
-        header, claims = read_json(header_part, _Header), read_json(claims_part, _Claims)
-        signature = read_bytes(signature_part)
-    except UnreadableJws:
+        header_part, claims_part, signature_part = compact_jws.parts_of(text[: MAX_LENGTH + 1])
+        header, claims = (
+            compact_jws.read_json(header_part, _Header),
+            compact_jws.read_json(claims_part, _Claims),
+        )
+        signature = compact_jws.read_bytes(signature_part)
+    except compact_jws.UnreadableJws:
         raise ConfirmRefused("malformed_ticket") from None
     is_ours = header.typ.lower().removeprefix("application/") == TYPE and header.crit is None
     if len(text) > MAX_LENGTH or not is_ours or not 0 < len(claims.jti) <= MAX_TEXT:

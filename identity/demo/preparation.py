@@ -21,21 +21,12 @@ from django.db import transaction
 
 from identity.demo.sample_day import make_sample_day
 from identity.sandbox.registry import make_sandbox
+from taxpayers import services
 from taxpayers.credentials import Credentials, hash_secret
 from taxpayers.duties import SCOPE_OF_DUTY, Duty
 from taxpayers.evidence import on_paper
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Credential, GrantedPermission, Intermediary, Taxpayer
-from taxpayers.services import (
-    Author,
-    AuthorKind,
-    grant_permission,
-    issue_secret,
-    register_intermediary,
-    register_system_user,
-    register_taxpayer,
-    revoke_credential,
-)
 
 # Of the taxpayer's own ERP, of the intermediary's, which may act for the taxpayer, and of the
 # authority's portal: it has one client that registers and grants, and one that issues.
@@ -121,7 +112,7 @@ AUTHORITY = TaxpayerId("C1000000000")
 PORTAL = tuple(SCOPE_OF_DUTY[duty] for duty in (Duty.REGISTER, Duty.GRANT, Duty.WEBHOOKS))
 ISSUING = (SCOPE_OF_DUTY[Duty.ISSUE],)
 PERMISSIONS = ("documents:submit", "documents:view")
-_BY = Author("demo (manage.py)", kind=AuthorKind.OPERATOR)
+_BY = services.Author("demo (manage.py)", kind=services.AuthorKind.OPERATOR)
 
 
 @transaction.atomic
@@ -132,11 +123,11 @@ def make_sample_registry(saved: Sample, at: datetime) -> Sample:
     """
     taxpayer = _taxpayer(TAXPAYER, "Demo Taxpayer", at)
     agent = _taxpayer(INTERMEDIARY, "Demo Intermediary", at)
-    intermediary = Intermediary.objects.filter(taxpayer=agent).first() or register_intermediary(
-        taxpayer=agent, by=_BY, at=at
-    )
+    intermediary = Intermediary.objects.filter(
+        taxpayer=agent
+    ).first() or services.register_intermediary(taxpayer=agent, by=_BY, at=at)
     if not GrantedPermission.objects.filter(taxpayer=taxpayer, intermediary=intermediary).exists():
-        grant_permission(
+        services.grant_permission(
             taxpayer=taxpayer,
             intermediary=intermediary,
             codes=PERMISSIONS,
@@ -156,7 +147,7 @@ def make_sample_registry(saved: Sample, at: datetime) -> Sample:
 
 def _taxpayer(identifier: TaxpayerId, name: str, at: datetime) -> Taxpayer:
     existing = Taxpayer.objects.filter(tin=identifier.tin, rob=identifier.rob).first()
-    return existing or register_taxpayer(taxpayer=identifier, name=name, by=_BY, at=at)
+    return existing or services.register_taxpayer(taxpayer=identifier, name=name, by=_BY, at=at)
 
 
 def _credentials(
@@ -172,7 +163,7 @@ def _credentials(
     scopes = [scope for scope in scopes if scope in settings.SCOPES]
     existing = taxpayer.system_users.filter(name=name).first()
     if existing is None:
-        return register_system_user(
+        return services.register_system_user(
             reason="a new ERP system",
             taxpayer=taxpayer,
             name=name,
@@ -182,10 +173,12 @@ def _credentials(
         ).credentials
     # Its secrets are lost, and a system user has room for two: revoke them all.
     for secret in existing.credentials.filter(slot__isnull=False):
-        revoke_credential(
+        services.revoke_credential(
             credential=secret, reason="the demo's credentials were lost", by=_BY, at=at
         )
-    return issue_secret(reason="a new ERP system", system_user=existing, by=_BY, at=at).credentials
+    return services.issue_secret(
+        reason="a new ERP system", system_user=existing, by=_BY, at=at
+    ).credentials
 
 
 def _are_valid(taxpayer: Taxpayer, saved: Credentials, at: datetime) -> bool:

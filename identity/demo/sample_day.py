@@ -12,25 +12,18 @@ from django.db import transaction
 from django.utils import timezone
 
 from identity.demo.sample_logins import SampleClient, make_logins, set_last_used
+from taxpayers import services
 from taxpayers.evidence import on_paper
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import SystemUser, Taxpayer
 from taxpayers.rules import RegistryReason
-from taxpayers.services import (
-    Author,
-    IssuedSecret,
-    block_system_user,
-    grant_permission,
-    issue_secret,
-    register_intermediary,
-    register_system_user,
-    register_taxpayer,
-    revoke_permission,
-)
 from tokens.keys.store import read_key_ring
 from tokens.models import LoginEvent
 
-_REGISTRAR, _SECURITY = Author("aminah", "10.20.0.14"), Author("wei.ming", "10.20.0.31")
+_REGISTRAR, _SECURITY = (
+    services.Author("aminah", "10.20.0.14"),
+    services.Author("wei.ming", "10.20.0.31"),
+)
 _FIRST = TaxpayerId("C2581234010")
 _DAY, _HOUR = timedelta(days=1), timedelta(hours=1)
 _BLOCKED, _REVOKED = 20 * _HOUR, 2.4 * _HOUR  # so long ago
@@ -89,7 +82,7 @@ def make_sample_day(at: datetime) -> bool:
     chance = Random(20)  # noqa: S311 - the same sample on every machine
     own = [_client(company, at) for company in _COMPANIES]
     agents = [_client(company, at) for company in _INTERMEDIARIES]
-    block_system_user(
+    services.block_system_user(
         system_user=own[_BLOCKED_ONE].issued.system_user,
         reason="Sends invoices of another company; waiting for the taxpayer's answer",
         by=_SECURITY,
@@ -111,13 +104,13 @@ def _client(company: _Company, at: datetime) -> SampleClient:
     registered = timezone.localtime(registered).replace(hour=9 + number % 8, minute=7 * number % 60)
     user_ends = None if company.user_ends is None else at + timedelta(days=company.user_ends)
     secret_ends = at + timedelta(days=company.secret_ends)
-    taxpayer = register_taxpayer(
+    taxpayer = services.register_taxpayer(
         taxpayer=TaxpayerId(company.tin, company.rob),
         name=company.name,
         by=_REGISTRAR,
         at=registered - _DAY,
     )
-    issued = register_system_user(
+    issued = services.register_system_user(
         reason="a new ERP system",
         taxpayer=taxpayer,
         name=company.erp,
@@ -141,12 +134,12 @@ def _on_behalf(
 ) -> list[SampleClient]:
     """Who acts for these companies; some permissions expire soon, and one was revoked."""
     roles = [
-        register_intermediary(taxpayer=agent.taxpayer, by=_REGISTRAR, at=at - 190 * _DAY)
+        services.register_intermediary(taxpayer=agent.taxpayer, by=_REGISTRAR, at=at - 190 * _DAY)
         for agent in agents
     ]
     clients = []
     for number, (company, days) in enumerate(zip(granting, _GRANTS_END, strict=True)):
-        permission = grant_permission(
+        permission = services.grant_permission(
             taxpayer=company.taxpayer,
             intermediary=roles[number % len(roles)],
             codes=("documents:submit", "documents:view"),
@@ -158,7 +151,7 @@ def _on_behalf(
         issued = agents[number % len(agents)].issued
         clients.append(SampleClient(issued, number % 2 == 0, company.taxpayer))
         if number == _REVOKED_GRANT:
-            revoke_permission(
+            services.revoke_permission(
                 permission=permission,
                 evidence=on_paper("F-1180"),
                 reason="The taxpayer ended the contract; letter of this week",
@@ -169,10 +162,10 @@ def _on_behalf(
     return clients
 
 
-def _second_secret(issued: IssuedSecret, at: datetime) -> None:
+def _second_secret(issued: services.IssuedSecret, at: datetime) -> None:
     """A rotation in progress: the new secret is in use, the old one is safe to remove."""
     changed, old = at - 6 * _DAY, issued.secret
-    new = issue_secret(
+    new = services.issue_secret(
         reason="a new ERP system", system_user=issued.system_user, by=_SECURITY, at=changed
     ).secret
     logins = LoginEvent.objects.filter(secret_id=old.pk)

@@ -8,21 +8,10 @@ from typing import Any
 
 from django.utils import timezone
 
+from taxpayers import services
 from taxpayers.evidence import on_paper
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import GrantedPermission, Intermediary, Taxpayer
-from taxpayers.services import (
-    Author,
-    AuthorKind,
-    IssuedSecret,
-    block_system_user,
-    grant_permission,
-    register_intermediary,
-    register_taxpayer,
-    revoke_credential,
-    revoke_permission,
-    set_taxpayer_active,
-)
 from taxpayers.services.sandbox.clients import register_sandbox_client
 from tokens.operations.sandbox import NEVER
 
@@ -32,7 +21,7 @@ WITHOUT_PERMISSION = "C9990000011"
 NOT_YET_VALID = "C9990000012"
 EXPIRED = "C9990000013"
 REVOKED = "C9990000014"
-SANDBOX = Author("sandbox", kind=AuthorKind.OPERATOR)
+SANDBOX = services.Author("sandbox", kind=services.AuthorKind.OPERATOR)
 BEGAN, ENDED = datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 12, 31, tzinfo=UTC)
 PROOF = on_paper("sandbox")
 REASON = "This is what the client of the sandbox shows"
@@ -44,7 +33,7 @@ AGENT, ENDED_AGENT = "C9990000003", "C9990000004"
 
 def new_client(
     name: str, at: datetime, tin: str = OWN, ends: datetime = NEVER, **facts: Any
-) -> IssuedSecret:
+) -> services.IssuedSecret:
     """The client, of this taxpayer; its secret ends at `ends`."""
     return register_sandbox_client(
         name=name, taxpayer=taxpayer_of(tin), secret_expires_at=ends, by=SANDBOX, at=at, **facts
@@ -54,7 +43,7 @@ def new_client(
 def taxpayer_of(tin: str) -> Taxpayer:
     """The taxpayer with this TIN."""
     present = Taxpayer.objects.filter(tin=tin, rob="").first()
-    return present or register_taxpayer(
+    return present or services.register_taxpayer(
         taxpayer=TaxpayerId(tin), name=f"Sandbox: taxpayer {tin}", by=SANDBOX, at=BEGAN
     )
 
@@ -62,7 +51,7 @@ def taxpayer_of(tin: str) -> Taxpayer:
 def role_of(tin: str, until: datetime | None = None) -> Intermediary:
     """The taxpayer with this TIN as an intermediary, until that moment if it is new."""
     present = Intermediary.objects.filter(taxpayer__tin=tin, taxpayer__rob="").first()
-    return present or register_intermediary(
+    return present or services.register_intermediary(
         taxpayer=taxpayer_of(tin), until=until, by=SANDBOX, at=BEGAN
     )
 
@@ -73,7 +62,7 @@ def permission_of(
     """The permission of this taxpayer for the agent, made at `at` if there is none."""
     taxpayer, agent = taxpayer_of(tin), role_of(AGENT)
     present = GrantedPermission.objects.filter(taxpayer=taxpayer, intermediary=agent).first()
-    return present or grant_permission(
+    return present or services.grant_permission(
         taxpayer=taxpayer,
         intermediary=agent,
         codes=CODES,
@@ -109,19 +98,23 @@ def make_in_the_past(name: str, _at: datetime, **facts: Any) -> None:
 
 def make_revoked_secret(name: str, at: datetime) -> None:
     """Its secret is revoked."""
-    revoke_credential(credential=new_client(name, at).secret, reason=REASON, by=SANDBOX, at=at)
+    services.revoke_credential(
+        credential=new_client(name, at).secret, reason=REASON, by=SANDBOX, at=at
+    )
 
 
 def make_blocked(name: str, at: datetime) -> None:
     """It is blocked."""
     user = new_client(name, at).system_user
-    block_system_user(system_user=user, reason=REASON, by=SANDBOX, at=at)
+    services.block_system_user(system_user=user, reason=REASON, by=SANDBOX, at=at)
 
 
 def make_inactive(name: str, at: datetime) -> None:
     """Its taxpayer is not active."""
     user = new_client(name, at, INACTIVE).system_user
-    set_taxpayer_active(taxpayer=user.taxpayer, is_active=False, reason=REASON, by=SANDBOX, at=at)
+    services.set_taxpayer_active(
+        taxpayer=user.taxpayer, is_active=False, reason=REASON, by=SANDBOX, at=at
+    )
 
 
 def make_not_an_intermediary(name: str, at: datetime) -> None:
@@ -157,7 +150,7 @@ def make_expired_permission(name: str, at: datetime) -> None:
 
 def make_revoked_permission(name: str, at: datetime) -> None:
     """The permission is revoked."""
-    revoke_permission(
+    services.revoke_permission(
         permission=permission_of(REVOKED, at), evidence=PROOF, reason=REASON, by=SANDBOX, at=at
     )
     new_client(name, at, AGENT)

@@ -12,20 +12,8 @@ from opentelemetry.trace import SpanKind, Tracer, get_current_span
 
 from identity.traces.export import Export, mark_as_error, parent_of, span_of
 from taxpayers.facts.values import FactsQuery
+from tokens import calls
 from tokens.answers.response import Ended
-from tokens.calls import (
-    ApiSecretUse,
-    AssertionUse,
-    Call,
-    CountedLogin,
-    FailedAuthentication,
-    FailedLogin,
-    ProofUse,
-    RejectedRequest,
-    TakeStatusIndex,
-    TokenQuery,
-    TokenRevocation,
-)
 from tokens.operations.asgi import Message, Receive, Send, TokenEndpoint
 from tokens.operations.node import Node
 from tokens.operations.paths import OPERATIONS, Operation
@@ -36,19 +24,19 @@ from tokens.request.token_request import RawTokenRequest
 
 # Others, which a client may invent, are "_OTHER" (semantic conventions of HTTP).
 _METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS")
-NAMES: dict[type[Call | LockedRead], str] = {
+NAMES: dict[type[calls.Call | LockedRead], str] = {
     FactsQuery: "read registry",
     LockedRead: "lock client and read registry",
-    TokenQuery: "read token",
-    CountedLogin: "record login",
-    FailedLogin: "record login",
-    RejectedRequest: "record login",
-    FailedAuthentication: "record authentication",
-    TokenRevocation: "revoke token",
-    ApiSecretUse: "record use of secret",
-    AssertionUse: "record use of assertion",
-    ProofUse: "record use of proof",
-    TakeStatusIndex: "take status index",
+    calls.TokenQuery: "read token",
+    calls.CountedLogin: "record login",
+    calls.FailedLogin: "record login",
+    calls.RejectedRequest: "record login",
+    calls.FailedAuthentication: "record authentication",
+    calls.TokenRevocation: "revoke token",
+    calls.ApiSecretUse: "record use of secret",
+    calls.AssertionUse: "record use of assertion",
+    calls.ProofUse: "record use of proof",
+    calls.TakeStatusIndex: "take status index",
 }
 
 _DATABASE = {"db.system.name": connection.vendor}

@@ -18,24 +18,10 @@ from identity.webhooks.models import WebhookDelivery, WebhookEndpoint, WebhookEv
 from identity.webhooks.owners import confirm_owner, was_stopped
 from identity.webhooks.publishing import publish_all_changes, sample_of
 from identity.webhooks.secret_storage import encrypt, encrypt_anew, new_secret
+from taxpayers import operations
 from taxpayers.actions import Action
 from taxpayers.duties import Duty
-from taxpayers.operations import (
-    ByReason,
-    Operation,
-    Reason,
-    unneeded_if_active,
-    unneeded_if_inactive,
-)
-from taxpayers.services.history import (
-    Asked,
-    context_of,
-    lock_for_update,
-    makes,
-    record_change,
-    switches,
-    update_and_record,
-)
+from taxpayers.services import history
 from taxpayers.validation import ServiceError, validate_known, validate_text
 
 MOST_ENDPOINTS = 20
@@ -51,28 +37,28 @@ class IssuedWebhookSecret:
     secret: str = field(repr=False)
 
 
-REGISTER_WEBHOOK = Operation(
+REGISTER_WEBHOOK = operations.Operation(
     actions.REGISTER_WEBHOOK,
     "Register a webhook",
     "It gets what is committed from now on. Its secret is shown once.",
-    Reason.OPTIONAL,
+    operations.Reason.OPTIONAL,
 )
 
 
-@makes(REGISTER_WEBHOOK)
+@history.makes(REGISTER_WEBHOOK)
 def register_webhook(
     *,
     url: str,
     event_types: Collection[str] = (),
     description: str = "",
     client_id: str = "",
-    **asked: Unpack[Asked],
+    **asked: Unpack[history.Asked],
 ) -> IssuedWebhookSecret:
     """Register an endpoint, which gets what is committed from now on; no types: all of them.
 
     `client_id`: the system user without which it gets nothing. Raises ServiceError.
     """
-    context = context_of(REGISTER_WEBHOOK, **asked)
+    context = history.context_of(REGISTER_WEBHOOK, **asked)
     _check_room()
     publish_all_changes(context.at)  # what was before is not for it
     secret = new_secret()
@@ -87,29 +73,29 @@ def register_webhook(
     confirm_owner(row, context.at)
     row.save(force_insert=True)
     after = {"url": row.address, "event_types": row.event_types}
-    record_change(row, context, after=after)
+    history.record_change(row, context, after=after)
     return IssuedWebhookSecret(row, secret)
 
 
-CHANGE_WEBHOOK = Operation(
+CHANGE_WEBHOOK = operations.Operation(
     actions.CHANGE_WEBHOOK,
     "Change the webhook",
     "Its address, its types or its description, from the next message on.",
 )
 
 
-@makes(CHANGE_WEBHOOK, "endpoint")
+@history.makes(CHANGE_WEBHOOK, "endpoint")
 def change_webhook(
     *,
     endpoint: WebhookEndpoint,
     url: str | None = None,
     event_types: Collection[str] | None = None,
     description: str | None = None,
-    **asked: Unpack[Asked],
+    **asked: Unpack[history.Asked],
 ) -> WebhookEndpoint:
     """Change what is given; nothing happens if it is so already. Raises ServiceError."""
-    context = context_of(CHANGE_WEBHOOK, **asked)
-    row = lock_for_update(endpoint)
+    context = history.context_of(CHANGE_WEBHOOK, **asked)
+    row = history.lock_for_update(endpoint)
     given: dict[str, Any] = {
         "url": None if url is None else _validate_url(url),
         "event_types": None if event_types is None else _validate_types(event_types),
@@ -121,54 +107,54 @@ def change_webhook(
         setattr(row, name, given[name])
     if new:
         row.save(update_fields=new)
-        record_change(row, context, before=before, after=_shown(row, new))
+        history.record_change(row, context, before=before, after=_shown(row, new))
     return row
 
 
-ROTATE_WEBHOOK_SECRET = Operation(
+ROTATE_WEBHOOK_SECRET = operations.Operation(
     actions.ROTATE_WEBHOOK_SECRET,
     "Issue a new secret of the webhook",
     "It is shown once. For a day messages are signed with the present one, too.",
 )
 
 
-@makes(ROTATE_WEBHOOK_SECRET, "endpoint")
+@history.makes(ROTATE_WEBHOOK_SECRET, "endpoint")
 def rotate_webhook_secret(
-    *, endpoint: WebhookEndpoint, **asked: Unpack[Asked]
+    *, endpoint: WebhookEndpoint, **asked: Unpack[history.Asked]
 ) -> IssuedWebhookSecret:
     """Issue a new secret; for a day messages are signed with the present one, too.
 
     Unless that one cannot be decrypted.
     """
-    context = context_of(ROTATE_WEBHOOK_SECRET, **asked)
-    row, secret = lock_for_update(endpoint), new_secret()
+    context = history.context_of(ROTATE_WEBHOOK_SECRET, **asked)
+    row, secret = history.lock_for_update(endpoint), new_secret()
     row.former_secret, row.former_secret_until = "", None
     with contextlib.suppress(InvalidToken):
         row.former_secret = encrypt_anew(row.secret)
         row.former_secret_until = context.at + FORMER_SECRET_SIGNS
     row.secret = encrypt(secret)
     row.save(update_fields=["secret", "former_secret", "former_secret_until"])
-    record_change(row, context, after={"former_secret_until": row.former_secret_until})
+    history.record_change(row, context, after={"former_secret_until": row.former_secret_until})
     return IssuedWebhookSecret(row, secret)
 
 
-ENABLE_WEBHOOK = ByReason(
+ENABLE_WEBHOOK = operations.ByReason(
     actions.ENABLE_WEBHOOK,
     "Send to the webhook again",
     "It gets what waits for it, and what changes from now on.",
-    unneeded=unneeded_if_active,
+    unneeded=operations.unneeded_if_active,
 )
-DISABLE_WEBHOOK = ByReason(
+DISABLE_WEBHOOK = operations.ByReason(
     actions.DISABLE_WEBHOOK,
     "Send nothing to the webhook",
     "What waits for it is sent when it is enabled again.",
-    unneeded=unneeded_if_inactive,
+    unneeded=operations.unneeded_if_inactive,
 )
 
 
-@switches(ENABLE_WEBHOOK, DISABLE_WEBHOOK, "endpoint")
+@history.switches(ENABLE_WEBHOOK, DISABLE_WEBHOOK, "endpoint")
 def set_webhook_active(
-    *, endpoint: WebhookEndpoint, is_active: bool, **asked: Unpack[Asked]
+    *, endpoint: WebhookEndpoint, is_active: bool, **asked: Unpack[history.Asked]
 ) -> WebhookEndpoint:
     """Send to it, or not; nothing happens if it is so already.
 
@@ -176,33 +162,33 @@ def set_webhook_active(
     ServiceError if its owner may not have a webhook now.
     """
     operation = ENABLE_WEBHOOK if is_active else DISABLE_WEBHOOK
-    context = context_of(operation, **asked)
+    context = history.context_of(operation, **asked)
     if is_active:
         _check_room(besides=endpoint.pk)
         publish_all_changes(context.at)  # what happened in between is not for it
-    row = lock_for_update(endpoint)
+    row = history.lock_for_update(endpoint)
     if is_active and was_stopped(row, confirm_owner(row, context.at)):
         row.is_active = False  # though no deliverer has noticed yet
-    if update_and_record(row, context, is_active=is_active) and is_active:
+    if history.update_and_record(row, context, is_active=is_active) and is_active:
         row.paused_until, row.failures = None, 0
         row.save(update_fields=["paused_until", "failures"])
     return row
 
 
-DELETE_WEBHOOK = Operation(
+DELETE_WEBHOOK = operations.Operation(
     actions.DELETE_WEBHOOK,
     "Delete the webhook",
     "It gets nothing more, and what waits for it is dropped.",
 )
 
 
-@makes(DELETE_WEBHOOK, "endpoint")
-def delete_webhook(*, endpoint: WebhookEndpoint, **asked: Unpack[Asked]) -> WebhookEndpoint:
+@history.makes(DELETE_WEBHOOK, "endpoint")
+def delete_webhook(*, endpoint: WebhookEndpoint, **asked: Unpack[history.Asked]) -> WebhookEndpoint:
     """Delete it with what waits for it; its history stays."""
-    context = context_of(DELETE_WEBHOOK, **asked)
-    row = lock_for_update(endpoint)
+    context = history.context_of(DELETE_WEBHOOK, **asked)
+    row = history.lock_for_update(endpoint)
     before = {"url": row.address, "event_types": row.event_types}
-    record_change(row, context, before=before, after={})
+    history.record_change(row, context, before=before, after={})
     WebhookEndpoint.objects.filter(pk=row.pk).delete()
     return row
 
@@ -237,7 +223,7 @@ def resend(*, delivery: WebhookDelivery, at: datetime) -> WebhookDelivery:
     """
     if not delivery.endpoint.is_active:
         raise ServiceError("The webhook is disabled. Enable it first.")
-    row = lock_for_update(delivery)
+    row = history.lock_for_update(delivery)
     row.state, row.attempts = WebhookDelivery.PENDING, 0
     row.due_at, row.finished_at = at, None
     row.save(update_fields=["state", "attempts", "due_at", "finished_at"])
@@ -256,24 +242,24 @@ def repeat_failed(*, endpoint: WebhookEndpoint, since: datetime | None = None, a
 
 
 # These change nothing that the history shows.
-SEND_TEST = Operation(
+SEND_TEST = operations.Operation(
     Action("webhookendpoint", Duty.WEBHOOKS, "send_test_webhook", ""),
     "Send a webhook.test event",
     "Only to this webhook, whatever types it wants. Or a sample of each of the types given, with"
     " sample: true in its data.",
-    Reason.NONE,
+    operations.Reason.NONE,
 )
-RESEND = Operation(
+RESEND = operations.Operation(
     Action("webhookendpoint", Duty.WEBHOOKS, "resend_webhook", ""),
     "Send this message now",
     "What waits for a later attempt is sent at once; what was delivered or given up once more.",
-    Reason.NONE,
+    operations.Reason.NONE,
 )
-REPEAT_FAILED = Operation(
+REPEAT_FAILED = operations.Operation(
     Action("webhookendpoint", Duty.WEBHOOKS, "repeat_webhook", ""),
     "Send again what was given up",
     "What failed after ten attempts is tried anew.",
-    Reason.NONE,
+    operations.Reason.NONE,
 )
 
 

@@ -14,22 +14,9 @@ from uuid import UUID
 
 import msgspec
 
-from taxpayers.client_keys import (
-    ALGORITHM_NAMES,
-    ALGORITHMS,
-    PublicKey,
-    UnusableKey,
-    algorithm_of,
-    read_public_jwk,
-)
+from taxpayers import client_keys
 from taxpayers.value import Hidden, Value
-from tokens.client_auth.compact_jws import (
-    UnreadableJws,
-    is_signature,
-    parts_of,
-    read_bytes,
-    read_json,
-)
+from tokens.client_auth import compact_jws
 from tokens.dpop.target import is_same_target
 
 HEADER = "DPoP"
@@ -121,25 +108,25 @@ def read_proof(sent: str, *, method: str, address: str, at: datetime) -> Proof:
         raise InvalidProof(ProofFault.TOO_LONG)
     try:
         return _read(sent.strip(), method, address, at)
-    except UnreadableJws:
+    except compact_jws.UnreadableJws:
         raise InvalidProof(ProofFault.UNREADABLE) from None
 
 
 def _read(sent: str, method: str, address: str, at: datetime) -> Proof:
-    encoded_header, encoded_claims, encoded_signature = parts_of(sent)
-    header = read_json(encoded_header, _Header)
+    encoded_header, encoded_claims, encoded_signature = compact_jws.parts_of(sent)
+    header = compact_jws.read_json(encoded_header, _Header)
     _check_header(header)
-    claims = read_json(encoded_claims, _Claims)
+    claims = compact_jws.read_json(encoded_claims, _Claims)
     issued_at = _check_claims(claims, method, address, at)
     return Proof(
-        algorithm=algorithm_of(header.alg),
+        algorithm=client_keys.algorithm_of(header.alg),
         jwk=bytes(header.jwk),
         jti=claims.jti,
         issued_at=issued_at,
         nonce=claims.nonce,
         ath=claims.ath,
         signed=f"{encoded_header}.{encoded_claims}".encode(),
-        signature=read_bytes(encoded_signature),
+        signature=compact_jws.read_bytes(encoded_signature),
     )
 
 
@@ -150,7 +137,7 @@ def verified_thumbprint(proof: Proof) -> str:
     key, thumbprint, algorithm = _key(proof.jwk)
     if proof.algorithm != algorithm:
         raise InvalidProof(ProofFault.ALGORITHM)
-    if not is_signature(key, proof.signature, proof.signed):
+    if not compact_jws.is_signature(key, proof.signature, proof.signed):
         raise InvalidProof(ProofFault.SIGNATURE)
     return thumbprint
 
@@ -164,7 +151,7 @@ def hash_of_token(token: str) -> str:
 def _check_header(header: _Header) -> None:
     if header.typ != TYPE:
         raise InvalidProof(ProofFault.TYPE)
-    if header.alg not in ALGORITHM_NAMES:
+    if header.alg not in client_keys.ALGORITHM_NAMES:
         raise InvalidProof(ProofFault.ALGORITHM)
     if header.crit is not None:
         raise InvalidProof(ProofFault.CRITICAL)
@@ -188,10 +175,10 @@ def _check_claims(claims: _Claims, method: str, address: str, at: datetime) -> f
 
 
 @lru_cache(maxsize=1024)  # to load a key takes as long as to check a signature
-def _key(jwk: bytes) -> tuple[PublicKey, str, str]:
+def _key(jwk: bytes) -> tuple[client_keys.PublicKey, str, str]:
     try:
         members = msgspec.json.decode(jwk, type=dict[str, Any])
-        key, thumbprint = read_public_jwk(members)
-    except (msgspec.DecodeError, UnicodeDecodeError, UnusableKey, RecursionError):
+        key, thumbprint = client_keys.read_public_jwk(members)
+    except (msgspec.DecodeError, UnicodeDecodeError, client_keys.UnusableKey, RecursionError):
         raise InvalidProof(ProofFault.KEY) from None
-    return key, thumbprint, ALGORITHMS[members["kty"]]
+    return key, thumbprint, client_keys.ALGORITHMS[members["kty"]]

@@ -12,14 +12,7 @@ from django.utils.translation import gettext as _
 from taxpayers.actions import marked
 from taxpayers.moments import format_moment
 from taxpayers.operations import Operation, Reason
-from taxpayers.services.history import (
-    Asked,
-    ChangeContext,
-    context_of,
-    lock_for_update,
-    record_change,
-    update_and_record,
-)
+from taxpayers.services import history
 from taxpayers.validation import ServiceError
 from tokens import actions
 from tokens.keys.encryption import decrypt, encrypt
@@ -48,12 +41,12 @@ def read_key_ring(at: datetime, known: KeyRing | None = None) -> KeyRing:
     )
 
 
-def rotate(*, alg: str, **asked: Unpack[Asked]) -> Key:
+def rotate(*, alg: str, **asked: Unpack[history.Asked]) -> Key:
     """Publishes a new key, which starts to sign PUBLISHED_AHEAD after this moment.
 
     `alg` is one of ALGORITHMS. Raises ServiceError while another new key waits to sign.
     """
-    context = context_of(ROTATE_SIGNING_KEY, **asked)
+    context = history.context_of(ROTATE_SIGNING_KEY, **asked)
     rows = _rows() or _create_first_key(context.at)
     waiting = _public_ring(rows).waiting(context.at)
     if waiting is not None:
@@ -71,15 +64,15 @@ def rotate(*, alg: str, **asked: Unpack[Asked]) -> Key:
 
 
 @transaction.atomic
-def stop_compromised_key(*, kid: str, alg: str, **asked: Unpack[Asked]) -> Key:
+def stop_compromised_key(*, kid: str, alg: str, **asked: Unpack[history.Asked]) -> Key:
     """Ends this key now and for good, whether it signs, waits or only verifies; returns a new key.
 
     The new key signs from this moment on. Each process applies both when it next reads the ring.
     No token that the compromised key signed is accepted any more, also none that it signs until
     then. `alg` is that of the new key. Raises ServiceError for a key that is not published.
     """
-    context = context_of(STOP_COMPROMISED_KEY, **asked)
-    compromised = lock_for_update(_published_row(kid, context.at))
+    context = history.context_of(STOP_COMPROMISED_KEY, **asked)
+    compromised = history.lock_for_update(_published_row(kid, context.at))
     if refusal := why_not_stopped(compromised, context.at):
         raise ServiceError(refusal)  # another session was first
     newest = SigningKey.objects.latest("generation")
@@ -88,7 +81,7 @@ def stop_compromised_key(*, kid: str, alg: str, **asked: Unpack[Asked]) -> Key:
     # Its private part is not needed again.
     compromised.private_key = b""
     compromised.save(update_fields=["private_key"])
-    update_and_record(compromised, context, compromised_at=context.at)
+    history.update_and_record(compromised, context, compromised_at=context.at)
     return key
 
 
@@ -149,11 +142,11 @@ def _published_row(kid: str, at: datetime) -> SigningKey:
     return row
 
 
-def _insert(row: SigningKey, context: ChangeContext, *, replaced: SigningKey) -> Key:
+def _insert(row: SigningKey, context: history.ChangeContext, *, replaced: SigningKey) -> Key:
     try:
         with transaction.atomic():
             row.save(force_insert=True)
-            record_change(
+            history.record_change(
                 row,
                 context,
                 before={"kid": replaced.kid, "alg": replaced.alg},

@@ -9,15 +9,8 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
+from tokens.login_events import partitions
 from tokens.login_events.counting import count_all
-from tokens.login_events.partitions import (
-    delete_from_default,
-    drop_partition,
-    first_id,
-    is_partitioned,
-    make_partitions,
-    partitions_before,
-)
 from tokens.models import LoginEvent, RevokedToken, ThrottledCaller, UsedAssertion, UsedProof
 
 _BATCH = 5_000
@@ -55,18 +48,18 @@ def prune(before: datetime) -> Iterator[Pruned]:
     long. Raises django.db.OperationalError if the table stayed busy.
     """
     delete = _delete_logins
-    if is_partitioned(connection):
-        for month in partitions_before(connection, before):
-            drop_partition(connection, month)
+    if partitions.is_partitioned(connection):
+        for month in partitions.partitions_before(connection, before):
+            partitions.drop_partition(connection, month)
             yield Pruned(months=1)
-        delete = partial(delete_from_default, connection, at_most=_BATCH)
+        delete = partial(partitions.delete_from_default, connection, at_most=_BATCH)
     while deleted := delete(before):
         yield Pruned(logins=deleted)
 
 
 def prepare(at: datetime) -> None:
     """Makes the partitions of the months to come, and counts logins before they are deleted."""
-    make_partitions(connection, at)
+    partitions.make_partitions(connection, at)
     count_all(at)
 
 
@@ -84,7 +77,9 @@ def prune_expired(at: datetime) -> int:
 
 
 def _delete_logins(before: datetime) -> int:
-    return _delete_batch(LoginEvent.objects.filter(pk__lt=first_id(before)).order_by("pk"))
+    return _delete_batch(
+        LoginEvent.objects.filter(pk__lt=partitions.first_id(before)).order_by("pk")
+    )
 
 
 def _delete_batch(rows: "QuerySet[Any]") -> int:

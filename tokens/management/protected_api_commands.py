@@ -14,15 +14,7 @@ from taxpayers.moments import format_moment
 from taxpayers.services import ServiceError
 from taxpayers.validation import validate_text
 from tokens.models import ProtectedApi, ProtectedApiSecret
-from tokens.protected_apis.registration import (
-    ACTIVATE_PROTECTED_API,
-    DEACTIVATE_PROTECTED_API,
-    REGISTER_PROTECTED_API,
-    REVOKE_API_SECRET,
-    ROTATE_API_SECRET,
-    IssuedApiSecret,
-    live_secrets,
-)
+from tokens.protected_apis import registration
 from tokens.protected_apis.secret_once import api_secret_data, api_secret_text
 
 _LONGEST = 255
@@ -51,7 +43,7 @@ class _ProtectedApiCommand(OperationCommand):
 
 
 class _Register(OperationCommand):
-    operation = REGISTER_PROTECTED_API
+    operation = registration.REGISTER_PROTECTED_API
     fields = {
         "name": {"flag": "", "metavar": "NAME", "help": "name of the API, for staff"},
         "audience": {"required": True, "help": "audience of the tokens for it"},
@@ -62,23 +54,23 @@ class _Register(OperationCommand):
     def add_record(self, parser: CommandParser) -> None:
         """It is new."""
 
-    def answer(self, done: IssuedApiSecret, options: Options) -> Output:
+    def answer(self, done: registration.IssuedApiSecret, options: Options) -> Output:
         api = done.protected_api
         data = {"name": api.name, "audience": api.audience}
         return Output(api_secret_data(done) | data, api_secret_text(done))
 
 
 class _RotateSecret(_ProtectedApiCommand):
-    operation = ROTATE_API_SECRET
+    operation = registration.ROTATE_API_SECRET
     fields = {
         "expires_at": last_day("--secret-expires", "last day of the new secret"),
         "retire_old_at": last_day("--retire-old", "last day of the old secret"),
     }
     note = ""
 
-    def answer(self, done: IssuedApiSecret, options: Options) -> Output:
+    def answer(self, done: registration.IssuedApiSecret, options: Options) -> Output:
         api = done.protected_api
-        old = [s for s in live_secrets(api, timezone.now()) if s.pk != done.secret.pk]
+        old = [s for s in registration.live_secrets(api, timezone.now()) if s.pk != done.secret.pk]
         data = [{"secret_hint": s.hint, "secret_expires_at": s.expires_at} for s in old]
         text = "".join(
             f"\nThe old secret {s} works until {format_moment(s.expires_at)}."
@@ -90,7 +82,7 @@ class _RotateSecret(_ProtectedApiCommand):
 
 
 class _RevokeSecret(_ProtectedApiCommand):
-    operation = REVOKE_API_SECRET
+    operation = registration.REVOKE_API_SECRET
 
     def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("hint", metavar="SECRET_HINT", help="its last four characters")
@@ -107,7 +99,7 @@ class _RevokeSecret(_ProtectedApiCommand):
 
     def answer(self, done: ProtectedApiSecret, options: Options) -> Output:
         api, at = done.protected_api, timezone.now()
-        live = live_secrets(api, at)
+        live = registration.live_secrets(api, at)
         left = (
             f"It still has {', '.join(map(str, live))}."
             if live
@@ -131,12 +123,12 @@ COMMANDS: Commands = {
     "revoke_protected_api_secret": _RevokeSecret,
     "activate_protected_api": command(
         _ProtectedApiCommand,
-        ACTIVATE_PROTECTED_API,
+        registration.ACTIVATE_PROTECTED_API,
         "{row} is active. It may ask again whether a token is active.",
     ),
     "deactivate_protected_api": command(
         _ProtectedApiCommand,
-        DEACTIVATE_PROTECTED_API,
+        registration.DEACTIVATE_PROTECTED_API,
         "{row} is not active. Whatever it asks is refused.",
     ),
 }

@@ -14,16 +14,8 @@ from taxpayers.rules import Refused, check_credential
 from tokens.access_tokens.claims import token_type
 from tokens.access_tokens.status import ACTIVE, InactiveReason, status_of
 from tokens.access_tokens.verification import AccessToken, InvalidToken, verify
+from tokens.answers import response
 from tokens.answers.accept import choose_media_type
-from tokens.answers.response import (
-    PROTECTED_API,
-    Answer,
-    Ended,
-    accepted_answer,
-    error_answer,
-    json_text,
-    refused_by,
-)
 from tokens.calls import ApiSecretUse, Call
 from tokens.client_auth.client_secret import ClientSecretCredentials
 from tokens.keys.signer import current_key_ring, sign
@@ -52,7 +44,7 @@ _NOT_ACCEPTABLE_TEXT = (
 )
 
 
-class EndedIntrospection(Ended):
+class EndedIntrospection(response.Ended):
     """Who asked, as far as it is known, about which token, and its status."""
 
     client_id: str = ""
@@ -78,7 +70,7 @@ def introspect(node: Node, arrival: Arrival, raw: RawTokenRequest) -> Introspect
         yield from _note_use(node, arrival, api, at)
         media_type = choose_media_type(raw.accept, _MEDIA_TYPES)
         if media_type is None:
-            answer = error_answer(arrival.id, 406, "invalid_request", _NOT_ACCEPTABLE_TEXT)
+            answer = response.error_answer(arrival.id, 406, "invalid_request", _NOT_ACCEPTABLE_TEXT)
             return EndedIntrospection(NOT_ACCEPTABLE, answer, client_id)
         status, found = _status(token, reading, api)
         answer = _answer(arrival, found if status == ACTIVE else None, api, media_type, at)
@@ -86,7 +78,7 @@ def introspect(node: Node, arrival: Arrival, raw: RawTokenRequest) -> Introspect
         return EndedIntrospection(outcome, answer, client_id, found.jti if found else "", status)
     except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets an answer
         refused = refusal_of(arrival, error, "introspection failed")
-        answer = refused_by(arrival.id, at, refused, PROTECTED_API)
+        answer = response.refused_by(arrival.id, at, refused, response.PROTECTED_API)
         return EndedIntrospection(refused.reason, answer, client_id)
 
 
@@ -141,13 +133,13 @@ def _status(token: str, reading: TokenReading, api: ApiFacts) -> tuple[str, Acce
 
 def _answer(
     arrival: Arrival, token: AccessToken | None, api: ApiFacts, media_type: str, at: datetime
-) -> Answer:
+) -> response.Answer:
     """`token` is an active one; None: it is not, and nothing more is revealed."""
     members: dict[str, Any] = {"active": token is not None}
     if token is not None:
         members |= {"token_type": token_type(token.confirmation), **token.claims}
     if media_type == JSON:
-        return accepted_answer(arrival.id, json_text(members))
+        return response.accepted_answer(arrival.id, response.json_text(members))
     signed = {
         "iss": login_settings().issuer,
         "aud": api.client_id,
@@ -155,4 +147,4 @@ def _answer(
         "token_introspection": members,
     }
     key = current_key_ring(at).signer(at)
-    return accepted_answer(arrival.id, sign(signed, key, _TYP), SIGNED)
+    return response.accepted_answer(arrival.id, sign(signed, key, _TYP), SIGNED)

@@ -15,16 +15,7 @@ from taxpayers.facts.values import Reading
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.redaction import EXAMINED, shown
 from taxpayers.rules import Refused
-from tokens.calls import (
-    CountedLogin,
-    CountResult,
-    Event,
-    FailedLogin,
-    ProofUsedBefore,
-    RejectedRequest,
-    UsedBefore,
-    Write,
-)
+from tokens import calls
 from tokens.client_auth.authenticated import AuthenticatedClient
 from tokens.client_auth.methods import use_of
 from tokens.client_auth.private_key_jwt import used_before
@@ -43,24 +34,24 @@ _DETAIL_LENGTH, _USER_AGENT_LENGTH = 200, 200
 
 def record(
     login: Login, decision: Decision
-) -> Generator[Write, Any, Recorded | ProofUsedBefore | None]:
+) -> Generator[calls.Write, Any, Recorded | calls.ProofUsedBefore | None]:
     """Stores what was decided. Not if it is not confirmed, or lacks an index: no Recorded then."""
     call = decision.call
-    if isinstance(call, CountedLogin):
+    if isinstance(call, calls.CountedLogin):
         check_limit(login, decision)
-        counted: CountResult = yield call
+        counted: calls.CountResult = yield call
         if isinstance(counted, Quota):
             return Recorded(decision, counted)
-        if isinstance(counted, UsedBefore):
+        if isinstance(counted, calls.UsedBefore):
             return (yield from record(login, _without_proof(login, decision)))
         return counted
     # A failure has no epoch that confirms it, so it is never decided from memory.
     if decision.outcome is None or decision.reading.is_remembered:
         return None
-    if isinstance(call, RejectedRequest):
+    if isinstance(call, calls.RejectedRequest):
         check_rejections(login.node, login.arrival)
         yield from record_rejection(login.node, login.arrival, call)
-    elif isinstance(call, FailedLogin):
+    elif isinstance(call, calls.FailedLogin):
         throttle: Throttle | None = yield call
         if throttle is not None:
             raise throttled(login, decision, throttle)
@@ -82,7 +73,7 @@ def _quota(decision: Decision) -> Quota | None:
     return current_quota(CounterState(*reading.counter), limit, reading.at)
 
 
-def issued_call(login: Login, issued: IssuedLogin) -> CountedLogin:
+def issued_call(login: Login, issued: IssuedLogin) -> calls.CountedLogin:
     """The event of a granted login, its count, and the index of its token."""
     token, index, authorization = issued.token, issued.index, issued.token.authorization
     event = _event(
@@ -99,7 +90,7 @@ def issued_call(login: Login, issued: IssuedLogin) -> CountedLogin:
 
 def refused_call(
     login: Login, client: AuthenticatedClient | None, refused: Refused, at: datetime
-) -> Write | None:
+) -> calls.Write | None:
     """The event of a login that is refused at the moment `at`, and its count.
 
     None for a reason that is not recorded.
@@ -112,21 +103,23 @@ def refused_call(
     if refusal.counts_as_failure and (login.terms.pauses or client is None):
         address = arrival.source_address
         pair = buckets().of_pair(asked.client_id, address)
-        return FailedLogin(event, pair, buckets().of_address(address))
+        return calls.FailedLogin(event, pair, buckets().of_address(address))
     return _rejected(arrival, event) if client is None else _counted(login, client, event)
 
 
-def unreadable_call(arrival: Arrival, sent: UnreadableRequest, refused: Refused) -> RejectedRequest:
+def unreadable_call(
+    arrival: Arrival, sent: UnreadableRequest, refused: Refused
+) -> calls.RejectedRequest:
     """The event of a request that asks for nothing readable, and its count."""
     event = _event(arrival, sent, None, arrival.at, subject=sent.on_behalf_of, refused=refused)
     return _rejected(arrival, event)
 
 
 def _counted(
-    login: Login, client: AuthenticatedClient, event: Event, index: TokenIndex | None = None
-) -> CountedLogin:
+    login: Login, client: AuthenticatedClient, event: calls.Event, index: TokenIndex | None = None
+) -> calls.CountedLogin:
     facts, status = client.facts, index.status if index else None
-    return CountedLogin(
+    return calls.CountedLogin(
         event,
         facts.client.id,
         facts.credential.id,
@@ -140,8 +133,8 @@ def _counted(
     )
 
 
-def _rejected(arrival: Arrival, event: Event) -> RejectedRequest:
-    return RejectedRequest(event, buckets().of_rejections(arrival.source_address))
+def _rejected(arrival: Arrival, event: calls.Event) -> calls.RejectedRequest:
+    return calls.RejectedRequest(event, buckets().of_rejections(arrival.source_address))
 
 
 @cache
@@ -160,8 +153,8 @@ def _event(
     refused: Refused | None = None,
     scope: str = "",
     kid: str = "",
-) -> Event:
-    return Event(
+) -> calls.Event:
+    return calls.Event(
         id=arrival.id,
         at=at,
         reason=refused.reason if refused else "",

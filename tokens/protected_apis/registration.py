@@ -21,18 +21,7 @@ from taxpayers.credentials import (
     new_client_secret,
 )
 from taxpayers.operations import ByReason, Operation, unneeded_if_active, unneeded_if_inactive
-from taxpayers.services.history import (
-    Asked,
-    ChangeContext,
-    change_part,
-    context_of,
-    lock_for_update,
-    makes,
-    named,
-    record_change,
-    switches,
-    update_and_record,
-)
+from taxpayers.services import history
 from taxpayers.validation import ServiceError, validate_end, validate_known, validate_name
 from tokens import actions
 from tokens.models import ProtectedApi, ProtectedApiSecret
@@ -59,15 +48,19 @@ REGISTER_PROTECTED_API = Operation(
 )
 
 
-@makes(REGISTER_PROTECTED_API)
+@history.makes(REGISTER_PROTECTED_API)
 def register_protected_api(
-    *, name: str, audience: str, secret_expires_at: datetime | None = None, **asked: Unpack[Asked]
+    *,
+    name: str,
+    audience: str,
+    secret_expires_at: datetime | None = None,
+    **asked: Unpack[history.Asked],
 ) -> IssuedApiSecret:
     """Register an API for one audience of the settings' scopes, with its first secret.
 
     Raises ServiceError if there is one of that name: its secret cannot be shown again.
     """
-    name, context = validate_name(name), context_of(REGISTER_PROTECTED_API, **asked)
+    name, context = validate_name(name), history.context_of(REGISTER_PROTECTED_API, **asked)
     audiences = {scope["audience"] for scope in settings.SCOPES.values()}
     validate_known([audience], audiences, _("audience"))
     present = ProtectedApi.objects.filter(name=name).first()
@@ -108,21 +101,21 @@ ROTATE_API_SECRET = Operation(
 )
 
 
-@makes(ROTATE_API_SECRET, "protected_api")
+@history.makes(ROTATE_API_SECRET, "protected_api")
 def issue_api_secret(
     *,
     protected_api: ProtectedApi,
     expires_at: datetime | None = None,
     retire_old_at: datetime | None = None,
-    **asked: Unpack[Asked],
+    **asked: Unpack[history.Asked],
 ) -> IssuedApiSecret:
     """Issue a further secret, valid until `expires_at` (None: for settings.SECRET_LIFETIME).
 
     With `retire_old_at` the present ones end at that moment, unless they end before. Raises
     ServiceError if two secrets are live.
     """
-    context = context_of(ROTATE_API_SECRET, **asked)
-    owner = lock_for_update(protected_api)
+    context = history.context_of(ROTATE_API_SECRET, **asked)
+    owner = history.lock_for_update(protected_api)
     validate_end(retire_old_at, _("the old secret"), context.at)
     if refusal := why_no_room(owner, context.at):
         raise ServiceError(refusal)
@@ -130,7 +123,7 @@ def issue_api_secret(
         retiring = replace(context, action=registry.RETIRE_SECRET)
         for secret in live_secrets(owner, context.at):
             if retire_old_at < secret.expires_at:
-                change_part(owner, secret, retiring, expires_at=retire_old_at)
+                history.change_part(owner, secret, retiring, expires_at=retire_old_at)
     return _create_secret(owner, expires_at, context)
 
 
@@ -145,14 +138,16 @@ REVOKE_API_SECRET = Operation(
 )
 
 
-@makes(REVOKE_API_SECRET, "secret")
-def revoke_api_secret(*, secret: ProtectedApiSecret, **asked: Unpack[Asked]) -> ProtectedApiSecret:
+@history.makes(REVOKE_API_SECRET, "secret")
+def revoke_api_secret(
+    *, secret: ProtectedApiSecret, **asked: Unpack[history.Asked]
+) -> ProtectedApiSecret:
     """Revoke it now and for good; nothing happens if it was revoked before."""
-    context = context_of(REVOKE_API_SECRET, **asked)
-    owner = lock_for_update(secret.protected_api)
-    row = lock_for_update(secret)
+    context = history.context_of(REVOKE_API_SECRET, **asked)
+    owner = history.lock_for_update(secret.protected_api)
+    row = history.lock_for_update(secret)
     if row.revoked_at is None:
-        change_part(owner, row, context, revoked_at=context.at)
+        history.change_part(owner, row, context, revoked_at=context.at)
     return row
 
 
@@ -174,16 +169,16 @@ DEACTIVATE_PROTECTED_API = ByReason(
 )
 
 
-@switches(ACTIVATE_PROTECTED_API, DEACTIVATE_PROTECTED_API, "protected_api")
+@history.switches(ACTIVATE_PROTECTED_API, DEACTIVATE_PROTECTED_API, "protected_api")
 def set_protected_api_active(
-    *, protected_api: ProtectedApi, is_active: bool, **asked: Unpack[Asked]
+    *, protected_api: ProtectedApi, is_active: bool, **asked: Unpack[history.Asked]
 ) -> ProtectedApi:
     """Activate or deactivate it: all that it asks is refused then. Safe to repeat."""
     operation = ACTIVATE_PROTECTED_API if is_active else DEACTIVATE_PROTECTED_API
-    context = context_of(operation, **asked)
-    row = lock_for_update(protected_api)
+    context = history.context_of(operation, **asked)
+    row = history.lock_for_update(protected_api)
     if not operation.unneeded(row):
-        update_and_record(row, context, is_active=is_active)
+        history.update_and_record(row, context, is_active=is_active)
     return row
 
 
@@ -195,7 +190,7 @@ def live_secrets(owner: ProtectedApi, at: datetime) -> list[ProtectedApiSecret]:
 def _create_secret(
     owner: ProtectedApi,
     expires_at: datetime | None,
-    context: ChangeContext,
+    context: history.ChangeContext,
     also: dict[str, Any] | None = None,
 ) -> IssuedApiSecret:
     clear = new_client_secret(settings.ENVIRONMENT, Prefix.API_SECRET)
@@ -207,6 +202,6 @@ def _create_secret(
         expires_at=validate_end(expires_at, _("the secret"), context.at)
         or context.at + settings.SECRET_LIFETIME,
     )
-    after = {**(also or {}), **named(secret), "secret_expires_at": secret.expires_at}
-    record_change(owner, context, after=after)
+    after = {**(also or {}), **history.named(secret), "secret_expires_at": secret.expires_at}
+    history.record_change(owner, context, after=after)
     return IssuedApiSecret(owner, secret, Credentials(owner.client_id, clear))

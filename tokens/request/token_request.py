@@ -12,16 +12,10 @@ from taxpayers.identifiers import MalformedIdentifier, Notation, TaxpayerId
 from taxpayers.redaction import shown
 from taxpayers.rules import Refused
 from taxpayers.value import Hidden, Value
-from tokens.client_auth import client_secret
+from tokens.client_auth import client_secret, methods
 from tokens.client_auth.assertion import MAX_LENGTH, SentAssertion
 from tokens.client_auth.certificate import CertificateHeaders
 from tokens.client_auth.client_secret import ClientSecretCredentials, SentSecret
-from tokens.client_auth.methods import (
-    CheckedCredentials,
-    SentCredentials,
-    check_form,
-    read_credentials,
-)
 from tokens.form_encoding import malformed, percent_decoded
 from tokens.refusals.table import NO_CREDENTIALS, ProtocolReason
 from tokens.request.form import Form, read_form
@@ -65,7 +59,7 @@ class TokenRequest(Value):
     client's certificate: each means something only for some clients.
     """
 
-    credentials: CheckedCredentials
+    credentials: methods.CheckedCredentials
     scopes: tuple[str, ...] | None
     on_behalf_of: TaxpayerId | None
     dpop: Hidden[str | None] = None
@@ -101,20 +95,20 @@ def read_token_request(
         is_misspelled=raw.on_behalf_of_is_misspelled,
         parameters=form.names,
     )
-    credentials = check_form(sent, environment, issuer)
+    credentials = methods.check_form(sent, environment, issuer)
     scopes = _read_scopes(form.values.get("scope", ""))
     return TokenRequest(credentials, scopes, on_behalf_of, raw.dpop, raw.certificate)
 
 
 def read_client_request(
     raw: RawTokenRequest, parameter: str, *, environment: Environment, issuer: str
-) -> tuple[CheckedCredentials, str]:
+) -> tuple[methods.CheckedCredentials, str]:
     """Who sends a request about one thing, the parameter of this name, and its value.
 
     As a login is read: raises Refused with the first fault, in the contract's order.
     """
     sent, value = _read_client_and(parameter, raw)
-    return check_form(sent, environment, issuer), value
+    return methods.check_form(sent, environment, issuer), value
 
 
 def read_api_request(
@@ -127,14 +121,14 @@ def read_api_request(
     return client_secret.check_form(sent, environment, is_api=True), value
 
 
-def _read_client_and(parameter: str, raw: RawTokenRequest) -> tuple[SentCredentials, str]:
+def _read_client_and(parameter: str, raw: RawTokenRequest) -> tuple[methods.SentCredentials, str]:
     form, sent = _read_form_and_credentials(raw)
     value = form.values.get(parameter, "")
     _check_present(sent, **{parameter: value})
     return sent, value
 
 
-def _read_form_and_credentials(raw: RawTokenRequest) -> tuple[Form, SentCredentials]:
+def _read_form_and_credentials(raw: RawTokenRequest) -> tuple[Form, methods.SentCredentials]:
     if raw.method != "POST":
         raise Refused(ProtocolReason.METHOD_NOT_ALLOWED)
     if not raw.is_secure:
@@ -142,10 +136,10 @@ def _read_form_and_credentials(raw: RawTokenRequest) -> tuple[Form, SentCredenti
     if raw.body_fault:
         raise malformed(f"the body cannot be read: {raw.body_fault}")
     form = read_form(raw.body, raw.content_type, raw.query_string)
-    return form, read_credentials(form.values, raw.authorization, raw.certificate)
+    return form, methods.read_credentials(form.values, raw.authorization, raw.certificate)
 
 
-def _check_present(sent: SentCredentials, **parameters: str) -> None:
+def _check_present(sent: methods.SentCredentials, **parameters: str) -> None:
     for name, value in (parameters | sent.parameters).items():
         if not value:
             detail = NO_CREDENTIALS if name == "client_secret" else ""

@@ -19,14 +19,7 @@ from tokens.calls import Call
 from tokens.dpop.proof import InvalidProof, ProofFault
 from tokens.keys.signer import current_key_ring
 from tokens.login_settings import login_settings
-from tokens.resource_server.possession import (
-    BEARER,
-    DPOP,
-    ApiRequest,
-    MustBeBound,
-    check_possession,
-    use_once,
-)
+from tokens.resource_server import possession
 from tokens.status_lists.offline_blocks import token_with_offline_block
 from tokens.store.token_query import TokenReading, token_query
 
@@ -39,8 +32,10 @@ _SECRET_REVOKED = (
     "The client_secret by which this token was issued was revoked on {since}, and the token ended"
     " with it. Log in with another secret."
 )
-_TOKEN = re.compile(rf"({BEARER}|{DPOP}) +([A-Za-z0-9._-]+) *", re.ASCII | re.IGNORECASE)
-_SCHEMES = (BEARER, DPOP)
+_TOKEN = re.compile(
+    rf"({possession.BEARER}|{possession.DPOP}) +([A-Za-z0-9._-]+) *", re.ASCII | re.IGNORECASE
+)
+_SCHEMES = (possession.BEARER, possession.DPOP)
 _MISSING = "No access token was sent. Send the header Authorization: Bearer, followed by a token."
 _MALFORMED = "The header Authorization must be {scheme} and one token. Send it once."
 BEARER_CHALLENGE = 'Bearer error="invalid_token"'  # RFC 6750 section 3
@@ -82,7 +77,7 @@ def invalid_proof(fault: ProofFault) -> Unauthorized:
     return dpop_challenge(describe_proof_fault(fault))
 
 
-def authenticate(sent: ApiRequest, at: datetime) -> Generator[Call, Any, ActiveToken]:
+def authenticate(sent: possession.ApiRequest, at: datetime) -> Generator[Call, Any, ActiveToken]:
     """The steps by which a token opens an address; `at` is about now, for its signature and time.
 
     A token in the body or in the query string is ignored (RFC 9700 section 4.3.2: it would end up
@@ -92,14 +87,14 @@ def authenticate(sent: ApiRequest, at: datetime) -> Generator[Call, Any, ActiveT
     try:
         encoded = _token(sent.authorization, scheme)
         token = _verified(encoded, at)
-        proof = check_possession(sent, scheme, encoded, token, at)
+        proof = possession.check_possession(sent, scheme, encoded, token, at)
         caller = _active(token, (yield token_query(encoded)))
         if proof is not None:
-            yield from use_once(proof, token.client_id, token.confirmation.thumbprint)
+            yield from possession.use_once(proof, token.client_id, token.confirmation.thumbprint)
     except InvalidProof as invalid:
         raise invalid_proof(invalid.fault) from None
     except InvalidToken as fault:
-        if scheme == DPOP or isinstance(fault, MustBeBound):
+        if scheme == possession.DPOP or isinstance(fault, possession.MustBeBound):
             raise dpop_challenge(str(fault), "invalid_token") from None
         raise Unauthorized(str(fault)) from None
     return caller
@@ -147,5 +142,7 @@ def _token(header: str, scheme: str) -> str:
         raise InvalidToken(_MISSING)
     match = _TOKEN.fullmatch(header)
     if match is None:
-        raise InvalidToken(_MALFORMED.format(scheme={DPOP: "DPoP"}.get(scheme, "Bearer")))
+        raise InvalidToken(
+            _MALFORMED.format(scheme={possession.DPOP: "DPoP"}.get(scheme, "Bearer"))
+        )
     return match[2]

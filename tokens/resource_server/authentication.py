@@ -18,13 +18,7 @@ from taxpayers.validation import ServiceError
 from tokens.access_tokens.verification import AccessToken
 from tokens.dpop.proof import InvalidProof, Proof, verified_thumbprint
 from tokens.request.arrival import called_url, reported_certificate
-from tokens.resource_server.active_token import (
-    ActiveToken,
-    Unauthorized,
-    authenticate,
-    dpop_challenge,
-    invalid_proof,
-)
+from tokens.resource_server import active_token
 from tokens.resource_server.possession import ApiRequest, proof_of, use_once
 from tokens.store.django_store import perform_all
 
@@ -36,7 +30,7 @@ class Challenge(APIException):
 
     status_code = status.HTTP_401_UNAUTHORIZED
 
-    def __init__(self, fault: Unauthorized) -> None:
+    def __init__(self, fault: active_token.Unauthorized) -> None:
         super().__init__(str(fault))
         self.error, self.auth_header = fault.error, fault.challenge
 
@@ -47,13 +41,13 @@ class ActiveTokenAuthentication(BaseAuthentication):
     A token of a blocked client is refused at once, as the registry is asked.
     """
 
-    def authenticate(self, request: Request) -> tuple[ActiveToken, AccessToken]:
+    def authenticate(self, request: Request) -> tuple[active_token.ActiveToken, AccessToken]:
         """Raises Challenge, or django.db.DatabaseError."""
         sent = api_request(request, self.called_url(request))
         try:
             with answered_within(ANSWER_SECONDS):
-                caller = perform_all(authenticate(sent, datetime.now(UTC)))
-        except Unauthorized as fault:
+                caller = perform_all(active_token.authenticate(sent, datetime.now(UTC)))
+        except active_token.Unauthorized as fault:
             raise Challenge(fault) from None
         return caller, caller.token
 
@@ -93,7 +87,7 @@ class ProvedKey:
         try:
             perform_all(use_once(self.proof, _USE, self.thumbprint))
         except InvalidProof as invalid:
-            raise Challenge(invalid_proof(invalid.fault)) from None
+            raise Challenge(active_token.invalid_proof(invalid.fault)) from None
 
 
 class KeyAuthentication(BaseAuthentication):
@@ -103,7 +97,7 @@ class KeyAuthentication(BaseAuthentication):
         """Raises Challenge, or ParseError for a key with which no client could log in."""
         sent = api_request(request, called_url(reported_certificate(request.META)))
         if sent.dpop is None:
-            raise Challenge(dpop_challenge(_NO_PROOF))
+            raise Challenge(active_token.dpop_challenge(_NO_PROOF))
         try:
             proof = proof_of(sent, datetime.now(UTC))
             jwk = proof.jwk.decode(errors="replace")
@@ -112,4 +106,4 @@ class KeyAuthentication(BaseAuthentication):
         except ServiceError as fault:
             raise ParseError(str(fault)) from None
         except InvalidProof as invalid:
-            raise Challenge(invalid_proof(invalid.fault)) from None
+            raise Challenge(active_token.invalid_proof(invalid.fault)) from None

@@ -16,14 +16,7 @@ import msgspec
 from django.conf import settings
 from django.db import OperationalError, connection, transaction
 
-from taxpayers.facts.query import (
-    CREDENTIAL_FITS,
-    FACT_COLUMNS,
-    FACT_JOINS,
-    aware_or_none,
-    facts_of,
-    status_facts,
-)
+from taxpayers.facts import query
 from taxpayers.facts.validity import next_end
 from taxpayers.facts.values import Facts
 from taxpayers.identifiers import TaxpayerId
@@ -36,7 +29,7 @@ from tokens.access_tokens.verification import AccessToken
 logger = logging.getLogger("tokens.status_lists")
 
 _QUERY = f"""
-SELECT {{clock}}, {FACT_COLUMNS}, u.client_id, q.system_user_id, q.check_at,
+SELECT {{clock}}, {query.FACT_COLUMNS}, u.client_id, q.system_user_id, q.check_at,
     q.subject_tin, q.subject_rob, q.actor, q.scopes, q.permissions
 FROM (SELECT x."index" AS number, x.system_user_id, x.secret_id, x.check_at, x.actor,
         x.tin AS subject_tin, x.rob AS subject_rob,
@@ -45,8 +38,8 @@ FROM (SELECT x."index" AS number, x.system_user_id, x.secret_id, x.check_at, x.a
         CAST(x.scopes AS text) AS scopes, CAST(x.permissions AS text) AS permissions
     FROM status_indexes x WHERE x."index" IN ({{indexes}})) AS q
 LEFT JOIN system_users u ON u.id = q.system_user_id
-LEFT JOIN credentials s ON s.id = q.secret_id AND s.system_user_id = u.id{CREDENTIAL_FITS}
-{FACT_JOINS}"""
+LEFT JOIN credentials s ON s.id = q.secret_id AND s.system_user_id = u.id{query.CREDENTIAL_FITS}
+{query.FACT_JOINS}"""
 _POSTGRESQL = _QUERY.format(
     clock="statement_timestamp()",
     indexes="SELECT CAST(value AS bigint) FROM json_array_elements_text(CAST(%s AS json))",
@@ -81,7 +74,7 @@ def check_indexes(indexes: Collection[int]) -> Iterator[CheckedIndex]:
         except Exception:
             logger.exception("a status index cannot be checked: it ends", extra={"index": index})
             _client_id, client, check_at, *_others = rows[0][_OWN]
-            checked = CheckedIndex(index, client, aware_or_none(check_at), is_good=False)
+            checked = CheckedIndex(index, client, query.aware_or_none(check_at), is_good=False)
         yield checked
 
 
@@ -89,11 +82,14 @@ def _check(index: int, rows: list[Row]) -> CheckedIndex:
     row = rows[0]
     at: datetime = row[0] or datetime.now(UTC)
     client_id, client, check_at, tin, rob, actor, scopes, permissions = row[_OWN]
-    check_at, status = aware_or_none(check_at), status_facts(index, 0, scopes, permissions)
+    check_at, status = (
+        query.aware_or_none(check_at),
+        query.status_facts(index, 0, scopes, permissions),
+    )
     if row[_SECRET_ID] is None or status is None:  # the client is gone, or its secret
         return CheckedIndex(index, client, check_at, is_good=False)
     subject = TaxpayerId(tin, rob)
-    facts: Facts = facts_of(client_id, subject if actor else None, rows)
+    facts: Facts = query.facts_of(client_id, subject if actor else None, rows)
     token = AccessToken(
         subject=subject,
         actor=actor or None,

@@ -3,32 +3,14 @@
 import json
 from typing import Any
 
-from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from identity.api.framework import kinds
 from identity.api.framework.fields import Body, Choice, Moment, Reason, Start, Text, Texts
-from identity.api.framework.kinds import ApiTask, Asker, Once, RecordKind, Values, part_of
 from identity.api.framework.query import Filters
-from identity.api.framework.records import Listing
-from identity.api.registry.taxpayers import ReasonBody
+from identity.webhooks import endpoints
 from identity.webhooks.destination import LONGEST_URL
-from identity.webhooks.endpoints import (
-    CHANGE_WEBHOOK,
-    DELETE_WEBHOOK,
-    DISABLE_WEBHOOK,
-    ENABLE_WEBHOOK,
-    REGISTER_WEBHOOK,
-    REPEAT_FAILED,
-    RESEND,
-    ROTATE_WEBHOOK_SECRET,
-    SEND_TEST,
-    IssuedWebhookSecret,
-    register_webhook,
-    repeat_failed,
-    resend,
-    send_test,
-)
 from identity.webhooks.event_types import EVENT_TYPES
 from identity.webhooks.models import WebhookDelivery, WebhookEndpoint
 from taxpayers.duties import Duty
@@ -146,33 +128,30 @@ def _find(text: str) -> WebhookEndpoint | None:
     return WebhookEndpoint.objects.filter(pk=int(text)).first() if is_number else None
 
 
-def _deliveries(given: dict[str, Any], owner: WebhookEndpoint) -> "QuerySet[WebhookDelivery]":
-    rows = owner.deliveries.select_related("event")
-    return rows.filter(state=given["state"]) if "state" in given else rows
-
-
-def _once(issued: IssuedWebhookSecret) -> Once:
+def _once(issued: endpoints.IssuedWebhookSecret) -> kinds.Once:
     shown = {"secret": issued.secret, "note": _NOTE}
-    return Once(issued.endpoint, shown, secret_name="secret", note_later=_NOTE_LATER)
+    return kinds.Once(issued.endpoint, shown, secret_name="secret", note_later=_NOTE_LATER)
 
 
-def _register(_row: None, values: Values, asker: Asker) -> IssuedWebhookSecret:
-    return register_webhook(**values, client_id=asker.client_id, **asker.context)
+def _register(
+    _row: None, values: kinds.Values, asker: kinds.Asker
+) -> endpoints.IssuedWebhookSecret:
+    return endpoints.register_webhook(**values, client_id=asker.client_id, **asker.context)
 
 
-def _test(row: WebhookEndpoint, values: Values, asker: Asker) -> list[WebhookDelivery]:
-    return send_test(endpoint=row, **values, at=asker.at)
+def _test(row: WebhookEndpoint, values: kinds.Values, asker: kinds.Asker) -> list[WebhookDelivery]:
+    return endpoints.send_test(endpoint=row, **values, at=asker.at)
 
 
-def _resend(row: WebhookDelivery, _values: Values, asker: Asker) -> WebhookDelivery:
-    return resend(delivery=row, at=asker.at)
+def _resend(row: WebhookDelivery, _values: kinds.Values, asker: kinds.Asker) -> WebhookDelivery:
+    return endpoints.resend(delivery=row, at=asker.at)
 
 
-def _repeat(row: WebhookEndpoint, values: Values, asker: Asker) -> int:
-    return repeat_failed(endpoint=row, **values, at=asker.at)
+def _repeat(row: WebhookEndpoint, values: kinds.Values, asker: kinds.Asker) -> int:
+    return endpoints.repeat_failed(endpoint=row, **values, at=asker.at)
 
 
-KIND = RecordKind(
+KIND = kinds.RecordKind(
     name="webhooks",
     singular="webhook",
     parameter="webhook",
@@ -182,45 +161,49 @@ KIND = RecordKind(
     record=WebhookRecord,
     duty=Duty.WEBHOOKS,
     owner="client_id",
-)
-LISTING = Listing(
-    "webhooks",
-    "List webhooks",
-    WebhookRecord,
-    ("pk",),
-    lambda _given, _owner: WebhookEndpoint.objects.all(),
-)
-DELIVERIES = Listing(
-    "deliveries",
-    "List the deliveries of the webhook, the newest first",
-    DeliveryRecord,
-    ("-pk",),
-    _deliveries,
-    DeliveryFilters,
-)
-CREATE = ApiTask(
-    "",
-    REGISTER_WEBHOOK,
-    NewWebhookBody,
-    _register,
-    "It gets events as long as this client may use the management API, and only this client sees it"
-    " here.",
-    _once,
-    WebhookWithSecretRecord,
-)
-CHANGE = ApiTask("", CHANGE_WEBHOOK, ChangeWebhookBody)
-TASKS = (
-    ApiTask(
-        "rotate-secret",
-        ROTATE_WEBHOOK_SECRET,
-        ReasonBody,
-        once=_once,
-        answer=WebhookWithSecretRecord,
+    listing=kinds.Listing(
+        "webhooks", "List webhooks", WebhookRecord, ("pk",), WebhookEndpoint.objects.all
     ),
-    ApiTask("disable", DISABLE_WEBHOOK, ReasonBody),
-    ApiTask("enable", ENABLE_WEBHOOK, ReasonBody),
-    ApiTask("delete", DELETE_WEBHOOK, ReasonBody),
-    ApiTask("test", SEND_TEST, TestBody, _test),
-    ApiTask("repeat-failed", REPEAT_FAILED, RepeatBody, _repeat),
-    ApiTask("resend", RESEND, NoBody, _resend, **part_of("deliveries", "delivery", "delivery")),
+    create=kinds.ApiTask(
+        "",
+        endpoints.REGISTER_WEBHOOK,
+        NewWebhookBody,
+        _register,
+        "It gets events as long as this client may use the management API, and only this client"
+        " sees it here.",
+        _once,
+        WebhookWithSecretRecord,
+    ),
+    change=kinds.ApiTask("", endpoints.CHANGE_WEBHOOK, ChangeWebhookBody),
+    tasks=(
+        kinds.ApiTask(
+            "rotate-secret",
+            endpoints.ROTATE_WEBHOOK_SECRET,
+            kinds.ReasonBody,
+            once=_once,
+            answer=WebhookWithSecretRecord,
+        ),
+        kinds.ApiTask("disable", endpoints.DISABLE_WEBHOOK, kinds.ReasonBody),
+        kinds.ApiTask("enable", endpoints.ENABLE_WEBHOOK, kinds.ReasonBody),
+        kinds.ApiTask("delete", endpoints.DELETE_WEBHOOK, kinds.ReasonBody),
+        kinds.ApiTask("test", endpoints.SEND_TEST, TestBody, _test),
+        kinds.ApiTask("repeat-failed", endpoints.REPEAT_FAILED, RepeatBody, _repeat),
+        kinds.ApiTask(
+            "resend",
+            endpoints.RESEND,
+            NoBody,
+            _resend,
+            **kinds.part_of("deliveries", "delivery", "delivery"),
+        ),
+    ),
+    parts={
+        "deliveries": kinds.Listing(
+            "deliveries",
+            "List the deliveries of the webhook, the newest first",
+            DeliveryRecord,
+            ("-pk",),
+            lambda owner: owner.deliveries.select_related("event"),
+            DeliveryFilters,
+        )
+    },
 )

@@ -1,42 +1,22 @@
-"""A kind of record and its tasks, as values: the views and the OpenAPI description read them."""
+"""A kind of record, its lists and tasks, as values: views and OpenAPI description read them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Model
+from django.db.models import Model, Q, QuerySet
 from rest_framework import serializers
 
-from identity.api.framework.fields import Body
+from identity.api.framework.fields import Body, End, Reason
 from identity.api.framework.problems import Problem
+from identity.api.framework.query import Filters
 from taxpayers.duties import Duty
-from taxpayers.operations import Operation
+from taxpayers.operations import Operation, by_reason_in
 from taxpayers.services import Author
 
 Values = Mapping[str, Any]
 GREATEST_ID = 2**63 - 1  # of a record in the database
-
-
-@dataclass(frozen=True, slots=True)
-class RecordKind:
-    """One kind of record, for example taxpayers.
-
-    `find` returns the record that an address names, or None; `address` is what names it there. Its
-    changes are of one duty, but for tasks of another one; others must read it. `owner` is the field
-    with the client_id of the only client that finds it; empty: all do.
-    """
-
-    name: str  # of the list, in addresses and as a tag
-    singular: str
-    parameter: str  # the part of the address that names a record
-    names: str  # what that is, in words
-    find: Callable[[str], Model | None]
-    address: Callable[[Any], str]
-    record: type[serializers.Serializer[Any]]
-    duty: Duty
-    also_read_by: frozenset[Duty] = frozenset()
-    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +83,54 @@ class ApiTask:
         return record
 
 
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A list of records: its order, and all of its rows.
+
+    `rows` gets the record to which the list belongs, if it belongs to one.
+    """
+
+    name: str
+    summary: str
+    record: type[serializers.Serializer[Any]]
+    order: tuple[str, ...]
+    rows: Callable[..., "QuerySet[Any]"]
+    filters: type[Filters] = Filters
+
+    def chosen(self, values: Values, *owner: Any) -> "QuerySet[Any]":
+        """Those that the filters leave: each value is a condition, or that of its `source`."""
+        rows = self.rows(*owner)
+        for name, value in values.items():
+            rows = rows.filter(value if isinstance(value, Q) else Q(**{name: value}))
+        return rows
+
+
+@dataclass(frozen=True, slots=True)
+class RecordKind:
+    """One kind of record, for example taxpayers.
+
+    `find` returns the record that an address names, or None; `address` is what names it there. Its
+    changes are of one duty, but for tasks of another one; others must read it. `owner` is the field
+    with the client_id of the only client that finds it; empty: all do.
+    """
+
+    name: str  # of the list, in addresses and as a tag
+    singular: str
+    parameter: str  # the part of the address that names a record
+    names: str  # what that is, in words
+    find: Callable[[str], Model | None]
+    address: Callable[[Any], str]
+    record: type[serializers.Serializer[Any]]
+    duty: Duty
+    listing: Listing
+    also_read_by: frozenset[Duty] = frozenset()
+    owner: str = ""
+    create: ApiTask | None = None
+    change: ApiTask | None = None
+    tasks: tuple[ApiTask, ...] = ()
+    parts: Mapping[str, Listing] = field(default_factory=dict)  # lists of what belongs to a record
+
+
 def part_of(names: str, name: str, what: str) -> dict[str, Any]:
     """For a task of one of what a record has, of which the address has the number."""
 
@@ -123,3 +151,33 @@ def described(operation: Operation, note: str = "") -> dict[str, str]:
         "summary": operation.title,
         "description": " ".join(filter(None, (operation.effect, note))),
     }
+
+
+class ReasonBody(Body):
+    """Why a change is made; it stands in the history."""
+
+    reason = Reason()
+
+
+def tasks_by_reason(services: Mapping[str, Any]) -> tuple[ApiTask, ...]:
+    """One for each operation of these services that needs only a reason."""
+    return tuple(ApiTask(record.verb, record, ReasonBody) for record in by_reason_in(services))
+
+
+def end_tasks(
+    kind: str,
+    field: str,
+    extend: Operation,
+    end_earlier: Operation,
+    body: type[Body] = Body,
+    note: str = "",
+) -> tuple[ApiTask, ApiTask]:
+    """Of this kind of record; `field` is its last moment there, `body` has what comes besides."""
+    last = End(allow_null=True, source="until", help_text="null: no end.")
+    later = {"__doc__": "A later end.", field: last}
+    earlier = {"__doc__": "An earlier end.", field: End(source="until")}
+    why = {"reason": Reason()}
+    return (
+        ApiTask("extend", extend, type(f"Extend{kind}Body", (body,), later | why), note=note),
+        ApiTask("end-earlier", end_earlier, type(f"EndEarlier{kind}Body", (body,), earlier | why)),
+    )

@@ -1,42 +1,26 @@
 """The views of every kind of record: a list, a record, a task. What differs is a value of each."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-from django.db.models import Model, QuerySet
+from django.db.models import Model
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from identity.api.framework.fields import pointer_of, values_of
 from identity.api.framework.idempotency import Done, answer_once, etag_of, require_match
-from identity.api.framework.kinds import ApiTask, Asker, Once, RecordKind, described
+from identity.api.framework.kinds import ApiTask, Asker, Listing, Once, RecordKind, described
 from identity.api.framework.problem_answers import refused
 from identity.api.framework.problems import Problem
-from identity.api.framework.query import Filters, bad_cursor, read_query
+from identity.api.framework.query import bad_cursor, read_query
 from identity.api.framework.view import ManagementView
 from identity.management_api import BASE_PATH
 from taxpayers.duties import SCOPE_OF_DUTY, Duty
 from taxpayers.services import OnlyOperators, ServiceError
 from taxpayers.services.history import lock_for_update
 from tokens.resource_server.pagination import BadCursor, ListPage, page_of
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """A list of records: its order, and which rows the filters leave.
-
-    `rows` gets the values of the filters, and the record to which the list belongs, if to one.
-    """
-
-    name: str
-    summary: str
-    record: type[serializers.Serializer[Any]]
-    order: tuple[str, ...]
-    rows: Callable[[dict[str, Any], Any], "QuerySet[Any]"]
-    filters: type[Filters] = Filters
 
 
 class RecordView(ManagementView):
@@ -193,10 +177,10 @@ class ListView(RecordView):
     def get(self, request: Request, **address: Any) -> Response:
         """One page, and the cursor of the next one."""
         given = read_query(request, self.listing.filters)
-        owner = self.found(address) if self.is_of_record else None
+        owner = [self.found(address)] if self.is_of_record else []
         cursor, limit = given.pop("cursor", ""), given.pop("limit")
-        rows = self.listing.rows(given, owner)
-        if self.kind.owner and owner is None:
+        rows = self.listing.chosen(given, *owner)
+        if self.kind.owner and not owner:
             rows = rows.filter(**{self.kind.owner: self.caller.token.client_id})
         try:
             page = page_of(

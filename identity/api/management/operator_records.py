@@ -4,24 +4,21 @@ Only operators list and show staff accounts, protected APIs, signing keys and ev
 """
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Model, QuerySet
+from django.db.models import Q
 from django.utils import timezone
 from rest_framework import serializers
 
 from identity.api.framework.fields import Moment, Text
-from identity.api.framework.kinds import RecordKind
+from identity.api.framework.kinds import Listing, RecordKind
 from identity.api.framework.query import Filters
-from identity.api.framework.records import Listing
 from identity.api.registry import (
     intermediaries,
     logins,
-    permission_codes,
     permission_requests,
     permissions,
     system_users,
@@ -31,7 +28,7 @@ from identity.api.registry.history import ChangeRecord, HistoryFilters
 from identity.api.registry.system_user_records import CREDENTIALS
 from taxpayers.duties import Duty
 from taxpayers.management.find_records import find_system_user
-from taxpayers.models import Change
+from taxpayers.models import Change, Credential
 from tokens.models import ProtectedApi, SigningKey
 
 
@@ -75,20 +72,11 @@ class _ChangeFilters(HistoryFilters):
     by = Text(required=False)
 
 
-def _changes(given: dict[str, Any], _owner: None) -> "QuerySet[Change]":
-    names = {"since": "at__gte"}
-    return Change.objects.filter(**{names.get(name, name): given[name] for name in given})
-
-
-def _all_of(model: type[Model]) -> Callable[[dict[str, Any], Any], "QuerySet[Any]"]:
-    return lambda _given, _owner: model._default_manager.all()
-
-
 _OPERATORS = (
-    Listing("accounts", "", _Account, ("username",), _all_of(User)),
-    Listing("protected_apis", "", _ProtectedApi, ("client_id",), _all_of(ProtectedApi)),
-    Listing("signing_keys", "", _SigningKey, ("-generation",), _all_of(SigningKey)),
-    Listing("changes", "", _Change, ("-at", "-id"), _changes, _ChangeFilters),
+    Listing("accounts", "", _Account, ("username",), User.objects.all),
+    Listing("protected_apis", "", _ProtectedApi, ("client_id",), ProtectedApi.objects.all),
+    Listing("signing_keys", "", _SigningKey, ("-generation",), SigningKey.objects.all),
+    Listing("changes", "", _Change, ("-at", "-id"), Change.objects.all, _ChangeFilters),
 )
 _NAMED_BY = ("username", "client_id", "kid")  # a change has no name
 
@@ -97,35 +85,41 @@ def _kind(listing: Listing, field: str) -> RecordKind:
     singular = listing.name.removesuffix("s").replace("_", " ")
     return RecordKind(
         *(listing.name, singular, field, f"Its {field}."),
-        find=lambda text: listing.rows({}, None).filter(**{field: text}).first(),
+        find=lambda text: listing.rows().filter(**{field: text}).first(),
         address=lambda row: str(getattr(row, field)),
         record=listing.record,
         duty=Duty.AUDIT,
+        listing=listing,
     )
 
 
-_MODULES = (
-    *(taxpayers, intermediaries, permissions, permission_codes, permission_requests),
-    *(system_users, logins),
+_OF_PROGRAMS = (
+    *(taxpayers.KIND, intermediaries.KIND, permissions.KIND, permissions.CODES),
+    *(permission_requests.KIND, system_users.KIND, logins.KIND),
 )
 KINDS: dict[str, RecordKind] = {
     kind.singular.replace(" ", "_"): kind
-    for kind in (*(module.KIND for module in _MODULES), *map(_kind, _OPERATORS, _NAMED_BY))
+    for kind in (*_OF_PROGRAMS, *map(_kind, _OPERATORS, _NAMED_BY))
 }
 
 
+class _SystemUser(Text):
+    def to_internal_value(self, data: Any) -> Q:  # type: ignore[override]
+        return Q(system_user=find_system_user(super().to_internal_value(data)))
+
+
 class _OfSystemUser(Filters):
-    client_id = Text()
+    client_id = _SystemUser()
 
 
-def _credentials(given: dict[str, Any], _owner: Any) -> "QuerySet[Any]":
-    return CREDENTIALS.rows({}, find_system_user(given["client_id"]))
-
-
+_CREDENTIALS = replace(
+    CREDENTIALS,
+    filters=_OfSystemUser,
+    rows=lambda: Credential.objects.select_related("system_user__usage"),
+)
 LISTINGS: dict[str, Listing] = {
-    **{m.LISTING.name: m.LISTING for m in _MODULES},
-    **{listing.name: listing for listing in _OPERATORS},
-    "credentials": replace(CREDENTIALS, filters=_OfSystemUser, rows=_credentials),
+    listing.name: listing
+    for listing in (*(kind.listing for kind in _OF_PROGRAMS), *_OPERATORS, _CREDENTIALS)
 }
 
 

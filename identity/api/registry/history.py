@@ -1,13 +1,11 @@
 """The history of a record: who changed it, when, what and why."""
 
-from typing import Any
-
 from django.db.models import Model, QuerySet
 from rest_framework import serializers
 
 from identity.api.framework.fields import Moment, Start
+from identity.api.framework.kinds import Listing
 from identity.api.framework.query import Filters
-from identity.api.framework.records import Listing
 from taxpayers.models import Change
 
 
@@ -31,12 +29,11 @@ class ChangeRecord(serializers.Serializer[Change]):
 class HistoryFilters(Filters):
     """Which changes are listed."""
 
-    since = Start(required=False, help_text="Those from this day or moment on.")
+    since = Start(required=False, source="at__gte", help_text="Those from this day or moment on.")
 
 
-def _rows(given: dict[str, Any], owner: Model) -> "QuerySet[Change]":
-    rows = Change.objects.filter(object_type=owner._meta.model_name, object_id=str(owner.pk))
-    return rows.filter(at__gte=given["since"]) if "since" in given else rows
+def _rows(owner: Model) -> "QuerySet[Change]":
+    return Change.objects.filter(object_type=owner._meta.model_name, object_id=str(owner.pk))
 
 
 def history_of(name: str, singular: str) -> Listing:

@@ -1,16 +1,11 @@
 """`/intermediaries`: taxpayers in the role of acting for others."""
 
-from typing import Any
-
-from django.db.models import QuerySet
 from rest_framework import serializers
 
-from identity.api.framework.fields import Body, End, Moment, Reason, Taxpayer, Text
-from identity.api.framework.kinds import ApiTask, Asker, RecordKind, Values
+from identity.api.framework import kinds
+from identity.api.framework.fields import Body, End, Moment, Reason, Taxpayer
 from identity.api.framework.query import Filters
-from identity.api.framework.records import Listing
-from identity.api.registry.ends import end_tasks
-from identity.api.registry.taxpayers import find_taxpayer, tasks_by_reason
+from identity.api.registry.taxpayers import Tin, find_taxpayer
 from taxpayers.duties import Duty
 from taxpayers.models import Intermediary
 from taxpayers.services import intermediaries, named, register_intermediary, set_intermediary_active
@@ -51,7 +46,11 @@ class ChangeIntermediaryBody(Body):
 class IntermediaryFilters(Filters):
     """Which intermediaries are listed."""
 
-    tin = Text(required=False, help_text="Those with this TIN, whatever their ROB number.")
+    tin = Tin(
+        required=False,
+        source="taxpayer__tin",
+        help_text="Those with this TIN, whatever their ROB number.",
+    )
 
 
 def find_intermediary(text: str) -> Intermediary | None:
@@ -61,23 +60,18 @@ def find_intermediary(text: str) -> Intermediary | None:
     return rows.filter(taxpayer=taxpayer).first() if taxpayer is not None else None
 
 
-def _rows(given: dict[str, Any], _owner: Any) -> "QuerySet[Intermediary]":
-    rows = Intermediary.objects.select_related("taxpayer")
-    return rows.filter(taxpayer__tin=given["tin"].strip().upper()) if "tin" in given else rows
-
-
-def _register(_row: None, values: Values, asker: Asker) -> Intermediary:
+def _register(_row: None, values: kinds.Values, asker: kinds.Asker) -> Intermediary:
     taxpayer = named.find_taxpayer(values["taxpayer"])
     return register_intermediary(**{**values, "taxpayer": taxpayer}, **asker.context)
 
 
-def _set_end(row: Intermediary, values: Values, asker: Asker) -> Intermediary:
+def _set_end(row: Intermediary, values: kinds.Values, asker: kinds.Asker) -> Intermediary:
     return set_intermediary_active(
         intermediary=row, is_active=row.is_active, **values, **asker.context
     )
 
 
-KIND = RecordKind(
+KIND = kinds.RecordKind(
     name="intermediaries",
     singular="intermediary",
     parameter="taxpayer",
@@ -87,25 +81,32 @@ KIND = RecordKind(
     record=IntermediaryRecord,
     duty=Duty.REGISTER,
     also_read_by=frozenset({Duty.GRANT}),
-)
-LISTING = Listing(
-    "intermediaries", "List intermediaries", IntermediaryRecord, ("pk",), _rows, IntermediaryFilters
-)
-CREATE = ApiTask(
-    "",
-    REGISTER_INTERMEDIARY,
-    NewIntermediaryBody,
-    _register,
-    "Safe to repeat: one that is registered until the same moment is answered with 200.",
-)
-CHANGE = ApiTask(
-    "",
-    CHANGE_INTERMEDIARY,
-    ChangeIntermediaryBody,
-    _set_end,
-    "It sets its last day, earlier or later. extend and end-earlier go only one way.",
-)
-TASKS = (
-    *tasks_by_reason(vars(intermediaries)),
-    *end_tasks("Intermediary", "active_until", EXTEND_INTERMEDIARY, END_INTERMEDIARY_EARLIER),
+    listing=kinds.Listing(
+        "intermediaries",
+        "List intermediaries",
+        IntermediaryRecord,
+        ("pk",),
+        lambda: Intermediary.objects.select_related("taxpayer"),
+        IntermediaryFilters,
+    ),
+    create=kinds.ApiTask(
+        "",
+        REGISTER_INTERMEDIARY,
+        NewIntermediaryBody,
+        _register,
+        "Safe to repeat: one that is registered until the same moment is answered with 200.",
+    ),
+    change=kinds.ApiTask(
+        "",
+        CHANGE_INTERMEDIARY,
+        ChangeIntermediaryBody,
+        _set_end,
+        "It sets its last day, earlier or later. extend and end-earlier go only one way.",
+    ),
+    tasks=(
+        *kinds.tasks_by_reason(vars(intermediaries)),
+        *kinds.end_tasks(
+            "Intermediary", "active_until", EXTEND_INTERMEDIARY, END_INTERMEDIARY_EARLIER
+        ),
+    ),
 )

@@ -3,14 +3,13 @@
 from typing import Any
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Q
 from rest_framework import serializers
 
 from identity.api.framework.fields import Choice, Moment, Start, Taxpayer, Text
-from identity.api.framework.kinds import RecordKind
+from identity.api.framework.kinds import Listing, RecordKind
 from identity.api.framework.problems import Problem
 from identity.api.framework.query import Filters
-from identity.api.framework.records import Listing
 from taxpayers.duties import Duty
 from tokens.answers.response import help_url
 from tokens.explanation import explain
@@ -18,7 +17,7 @@ from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent
 from tokens.refusals.table import REFUSALS
 
-_ONE_OF = ("client_id", "taxpayer", "intermediary", "outcome")
+_ONE_OF = {"client_id", "subject", "actor", "outcome"}
 _TOO_MANY = (
     "Filter by one of client_id, taxpayer, intermediary and outcome: each has its own index, and a"
     " list of two could read all logins."
@@ -74,14 +73,32 @@ class ExplanationRecord(serializers.Serializer[LoginEvent]):
         return help_url(event.reason) if event.reason else ""
 
 
+class _Since(Start):
+    def to_internal_value(self, data: Any) -> UUID:  # type: ignore[override]
+        return first_id(super().to_internal_value(data))
+
+
 class LoginFilters(Filters):
     """Which logins are listed."""
 
     client_id = Text(required=False)
-    taxpayer = Taxpayer(required=False, help_text="Those for this taxpayer.")
-    intermediary = Taxpayer(required=False, help_text="Those in which it acted for another one.")
-    outcome = Choice(list(REFUSALS), required=False, help_text="A reason of a refusal.")
-    since = Start(required=False, help_text="Those from this day or moment on.")
+    taxpayer = Taxpayer(required=False, source="subject", help_text="Those for this taxpayer.")
+    intermediary = Taxpayer(
+        required=False, source="actor", help_text="Those in which it acted for another one."
+    )
+    # The index has no login with a token.
+    outcome = Choice(
+        {reason: Q(reason=reason) & ~Q(reason="") for reason in REFUSALS},
+        required=False,
+        help_text="A reason of a refusal.",
+    )
+    since = _Since(required=False, source="pk__gte", help_text="Those from this day or moment on.")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Raises Problem for more than one that has its own index."""
+        if len(attrs.keys() & _ONE_OF) > 1:
+            raise Problem("malformed_request", _TOO_MANY)
+        return attrs
 
 
 def find_login(text: str) -> LoginEvent | None:
@@ -90,23 +107,6 @@ def find_login(text: str) -> LoginEvent | None:
         return LoginEvent.objects.filter(pk=UUID(text)).first()
     except ValueError:
         return None
-
-
-def _rows(given: dict[str, Any], _owner: Any) -> "QuerySet[LoginEvent]":
-    if sum(name in given for name in _ONE_OF) > 1:
-        raise Problem("malformed_request", _TOO_MANY)
-    rows = LoginEvent.objects.all()
-    if "client_id" in given:
-        rows = rows.filter(client_id=given["client_id"])
-    if "taxpayer" in given:
-        rows = rows.filter(subject=str(given["taxpayer"]))
-    if "intermediary" in given:
-        rows = rows.filter(actor=str(given["intermediary"]))
-    if "outcome" in given:
-        rows = rows.filter(reason=given["outcome"]).exclude(reason="")
-    if "since" in given:
-        rows = rows.filter(pk__gte=first_id(given["since"]))
-    return rows
 
 
 KIND = RecordKind(
@@ -118,7 +118,12 @@ KIND = RecordKind(
     address=lambda row: str(row.pk),
     record=ExplanationRecord,
     duty=Duty.ISSUE,
-)
-LISTING = Listing(
-    "logins", "List logins, the newest first", LoginRecord, ("-pk",), _rows, LoginFilters
+    listing=Listing(
+        "logins",
+        "List logins, the newest first",
+        LoginRecord,
+        ("-pk",),
+        LoginEvent.objects.all,
+        LoginFilters,
+    ),
 )

@@ -8,20 +8,14 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from identity.api.framework.fields import Body, Choice, End, Moment, Reason, Taxpayer, Texts, Words
-from identity.api.framework.kinds import ApiTask, RecordKind
+from identity.api.framework.kinds import ApiTask, Listing, RecordKind
 from identity.api.framework.query import Filters
-from identity.api.framework.records import Listing
 from identity.api.registry.evidence import EvidenceBody, EvidenceRecord
 from identity.api.registry.permissions import PermissionRecord
-from identity.api.registry.taxpayers import of_intermediary
+from identity.api.registry.taxpayers import OfIntermediary
 from taxpayers.duties import Duty
 from taxpayers.models import PermissionRequest
-from taxpayers.services.decisions import (
-    APPROVE_CONNECTION,
-    APPROVE_PERMISSION_REQUEST,
-    DECLINE_CONNECTION,
-    DECLINE_PERMISSION_REQUEST,
-)
+from taxpayers.services import decisions
 from taxpayers.services.permission_requests import present_permissions
 
 _STATES = [str(name) for name, _title in PermissionRequest._meta.get_field("state").choices or ()]
@@ -97,11 +91,17 @@ class ApproveBody(DecisionBody):
     valid_until = End(required=False, source="until", help_text="Not later than asked for.")
 
 
+class _Asked(Taxpayer):
+    def to_internal_value(self, data: Any) -> Q:  # type: ignore[override]
+        asked = super().to_internal_value(data)
+        return Q(tin=asked.tin, rob=asked.rob)
+
+
 class PermissionRequestFilters(Filters):
     """Which requests are listed."""
 
-    taxpayer = Taxpayer(required=False, help_text="Those that this taxpayer is asked.")
-    intermediary = Taxpayer(required=False, help_text="Those of this intermediary.")
+    taxpayer = _Asked(required=False, help_text="Those that this taxpayer is asked.")
+    intermediary = OfIntermediary(required=False, help_text="Those of this intermediary.")
     state = Choice(_STATES, required=False)
 
 
@@ -118,15 +118,6 @@ def _with_names(rows: "QuerySet[PermissionRequest]") -> "QuerySet[PermissionRequ
     return rows.prefetch_related("intermediary__taxpayer", "system_user")
 
 
-def _rows(given: dict[str, Any], _owner: Any) -> "QuerySet[PermissionRequest]":
-    rows = of_intermediary(_with_names(PermissionRequest.objects.all()), given)
-    if "taxpayer" in given:
-        rows = rows.filter(tin=given["taxpayer"].tin, rob=given["taxpayer"].rob)
-    if "state" in given:
-        rows = rows.filter(Q(state=given["state"]))
-    return rows
-
-
 KIND = RecordKind(
     name="permission-requests",
     singular="permission request",
@@ -137,18 +128,18 @@ KIND = RecordKind(
     record=WholePermissionRequestRecord,
     duty=Duty.GRANT,
     also_read_by=frozenset({Duty.ISSUE}),
-)
-LISTING = Listing(
-    "permission_requests",
-    "List permission requests, the newest first",
-    PermissionRequestRecord,
-    ("-pk",),
-    _rows,
-    PermissionRequestFilters,
-)
-TASKS = (
-    ApiTask("approve", APPROVE_PERMISSION_REQUEST, ApproveBody),
-    ApiTask("approve-connection", APPROVE_CONNECTION, ApproveBody),
-    ApiTask("decline", DECLINE_PERMISSION_REQUEST, DecisionBody),
-    ApiTask("decline-connection", DECLINE_CONNECTION, DecisionBody),
+    listing=Listing(
+        "permission_requests",
+        "List permission requests, the newest first",
+        PermissionRequestRecord,
+        ("-pk",),
+        lambda: _with_names(PermissionRequest.objects.all()),
+        PermissionRequestFilters,
+    ),
+    tasks=(
+        ApiTask("approve", decisions.APPROVE_PERMISSION_REQUEST, ApproveBody),
+        ApiTask("approve-connection", decisions.APPROVE_CONNECTION, ApproveBody),
+        ApiTask("decline", decisions.DECLINE_PERMISSION_REQUEST, DecisionBody),
+        ApiTask("decline-connection", decisions.DECLINE_CONNECTION, DecisionBody),
+    ),
 )

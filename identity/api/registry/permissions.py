@@ -1,20 +1,20 @@
-"""`/permissions`: what taxpayers permit intermediaries to do; and the codes that there are."""
+"""`/permissions`: what taxpayers permit intermediaries to do; `/permission-codes`: what they can.
+
+Staff extend the table of codes.
+"""
 
 import re
-from typing import Any
 
 from django.db.models import QuerySet
 from rest_framework import serializers
 
+from identity.api.framework import kinds
 from identity.api.framework.fields import Body, End, Moment, Reason, Start, Taxpayer, Texts
-from identity.api.framework.kinds import ApiTask, Asker, RecordKind, Values
 from identity.api.framework.query import Filters
-from identity.api.framework.records import Listing
-from identity.api.registry.ends import end_tasks
 from identity.api.registry.evidence import EvidenceBody, EvidenceRecord
-from identity.api.registry.taxpayers import ReasonBody, of_parties
+from identity.api.registry.taxpayers import OfIntermediary, OfTaxpayer
 from taxpayers.duties import Duty
-from taxpayers.models import GrantedPermission
+from taxpayers.models import GrantedPermission, PermissionCode
 from taxpayers.services import grant_permission, named
 from taxpayers.services.ends import END_PERMISSION_EARLIER, EXTEND_PERMISSION
 from taxpayers.services.granted_permissions import GRANT_PERMISSION, REVOKE_PERMISSION
@@ -70,15 +70,15 @@ class EvidencedBody(Body):
     evidence = EvidenceBody(required=False)
 
 
-class RevokeBody(EvidencedBody, ReasonBody):
+class RevokeBody(EvidencedBody, kinds.ReasonBody):
     """Why, and who decided it."""
 
 
 class PermissionFilters(Filters):
     """Which permissions are listed."""
 
-    taxpayer = Taxpayer(required=False, help_text="Those that this taxpayer has granted.")
-    intermediary = Taxpayer(required=False, help_text="Those of this intermediary.")
+    taxpayer = OfTaxpayer(required=False, help_text="Those that this taxpayer has granted.")
+    intermediary = OfIntermediary(required=False, help_text="Those of this intermediary.")
 
 
 def find_permission(text: str) -> GrantedPermission | None:
@@ -93,11 +93,7 @@ def _with_names(rows: "QuerySet[GrantedPermission]") -> "QuerySet[GrantedPermiss
     return rows.prefetch_related("taxpayer", "intermediary__taxpayer", "codes")
 
 
-def _rows(given: dict[str, Any], _owner: Any) -> "QuerySet[GrantedPermission]":
-    return of_parties(_with_names(GrantedPermission.objects.all()), given)
-
-
-def _grant(_row: None, values: Values, asker: Asker) -> GrantedPermission:
+def _grant(_row: None, values: kinds.Values, asker: kinds.Asker) -> GrantedPermission:
     found = {
         "taxpayer": named.find_taxpayer(values["taxpayer"]),
         "intermediary": named.role_of(named.find_taxpayer(values["intermediary"])),
@@ -105,7 +101,7 @@ def _grant(_row: None, values: Values, asker: Asker) -> GrantedPermission:
     return grant_permission(**{**values, **found}, **asker.context)
 
 
-KIND = RecordKind(
+KIND = kinds.RecordKind(
     name="permissions",
     singular="permission",
     parameter="permission",
@@ -114,26 +110,55 @@ KIND = RecordKind(
     address=lambda row: str(row.pk),
     record=PermissionRecord,
     duty=Duty.GRANT,
-)
-LISTING = Listing(
-    "permissions",
-    "List granted permissions",
-    PermissionRecord,
-    ("taxpayer_id", "pk"),
-    _rows,
-    PermissionFilters,
-)
-CREATE = ApiTask(
-    "",
-    GRANT_PERMISSION,
-    NewPermissionBody,
-    _grant,
-    "Safe to repeat: one with the same codes and end that has begun by then is answered with 200.",
-)
-TASKS = (
-    *end_tasks(
-        *("", "valid_until", EXTEND_PERMISSION, END_PERMISSION_EARLIER, EvidencedBody),
-        note="One that has ended is granted anew from now on: the answer is the new permission.",
+    listing=kinds.Listing(
+        "permissions",
+        "List granted permissions",
+        PermissionRecord,
+        ("taxpayer_id", "pk"),
+        lambda: _with_names(GrantedPermission.objects.all()),
+        PermissionFilters,
     ),
-    ApiTask("revoke", REVOKE_PERMISSION, RevokeBody),
+    create=kinds.ApiTask(
+        "",
+        GRANT_PERMISSION,
+        NewPermissionBody,
+        _grant,
+        "Safe to repeat: one with the same codes and end that has begun by then is answered with"
+        " 200.",
+    ),
+    tasks=(
+        *kinds.end_tasks(
+            *("", "valid_until", EXTEND_PERMISSION, END_PERMISSION_EARLIER, EvidencedBody),
+            note="One that has ended is granted anew from now on: the answer is the new"
+            " permission.",
+        ),
+        kinds.ApiTask("revoke", REVOKE_PERMISSION, RevokeBody),
+    ),
+)
+
+
+class PermissionCodeRecord(serializers.Serializer[PermissionCode]):
+    """A permission code."""
+
+    code = serializers.CharField()
+    description = serializers.CharField()
+
+
+CODES = kinds.RecordKind(
+    name="permission-codes",
+    singular="permission code",
+    parameter="code",
+    names="The permission code.",
+    find=lambda code: PermissionCode.objects.filter(pk=code).first(),
+    address=lambda row: str(row.pk),
+    record=PermissionCodeRecord,
+    duty=Duty.GRANT,
+    also_read_by=frozenset({Duty.ISSUE}),
+    listing=kinds.Listing(
+        "permission_codes",
+        "List permission codes",
+        PermissionCodeRecord,
+        ("code",),
+        PermissionCode.objects.all,
+    ),
 )

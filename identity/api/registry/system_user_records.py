@@ -4,14 +4,11 @@ hash, but for a new secret in the answer that issues it.
 
 from typing import Any
 
-from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from identity.api.framework.fields import Body, End, Moment, Reason, Texts, Words
-from identity.api.framework.kinds import ApiTask, Once, part_of
-from identity.api.framework.records import Listing
-from identity.api.registry.taxpayers import ReasonBody
+from identity.api.framework.kinds import ApiTask, Listing, Once, ReasonBody, part_of
 from taxpayers.models import Credential, SystemUser
 from taxpayers.moments import exact_text
 from taxpayers.secret_once import secret_data
@@ -47,16 +44,12 @@ class CredentialUseRecord(CredentialRecord):
     )
 
 
-def _credentials(_given: dict[str, Any], owner: SystemUser) -> "QuerySet[Credential]":
-    return owner.credentials.select_related("system_user__usage")
-
-
 CREDENTIALS = Listing(
     "credentials",
     "List secrets, keys and certificates, the newest first",
     CredentialUseRecord,
     ("-pk",),
-    _credentials,
+    lambda owner: owner.credentials.select_related("system_user__usage"),
 )
 
 

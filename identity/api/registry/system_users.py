@@ -18,24 +18,14 @@ from identity.api.framework.fields import (
     Truth,
     Whole,
 )
-from identity.api.framework.kinds import ApiTask, Asker, Once, RecordKind, Values
+from identity.api.framework.kinds import ApiTask, Asker, Listing, Once, RecordKind, Values
 from identity.api.framework.query import Filters
-from identity.api.framework.records import Listing
-from identity.api.registry.system_user_records import (
-    IssuedSystemUserRecord,
-    SystemUserRecord,
-    show_once,
-)
-from identity.api.registry.taxpayers import of_parties
+from identity.api.registry import system_user_records
+from identity.api.registry.system_user_tasks import TASKS
+from identity.api.registry.taxpayers import OfTaxpayer
+from taxpayers import services
 from taxpayers.duties import Duty
 from taxpayers.models import MAX_LOGINS_PER_MINUTE, Credential, SystemUser
-from taxpayers.services import (
-    change_system_user,
-    extend_system_user,
-    named,
-    register_system_user,
-    register_system_user_with_keys,
-)
 from taxpayers.services.system_users import CHANGE_SYSTEM_USER, ISSUE_CREDENTIALS
 
 _CLIENT_ID = re.compile(r"ci_(?:live|test)_[0-9A-Za-z]{1,56}", re.ASCII)
@@ -82,9 +72,13 @@ class SystemUserFilters(Filters):
     """Which system users are listed."""
 
     client_id = Text(required=False)
-    taxpayer = Taxpayer(required=False, help_text="Those of this taxpayer.")
-    name = Text(required=False, help_text="Those whose name has each of these words, or parts.")
-    state = Choice(["blocked"], required=False)
+    taxpayer = OfTaxpayer(required=False, help_text="Those of this taxpayer.")
+    name = Text(
+        required=False,
+        source="name__has_words",
+        help_text="Those whose name has each of these words, or parts.",
+    )
+    state = Choice({"blocked": False}, required=False, source="blocked_at__isnull")
 
 
 def find_system_user(text: str) -> SystemUser | None:
@@ -99,32 +93,23 @@ def _with_credentials(rows: "QuerySet[SystemUser]") -> "QuerySet[SystemUser]":
     return rows.prefetch_related("taxpayer", Prefetch("credentials", queryset=current))
 
 
-def _rows(given: dict[str, Any], _owner: Any) -> "QuerySet[SystemUser]":
-    rows = of_parties(_with_credentials(SystemUser.objects.all()), given)
-    if "client_id" in given:
-        rows = rows.filter(client_id=given["client_id"])
-    if "name" in given:
-        rows = rows.filter(name__has_words=given["name"])
-    if "state" in given:
-        rows = rows.filter(blocked_at__isnull=False)
-    return rows
-
-
 def _register(_row: None, values: Values, asker: Asker) -> Model | Once:
-    taxpayer = named.find_taxpayer(values["taxpayer"])
+    taxpayer = services.named.find_taxpayer(values["taxpayer"])
     fields: dict[str, Any] = {**values, "taxpayer": taxpayer, **asker.context}
     end = fields.pop("credentials_expire_at", None)
     if "keys" in fields:
-        return register_system_user_with_keys(keys_expire_at=end, **fields)
-    return show_once(register_system_user(secret_expires_at=end, **fields))
+        return services.register_system_user_with_keys(keys_expire_at=end, **fields)
+    return system_user_records.show_once(
+        services.register_system_user(secret_expires_at=end, **fields)
+    )
 
 
 def _change(row: SystemUser, values: Values, asker: Asker) -> SystemUser:
     given = {name: value for name, value in values.items() if name != "expires_at"}
-    change_system_user(system_user=row, **given, **asker.context)
+    services.change_system_user(system_user=row, **given, **asker.context)
     if "expires_at" in values and values["expires_at"] != row.expires_at:
         end, reason = values["expires_at"], values["reason"]
-        extend_system_user(system_user=row, expires_at=end, reason=reason, **asker.context)
+        services.extend_system_user(system_user=row, expires_at=end, reason=reason, **asker.context)
     return row
 
 
@@ -135,25 +120,32 @@ KIND = RecordKind(
     names="The client_id of the system user.",
     find=find_system_user,
     address=lambda row: row.client_id,
-    record=SystemUserRecord,
+    record=system_user_records.SystemUserRecord,
     duty=Duty.ISSUE,
-)
-LISTING = Listing(
-    "system_users", "List system users", SystemUserRecord, ("pk",), _rows, SystemUserFilters
-)
-CREATE = ApiTask(
-    "",
-    ISSUE_CREDENTIALS,
-    NewSystemUserBody,
-    _register,
-    "With keys it logs in with these (private_key_jwt), and no secret is issued. Only this answer"
-    " has a secret.",
-    answer=IssuedSystemUserRecord,
-)
-CHANGE = ApiTask(
-    "",
-    CHANGE_SYSTEM_USER,
-    ChangeSystemUserBody,
-    _change,
-    "expires_at sets its last day, earlier or later. extend and end-earlier go only one way.",
+    listing=Listing(
+        "system_users",
+        "List system users",
+        system_user_records.SystemUserRecord,
+        ("pk",),
+        lambda: _with_credentials(SystemUser.objects.all()),
+        SystemUserFilters,
+    ),
+    create=ApiTask(
+        "",
+        ISSUE_CREDENTIALS,
+        NewSystemUserBody,
+        _register,
+        "With keys it logs in with these (private_key_jwt), and no secret is issued. Only this"
+        " answer has a secret.",
+        answer=system_user_records.IssuedSystemUserRecord,
+    ),
+    change=ApiTask(
+        "",
+        CHANGE_SYSTEM_USER,
+        ChangeSystemUserBody,
+        _change,
+        "expires_at sets its last day, earlier or later. extend and end-earlier go only one way.",
+    ),
+    tasks=(*TASKS, *system_user_records.CREDENTIAL_TASKS),
+    parts={"credentials": system_user_records.CREDENTIALS},
 )

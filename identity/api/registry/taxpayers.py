@@ -1,19 +1,16 @@
 """`/taxpayers`: who is represented."""
 
-from collections.abc import Mapping
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q
 from rest_framework import serializers
 
 from identity.api.framework.fields import Body, Choice, Moment, Reason, Taxpayer, Text
-from identity.api.framework.kinds import ApiTask, RecordKind
+from identity.api.framework.kinds import ApiTask, Listing, RecordKind, tasks_by_reason
 from identity.api.framework.query import Filters
-from identity.api.framework.records import Listing
 from taxpayers import models
 from taxpayers.duties import Duty
 from taxpayers.identifiers import MalformedIdentifier
-from taxpayers.operations import by_reason_in
 from taxpayers.services import taxpayers
 from taxpayers.services.taxpayers import REGISTER_TAXPAYER, RENAME_TAXPAYER
 from taxpayers.validation import taxpayer_notation
@@ -44,23 +41,41 @@ class RenameBody(Body):
     reason = Reason()
 
 
-class ReasonBody(Body):
-    """Why a change is made; it stands in the history."""
+class Tin(Text):
+    """A TIN in any letters, to filter by."""
 
-    reason = Reason()
+    def to_internal_value(self, data: Any) -> str:
+        return super().to_internal_value(data).strip().upper()
 
 
-def tasks_by_reason(services: Mapping[str, Any]) -> tuple[ApiTask, ...]:
-    """One for each operation of these services that needs only a reason."""
-    return tuple(ApiTask(record.verb, record, ReasonBody) for record in by_reason_in(services))
+class OfTaxpayer(Taxpayer):
+    """A filter of what a taxpayer has."""
+
+    def to_internal_value(self, data: Any) -> Q:  # type: ignore[override]
+        named = super().to_internal_value(data)
+        found = models.Taxpayer.objects.filter(tin=named.tin, rob=named.rob).values("pk")
+        return Q(taxpayer=found[:1])
+
+
+class OfIntermediary(Taxpayer):
+    """A filter of what an intermediary has."""
+
+    def to_internal_value(self, data: Any) -> Q:  # type: ignore[override]
+        named = super().to_internal_value(data)
+        taxpayer = {"taxpayer__tin": named.tin, "taxpayer__rob": named.rob}
+        return Q(intermediary=models.Intermediary.objects.filter(**taxpayer).values("pk")[:1])
 
 
 class TaxpayerFilters(Filters):
     """Which taxpayers are listed."""
 
-    tin = Text(required=False, help_text="Those with this TIN, whatever their ROB number.")
-    name = Text(required=False, help_text="Those whose name has each of these words, or parts.")
-    state = Choice(["active", "inactive"], required=False)
+    tin = Tin(required=False, help_text="Those with this TIN, whatever their ROB number.")
+    name = Text(
+        required=False,
+        source="name__has_words",
+        help_text="Those whose name has each of these words, or parts.",
+    )
+    state = Choice({"active": True, "inactive": False}, required=False, source="is_active")
 
 
 def find_taxpayer(text: str) -> models.Taxpayer | None:
@@ -70,34 +85,6 @@ def find_taxpayer(text: str) -> models.Taxpayer | None:
     except MalformedIdentifier:
         return None
     return models.Taxpayer.objects.filter(tin=named.tin, rob=named.rob).first()
-
-
-def of_parties(rows: "QuerySet[Any]", given: Mapping[str, Any]) -> "QuerySet[Any]":
-    """Those of the taxpayer and of the intermediary that the filters name."""
-    if named := given.get("taxpayer"):
-        found = models.Taxpayer.objects.filter(tin=named.tin, rob=named.rob).values("pk")
-        rows = rows.filter(taxpayer=found[:1])
-    return of_intermediary(rows, given)
-
-
-def of_intermediary(rows: "QuerySet[Any]", given: Mapping[str, Any]) -> "QuerySet[Any]":
-    """Those of the intermediary that the filters name."""
-    if (named := given.get("intermediary")) is None:
-        return rows
-    taxpayer = {"taxpayer__tin": named.tin, "taxpayer__rob": named.rob}
-    roles = models.Intermediary.objects.filter(**taxpayer).values("pk")
-    return rows.filter(intermediary=roles[:1])
-
-
-def _rows(given: dict[str, Any], _owner: Any) -> "QuerySet[models.Taxpayer]":
-    rows = models.Taxpayer.objects.all()
-    if "tin" in given:
-        rows = rows.filter(tin=given["tin"].strip().upper())
-    if "name" in given:
-        rows = rows.filter(name__has_words=given["name"])
-    if "state" in given:
-        rows = rows.filter(is_active=given["state"] == "active")
-    return rows
 
 
 KIND = RecordKind(
@@ -110,15 +97,20 @@ KIND = RecordKind(
     record=TaxpayerRecord,
     duty=Duty.REGISTER,
     also_read_by=frozenset({Duty.GRANT, Duty.ISSUE}),
+    listing=Listing(
+        "taxpayers",
+        "List taxpayers",
+        TaxpayerRecord,
+        ("tin", "rob"),
+        models.Taxpayer.objects.all,
+        TaxpayerFilters,
+    ),
+    create=ApiTask(
+        "",
+        REGISTER_TAXPAYER,
+        NewTaxpayerBody,
+        note="Safe to repeat: one that is registered under this name is answered with 200.",
+    ),
+    change=ApiTask("", RENAME_TAXPAYER, RenameBody),
+    tasks=tasks_by_reason(vars(taxpayers)),
 )
-LISTING = Listing(
-    "taxpayers", "List taxpayers", TaxpayerRecord, ("tin", "rob"), _rows, TaxpayerFilters
-)
-CREATE = ApiTask(
-    "",
-    REGISTER_TAXPAYER,
-    NewTaxpayerBody,
-    note="Safe to repeat: one that is registered under this name is answered with 200.",
-)
-CHANGE = ApiTask("", RENAME_TAXPAYER, RenameBody)
-TASKS = tasks_by_reason(vars(taxpayers))

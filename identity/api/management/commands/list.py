@@ -8,10 +8,10 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from identity.api.framework.kinds import Listing
 from identity.api.framework.problem_answers import field_errors
 from identity.api.framework.problems import Problem
 from identity.api.framework.query import Filters
-from identity.api.framework.records import Listing
 from identity.api.management.operator_records import LISTINGS, cell, record_of
 from taxpayers.management.command import WRONG_USAGE, Output, ServiceCommand
 from taxpayers.services import Author
@@ -63,10 +63,10 @@ class Command(ServiceCommand):
 def _chosen(listing: Listing, given: dict[str, str]) -> Any:
     """Raises CommandError, which names each filter that is wrong."""
     read = listing.filters(data=given)
-    if not read.is_valid():
-        faults = (f"{error.pointer[2:]}: {error.detail}" for error in field_errors(read.errors))
-        raise CommandError(" ".join(faults), returncode=WRONG_USAGE)
     try:
-        return listing.rows({name: read.validated_data[name] for name in given}, None)
+        if not read.is_valid():
+            faults = (f"{error.pointer[2:]}: {error.detail}" for error in field_errors(read.errors))
+            raise CommandError(" ".join(faults), returncode=WRONG_USAGE)
     except Problem as fault:
         raise CommandError(fault.detail, returncode=WRONG_USAGE) from None
+    return listing.chosen({n: value for n, value in read.validated_data.items() if n != "limit"})
