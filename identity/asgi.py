@@ -8,7 +8,7 @@ from identity.wsgi import application as django_application  # first, because it
 from django.conf import settings
 
 from identity.doors import Doors
-from identity.server.long_bodies import LongBodiesOf, no_long_bodies
+from identity.server.overload import LongBodiesOf, no_long_bodies
 from tokens.operations.asgi import TokenEndpoint
 
 login: TokenEndpoint

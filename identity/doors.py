@@ -12,12 +12,18 @@ from identity.errors import NOTHING
 from identity.management_api import BASE_PATH
 from identity.not_taken import answer_of
 from identity.sandbox.registry import keep_sandbox_current
-from identity.server.closing import Closing
 from identity.server.limits import MAX_PATH_LENGTH
 from identity.server.listener import Listener
-from identity.server.long_bodies import LongBodiesOf, Scope, header_of
-from identity.server.overload import LIVE, NotTaken, Places, send_answer
-from identity.server.readiness import PublicStatus, Readiness
+from identity.server.overload import (
+    LIVE,
+    LongBodiesOf,
+    NotTaken,
+    Places,
+    Scope,
+    header_of,
+    send_answer,
+)
+from identity.server.readiness import Closing, PublicStatus, Readiness
 from identity.server.wsgi_bridge import WsgiApplication, WsgiBridge
 from identity.urls import views_of
 from tokens.http import error_response

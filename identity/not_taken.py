@@ -15,8 +15,7 @@ from uuid_utils.compat import uuid7
 from identity.api.framework.problems import MEDIA_TYPE, PROBLEMS, Problem, problem_body
 from identity.management_api import BASE_PATH
 from identity.server.answers import CONTENT_TOO_LARGE, ServerAnswer, malformed, unavailable
-from identity.server.long_bodies import NotSignedIn, Scope, TooLong, header_of
-from identity.server.overload import NotTaken
+from identity.server.overload import NotSignedIn, NotTaken, Scope, TooLong, header_of
 
 _RETRY = {"Retry-After": "5"}
 _STAFF = ("/admin/", "/signin/")

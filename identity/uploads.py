@@ -14,8 +14,7 @@ from django.db import DatabaseError, close_old_connections
 from django.http.cookie import parse_cookie
 
 from identity.management_api import BASE_PATH
-from identity.server.long_bodies import LongBodies, NotSignedIn, Scope, header_of
-from identity.server.overload import NoPlace, Places
+from identity.server.overload import LongBodies, NoPlace, NotSignedIn, Places, Scope, header_of
 from taxpayers.duties import are_for_management
 from taxpayers.shut_down import answered_within
 from tokens.access_tokens.verification import InvalidToken

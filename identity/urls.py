@@ -15,7 +15,6 @@ from prometheus_client.registry import Collector
 
 from identity import health
 from identity.developers.urls import urlpatterns as developers
-from identity.sandbox.urls import urlpatterns as sandbox
 from tokens.urls import urlpatterns as protocol
 
 View = Callable[..., HttpResponseBase]
@@ -39,7 +38,7 @@ health_paths: list[URLPattern] = [
     path("metrics", health.metrics(*collectors)),
 ]
 urlpatterns = [
-    *(() if settings.SERVE == "staff" else (*protocol, *developers, *sandbox)),
+    *(() if settings.SERVE == "staff" else (*protocol, *developers)),
     *health_paths,
     *management,
     *confirmation,

@@ -12,8 +12,7 @@ from django.test import Client
 
 from identity.doors import Doors
 from identity.not_taken import answer_of
-from identity.server.long_bodies import NotSignedIn, TooLong, no_long_bodies
-from identity.server.overload import NoPlace, NotTaken
+from identity.server.overload import NoPlace, NotSignedIn, NotTaken, TooLong, no_long_bodies
 from tokens.keys import signer
 from tokens.self_service.throttle import BURST, too_many_calls
 from tokens.status_lists import publication

@@ -122,7 +122,7 @@ PURE = {
     *("taxpayers.credential_kind", "taxpayers.facts.source_networks"),
     *(f"identity.webhooks.{n}" for n in ("sending.attempts", "destination")),
     "identity.webhooks.event_types",
-    *(f"tokens.dpop.{n}" for n in ("nonce", "proof", "target")),
+    *(f"tokens.dpop.{n}" for n in ("nonce", "proof")),
 }
 OAUTH_LIBRARIES = (
     "taxpayers.models.system_user",

@@ -16,8 +16,7 @@ from django.test import override_settings
 from pytest_django import DjangoAssertNumQueries
 
 from identity.server.limits import BUFFERED_BODY_BYTES
-from identity.server.long_bodies import LongBodies, NotSignedIn, TooLong
-from identity.server.overload import NoPlace, Places
+from identity.server.overload import LongBodies, NoPlace, NotSignedIn, Places, TooLong
 from identity.server.wsgi_bridge import Environ, WsgiBridge
 from identity.staff.imports.import_task import ImportTask
 from identity.uploads import long_bodies

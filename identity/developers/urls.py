@@ -1,7 +1,8 @@
-"""The pages for developers of ERP systems, in each language, and what they offer to download."""
+"""The pages for developers of ERP systems, in each language, their downloads and the sandbox."""
 
 from django.conf import settings
 from django.urls import URLPattern, path
+from django.views.decorators.csrf import csrf_exempt
 
 from tokens.answers.response import help_path
 from tokens.http import imported_on_first_use
@@ -22,6 +23,11 @@ def _page(address: str, view: str, **about: str) -> list[URLPattern]:
     ]
 
 
+SANDBOX = (
+    path("sandbox.json", imported_on_first_use("identity.sandbox.listing.sandbox_json")),
+    path("sandbox/portal", imported_on_first_use("identity.sandbox.portal.portal")),
+    path("sandbox/reset", csrf_exempt(imported_on_first_use("identity.sandbox.listing.reset"))),
+)
 urlpatterns: list[URLPattern] = [
     *_page("", "home.home"),
     *_page("guide", "guide.guide", file="erp-developers.md"),
@@ -34,7 +40,7 @@ urlpatterns: list[URLPattern] = [
     path("packages/<path:name>", imported_on_first_use(f"{_ROOM}.packages.download")),
     *_page("reference", "guide.reference"),
     *_page("errors/", "errors.all_errors"),
-    *(_page("sandbox", "home.sandbox_page") if settings.ENVIRONMENT == "test" else ()),
+    *((*SANDBOX, *_page("sandbox", "home.sandbox_page")) if settings.ENVIRONMENT == "test" else ()),
     *(
         page
         for reason in REFUSALS

@@ -15,8 +15,7 @@ from a2wsgi import WSGIMiddleware
 
 from identity.server.answers import ServerAnswer, malformed
 from identity.server.limits import BUFFERED_BODY_BYTES
-from identity.server.long_bodies import Body, Gone, LongBodiesOf, Scope, TooLong, begin_body
-from identity.server.overload import Places
+from identity.server.overload import Body, Gone, LongBodiesOf, Places, Scope, TooLong, begin_body
 
 Environ = dict[str, Any]
 WsgiApplication = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]

@@ -12,8 +12,8 @@ from django.http import HttpResponse
 from django.test import Client
 
 from identity.developers.examples import refused_example
+from identity.developers.urls import SANDBOX
 from identity.sandbox.registry import make_sandbox
-from identity.sandbox.urls import urlpatterns as sandbox
 from identity.urls import health_paths
 from tests.introspection.api import INTROSPECT, REVOKE, another, new_api, post, revoke, token_of
 from tests.self_service.calls import CREDENTIALS, PERMISSIONS, call, explanation_path, second_secret
@@ -54,7 +54,7 @@ def test_it_is_valid_openapi_3_1_and_everything_that_it_refers_to_is_there(
 
 
 def test_it_describes_every_public_address(description: dict[str, Any]) -> None:
-    patterns = [str(path.pattern) for path in (*protocol, *health_paths, *sandbox)]
+    patterns = [str(path.pattern) for path in (*protocol, *health_paths, *SANDBOX)]
     patterns += ["sandbox", "clientcheck.py"]  # of the pages for developers
     served = {"/" + re.sub(r"<str:(\w+)>", r"{\1}", pattern) for pattern in patterns}
     # Of the pages in several languages the plain one; of other pages none.

@@ -1,15 +1,17 @@
 """A DPoP proof: a JWT by which a client proves possession of a key (RFC 9449 section 4). Pure.
 
 The checks of section 4.3, the cheapest first; the signature comes last. Whether it was used before
-is for its caller, who stores it.
+is for its caller, who stores it. Addresses are compared as in RFC 3986 section 6.2.
 """
 
 import base64
 import hashlib
+import re
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any
+from urllib.parse import quote, unquote_to_bytes, urljoin, urlsplit
 from uuid import UUID
 
 import msgspec
@@ -17,7 +19,44 @@ import msgspec
 from taxpayers import client_keys
 from taxpayers.value import Hidden, Value
 from tokens.client_auth import compact_jws
-from tokens.dpop.target import is_same_target
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_ESCAPED = re.compile(r"%([0-9A-Fa-f]{2})")
+_UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
+
+
+def is_same_target(htu: str, address: str) -> bool:
+    """Whether both name the same resource; query and fragment do not count.
+
+    What is no address of HTTP is the same as nothing.
+    """
+    normalized = _normalized(htu)
+    return normalized is not None and normalized == _normalized(address)
+
+
+def _normalized(address: str) -> tuple[str, str, int, str] | None:
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+        path = _in_one_form(urljoin("/", _ESCAPED.sub(_unescaped, parts.path)) or "/")
+    except ValueError:
+        return None
+    scheme, host = parts.scheme.lower(), parts.hostname  # which is in lower case
+    if scheme not in _DEFAULT_PORTS or not host or "@" in parts.netloc:
+        return None
+    return scheme, host, port or _DEFAULT_PORTS[scheme], path
+
+
+def _in_one_form(path: str) -> str:
+    # Django decodes a path before a view sees it, so it is unknown whether ":" was escaped.
+    return "/".join(quote(unquote_to_bytes(part), safe="") for part in path.split("/"))
+
+
+def _unescaped(escaped: re.Match[str]) -> str:
+    # RFC 3986 section 6.2.2.2: a letter that needs no escape is the same without it.
+    letter = chr(int(escaped[1], 16))
+    return letter if _UNRESERVED.fullmatch(letter) else escaped[0].upper()
+
 
 HEADER = "DPoP"
 TYPE = "dpop+jwt"
