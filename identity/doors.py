@@ -1,7 +1,6 @@
 """Which door a request takes: the login, what is answered from memory, an API, or a page (ASGI)."""
 
 import asyncio
-import json
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -15,7 +14,6 @@ from identity.sandbox.registry import keep_sandbox_current
 from identity.server.limits import MAX_PATH_LENGTH
 from identity.server.listener import Listener
 from identity.server.overload import (
-    LIVE,
     LongBodiesOf,
     NotTaken,
     Places,
@@ -25,7 +23,7 @@ from identity.server.overload import (
 )
 from identity.server.readiness import Closing, PublicStatus, Readiness
 from identity.server.wsgi_bridge import WsgiApplication, WsgiBridge
-from identity.urls import views_of
+from identity.urls import live, views_of
 from tokens.http import error_response
 from tokens.operations.paths import OPERATIONS
 from tokens.self_service.throttle import too_many_calls
@@ -38,13 +36,6 @@ _API, _MANAGEMENT = "/api/v1/", f"/{BASE_PATH}/"
 _READ_METHODS = ("GET", "HEAD")
 # Requests that may wait for a thread.
 _PLACES_PER_THREAD = 16
-
-_LIVE_BODY = json.dumps({"status": "ok"}).encode()
-_LIVE_HEADERS = [
-    (b"Content-Type", b"application/json"),
-    (b"Cache-Control", b"no-store"),
-    (b"Content-Length", str(len(_LIVE_BODY)).encode()),
-]
 
 
 class Doors:
@@ -69,7 +60,7 @@ class Doors:
         self._ready = Readiness()
         self._status = PublicStatus(self._ready)
         self._is_protocol = settings.SERVE != "staff"
-        self._published_view = views_of(published if self._is_protocol else ())
+        self._view_at_once = views_of((*(published if self._is_protocol else ()), live))
 
     def closing(self, doors: Sequence[Listener], say_goodbye: Callable[[], None]) -> Closing:
         """What closes these while this node cannot serve."""
@@ -97,14 +88,11 @@ class Doors:
         elif self._is_protocol and path in OPERATIONS:
             with self._places[path]:
                 await self._login(scope, receive, send)
-        elif path == LIVE and scope["method"] in _READ_METHODS:
-            await send({"type": "http.response.start", "status": 200, "headers": _LIVE_HEADERS})
-            await send({"type": "http.response.body", "body": _LIVE_BODY})
         elif path == _READY_PATH and scope["method"] in _READ_METHODS:
-            await self._ready(scope, receive, send)
+            await _send(await self._ready.answer(), send)
         elif path == _STATUS_PATH and scope["method"] in _READ_METHODS:
-            await self._status(scope, receive, send)
-        elif (view := self._published_view(path)) is not None:
+            await _send(await self._status.answer(), send)
+        elif (view := self._view_at_once(path)) is not None:
             request = HttpRequest()
             request.method = scope["method"]
             await _send(cast("HttpResponse", view(request)), send)

@@ -3,7 +3,6 @@
 They need no authentication, so no answer contains a secret, an address or a name.
 """
 
-import json
 import math
 import os
 from collections.abc import Iterator
@@ -38,43 +37,33 @@ def ready(request: HttpRequest) -> HttpResponse:
 
     The server answers it with the same checks and a deadline: see `identity.server.readiness`.
     """
-    checks = dict(readiness(datetime.now(UTC)))
-    return HttpResponse(
-        readiness_body(checks),
-        content_type="application/json",
-        status=200 if is_ready(checks) else 503,
-        headers=_NO_STORE,
-    )
+    return ready_answer(dict(readiness(datetime.now(UTC))))
 
 
 @read_only
 def status(request: HttpRequest) -> HttpResponse:
     """`GET /health`, for everybody: the same in one word, and the version of this service."""
-    passed = is_ready(dict(readiness(datetime.now(UTC))))
-    return HttpResponse(
-        public_body(passed),
-        content_type="application/json",
-        status=200 if passed else 503,
-        headers=_NO_STORE,
+    return public_answer(is_ready(dict(readiness(datetime.now(UTC)))))
+
+
+def ready_answer(checks: dict[str, str]) -> HttpResponse:
+    """For operators: each check and its result."""
+    return _answer(is_ready(checks), checks=checks)
+
+
+def public_answer(passed: bool) -> HttpResponse:
+    """For everybody: nothing of what is not ready."""
+    return _answer(
+        passed,
+        version=settings.VERSION,
+        commit=settings.COMMIT,
+        environment=settings.ENVIRONMENT,
     )
 
 
-def readiness_body(checks: dict[str, str]) -> bytes:
-    """The JSON of the answer."""
-    status = _OK if is_ready(checks) else _UNAVAILABLE
-    return json.dumps({"status": status, "checks": checks}).encode()
-
-
-def public_body(passed: bool) -> bytes:
-    """The JSON for everybody: nothing of what is not ready."""
-    return json.dumps(
-        {
-            "status": _OK if passed else _UNAVAILABLE,
-            "version": settings.VERSION,
-            "commit": settings.COMMIT,
-            "environment": settings.ENVIRONMENT,
-        }
-    ).encode()
+def _answer(passed: bool, **more: object) -> HttpResponse:
+    content = {"status": _OK if passed else _UNAVAILABLE, **more}
+    return JsonResponse(content, status=200 if passed else 503, headers=_NO_STORE)
 
 
 def metrics(*more: Collector) -> View:

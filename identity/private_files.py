@@ -22,7 +22,7 @@ def private_folder(folder: Path) -> Path:
     """
     try:
         folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
-        if _is_open_to_others(folder):
+        if _is_open(folder.stat().st_mode):
             _refuse_shared(folder)
             folder.chmod(FOLDER_MODE)
         for entry in folder.iterdir():
@@ -51,10 +51,6 @@ def _close_to_others(path: Path) -> None:
             path.chmod(stat.S_IMODE(state.st_mode) & ~_OTHERS)
     except FileNotFoundError:
         pass  # another process has just removed it
-
-
-def _is_open_to_others(path: Path) -> bool:
-    return _is_open(path.stat().st_mode)
 
 
 def _is_open(mode: int) -> bool:

@@ -31,9 +31,10 @@ if settings.SERVE != "login":
     # Not under SERVE=login: the proxy leads this path of the public address to nodes of the staff.
     below = f"{urlsplit(settings.CONFIRM_URL).path}/"[1:]
     confirmation.append(path(f"{below}<uuid:id>", confirm))
+live = path("health/live", health.live)
 health_paths: list[URLPattern] = [
     path("health", health.status),
-    path("health/live", health.live),
+    live,
     path("health/ready", health.ready),
     path("metrics", health.metrics(*collectors)),
 ]

@@ -3,7 +3,6 @@
 import asyncio
 import threading
 from datetime import UTC, datetime, timedelta
-from typing import Any
 from unittest.mock import patch
 
 import psycopg
@@ -273,14 +272,8 @@ def test_however_many_ask_the_checks_are_run_every_five_seconds() -> None:
     status, at = PublicStatus(checked), [1000.0]  # type: ignore[arg-type]
 
     async def ask() -> int:
-        sent: list[Any] = []
-
-        async def send(message: Any) -> None:
-            sent.append(message)
-
         with patch.object(asyncio.get_running_loop(), "time", lambda: at[0]):
-            await status({}, None, send)
-        return int(sent[0]["status"])
+            return (await status.answer()).status_code
 
     async def work() -> None:
         assert [await ask() for _ in range(10)] == [200] * 10

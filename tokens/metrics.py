@@ -47,19 +47,19 @@ _throttled = Counter(
 _seconds = Histogram(
     "login_seconds", "Seconds from request to answer.", buckets=_BUCKETS, registry=COUNTED
 )
-_introspections = Counter(
+introspections = Counter(
     "introspections",
     "Introspections by outcome: active, inactive, or the reason of the refusal.",
     ["outcome"],
     registry=COUNTED,
 )
-_revocations = Counter(
+revocations = Counter(
     "revocations",
     "Revocations by outcome: revoked, nothing_to_revoke, or the reason of the refusal.",
     ["outcome"],
     registry=COUNTED,
 )
-_throttled_calls = Counter(
+throttled_calls = Counter(
     "throttled_api_calls",
     "Requests at /api/v1/ refused by the limit of their access token.",
     registry=COUNTED,
@@ -85,21 +85,6 @@ def count_login(outcome: str, seconds: float, throttled_for: ThrottleCause | Non
     _seconds.observe(seconds)
     if throttled_for is not None:
         _causes[throttled_for].inc()
-
-
-def count_introspection(outcome: str) -> None:
-    """Counts one answered introspection: active, INACTIVE, or the reason of the refusal."""
-    _introspections.labels(outcome).inc()
-
-
-def count_revocation(outcome: str) -> None:
-    """Counts one answered revocation: what it did, or the reason of the refusal."""
-    _revocations.labels(outcome).inc()
-
-
-def count_throttled_call() -> None:
-    """Counts one request at /api/v1/ that the limit of its token refused."""
-    _throttled_calls.inc()
 
 
 def exposition(more: Iterable[Collector] = ()) -> bytes:

@@ -1,6 +1,7 @@
 """What the management API says of itself: its OpenAPI 3.1 description, a page for each problem."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from functools import cache
 from typing import Any
 
@@ -122,16 +123,19 @@ def _received(event_type: str) -> dict[str, Any]:
     }
 
 
+class _OpenView(ManagementView):
+    """No token is needed."""
+
+    authentication_classes = ()
+    permission_classes = ()
+
+
 def description(patterns: Sequence[URLPattern]) -> Callable[..., HttpResponseBase]:
     """The view of the description of these addresses; made once in each process."""
     made = cache(lambda: describe(patterns))
 
-    class DescriptionView(ManagementView):
-        """The OpenAPI description of the management API. No token is needed."""
-
-        authentication_classes = ()
-        permission_classes = ()
-        http_method_names = ("get", "head")
+    class DescriptionView(_OpenView):
+        """The OpenAPI description of the management API."""
 
         def get(self, request: Request) -> Response:
             return Response(made())
@@ -139,33 +143,19 @@ def description(patterns: Sequence[URLPattern]) -> Callable[..., HttpResponseBas
     return DescriptionView.as_view()
 
 
-class ProblemPage(ManagementView):
-    """What a kind of problem means, and what to do. No token is needed."""
-
-    authentication_classes = ()
-    permission_classes = ()
-    http_method_names = ("get", "head")
+class ProblemPage(_OpenView):
+    """What a kind of problem means, and what to do."""
 
     def get(self, request: Request, kind: str) -> Response:
         """One row of the table of problems."""
         if kind not in PROBLEMS:
             raise Problem("not_found", "There is no such kind of problem.")
         row = PROBLEMS[kind]
-        return Response(
-            {
-                "type": problem_type(kind),
-                "title": row.title,
-                "status": row.status,
-                "advice": row.advice,
-            }
-        )
+        return Response({"type": problem_type(kind), **asdict(row)})
 
 
-class NoSuchAddress(ManagementView):
+class NoSuchAddress(_OpenView):
     """Every other path below the management API, whatever the method."""
-
-    authentication_classes = ()
-    permission_classes = ()
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)

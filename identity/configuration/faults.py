@@ -5,7 +5,7 @@ a hint. What needs two settings or the protocol is in `tokens.checks` and `ident
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from ipaddress import ip_address, ip_network
 from typing import Any
 from urllib.parse import urlsplit
@@ -51,65 +51,58 @@ def auth_url(value: str) -> Iterator[Fault]:
         yield "tokens.E003", "AUTH_URL has a query or a fragment.", hint
 
 
-def staff_url(value: str) -> Iterator[Fault]:
-    """The address that staff open."""
-    if not host_of(value):
-        yield (
-            "staff.E001",
-            "STAFF_URL is not an absolute http or https address.",
-            "Give the address that staff open, for example https://staff.id.example.org.",
-        )
+def _unless(is_right: Callable[[str], object], *fault: str) -> Callable[[Any], Iterator[Fault]]:
+    """Names this fault of a text, or of a list of texts, that is not right; empty ones are."""
+
+    def check(value: str | list[str]) -> Iterator[Fault]:
+        values = [value] if isinstance(value, str) else value
+        if not all(is_right(one) for one in values if one):
+            id_, message, hint = fault
+            yield id_, message, hint
+
+    return check
 
 
-def certificate_url(value: str) -> Iterator[Fault]:
-    """The address at which clients present certificates."""
-    if value and not _CERTIFICATE_URL.fullmatch(value):
-        yield (
-            "tokens.E015",
-            "MTLS_URL is not an absolute https address without a slash at its end.",
-            "Give the base address at which clients present certificates, for example"
-            " https://mtls.identity.example.org, or leave it empty.",
-        )
-
-
-def confirmation_url(name: str, value: str) -> Iterator[Fault]:
-    """An address that the browsers of taxpayers open."""
-    if value and not host_of(value):
-        yield (
-            "tokens.E020",
-            f"{name} is not an absolute http or https address.",
-            "Give an address that taxpayers can open, or leave it empty.",
-        )
-
-
-def proxy_secret(values: list[str]) -> Iterator[Fault]:
-    """What a proxy proves by that a certificate is from it."""
-    if any(not _PROXY_SECRET.fullmatch(value) for value in values):
-        yield (
-            "tokens.E019",
-            "PROXY_SECRET has fewer than 32 characters, or others than letters, digits, _ and -.",
-            f"Make it at random: {_MAKE}",
-        )
-
-
-def offline_block_keys(values: list[str]) -> Iterator[Fault]:
-    """The public keys of those who may block clients by a file."""
-    if any(not _ED25519.fullmatch(value) for value in values):
-        yield (
-            "tokens.E020",
-            "OFFLINE_BLOCK_KEYS has a value that is no public key: 43 characters of base64url.",
-            "Use what manage.py block_offline --new-key FILE prints.",
-        )
-
-
-def encryption_keys(values: list[str]) -> Iterator[Fault]:
-    """What encrypts the signing keys."""
-    if any(len(value) < _MIN_KEY_LENGTH for value in values):
-        yield (
-            "tokens.E011",
-            f"KEY_ENCRYPTION_KEYS has a key with fewer than {_MIN_KEY_LENGTH} characters.",
-            f"Make each at random: {_MAKE}",
-        )
+staff_url = _unless(
+    host_of,
+    "staff.E001",
+    "STAFF_URL is not an absolute http or https address.",
+    "Give the address that staff open, for example https://staff.id.example.org.",
+)
+certificate_url = _unless(
+    _CERTIFICATE_URL.fullmatch,
+    "tokens.E015",
+    "MTLS_URL is not an absolute https address without a slash at its end.",
+    "Give the base address at which clients present certificates, for example"
+    " https://mtls.identity.example.org, or leave it empty.",
+)
+confirmation_url, portal_url = (
+    _unless(
+        host_of,
+        "tokens.E020",
+        f"{name} is not an absolute http or https address.",
+        "Give an address that taxpayers can open, or leave it empty.",
+    )
+    for name in ("CONFIRM_URL", "PORTAL_URL")
+)
+proxy_secret = _unless(
+    _PROXY_SECRET.fullmatch,
+    "tokens.E019",
+    "PROXY_SECRET has fewer than 32 characters, or others than letters, digits, _ and -.",
+    f"Make it at random: {_MAKE}",
+)
+offline_block_keys = _unless(
+    _ED25519.fullmatch,
+    "tokens.E020",
+    "OFFLINE_BLOCK_KEYS has a value that is no public key: 43 characters of base64url.",
+    "Use what manage.py block_offline --new-key FILE prints.",
+)
+encryption_keys = _unless(
+    lambda key: len(key) >= _MIN_KEY_LENGTH,
+    "tokens.E011",
+    f"KEY_ENCRYPTION_KEYS has a key with fewer than {_MIN_KEY_LENGTH} characters.",
+    f"Make each at random: {_MAKE}",
+)
 
 
 def trusted_proxies(values: list[str]) -> Iterator[Fault]:

@@ -17,7 +17,8 @@ def faults() -> Iterator[str]:
         f"{one.msg} {one.hint}" for one in run_checks(tags=["settings"]) if one.is_serious()
     )
     if unknown := set(settings.ACCEPTED_RISKS) - DANGERS:
-        yield f"ACCEPTED_RISKS has {', '.join(sorted(unknown))}: choose from {_listed(DANGERS)}."
+        known = ", ".join(sorted(DANGERS))
+        yield f"ACCEPTED_RISKS has {', '.join(sorted(unknown))}: choose from {known}."
     if settings.IS_HTTPS and "ENVIRONMENT" not in os.environ:
         yield "AUTH_URL is https without ENVIRONMENT: say ENVIRONMENT=live, or ENVIRONMENT=test."
     if settings.ENVIRONMENT == "live":
@@ -26,7 +27,3 @@ def faults() -> Iterator[str]:
         for one in warnings:
             if one.id in DANGERS - set(settings.ACCEPTED_RISKS):
                 yield f"{one.id}: {one.msg} {one.hint or ''}".strip()
-
-
-def _listed(ids: set[str]) -> str:
-    return ", ".join(sorted(ids))

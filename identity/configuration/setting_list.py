@@ -162,12 +162,12 @@ _ALL = (
             "where taxpayers confirm requests for permissions, if not below `AUTH_URL`; the "
             "audience of portal tickets",
             "https://confirm.id.example.org", default_in_words="`AUTH_URL` and `/confirm`",
-            check=partial(faults.confirmation_url, "CONFIRM_URL")),
+            check=faults.confirmation_url),
     Setting("PORTAL_URL", kinds.TEXT, "",
             "the portal's address to which a confirm link without a ticket leads; it signs the "
             "taxpayer in and comes back with one",
             "https://portal.example.org/permission-requests", default_in_words="none",
-            check=partial(faults.confirmation_url, "PORTAL_URL")),
+            check=faults.portal_url),
     Setting("SYSTEM_WARNINGS", kinds.vital(kinds.JSON), "[]",
             "JSON: what will be refused from a date on, announced in `X-System-Warning` "
             "(`docs/erp-developers.md`)",

@@ -25,7 +25,9 @@ def make_sandbox(at: datetime) -> list[str]:
 
     Raises ServiceError unless ENVIRONMENT is test.
     """
-    missing = [client for client in CLIENTS if not _exists(client.name)]
+    ids = [client.credentials.client_id for client in CLIENTS]
+    present = {user.client_id for user in SystemUser.objects.filter(client_id__in=ids)}
+    missing = [client for client in CLIENTS if client.credentials.client_id not in present]
     for client in missing:
         client.make(client.name, at)
     taxpayer_of(TAXPAYER.tin)
@@ -43,10 +45,6 @@ def renew_ending_secret(at: datetime) -> bool:
     if not present.exclude(expires_at=last_moment).exists():
         return False
     return move_sandbox_secret_end(name=name, last_moment=last_moment, by=SANDBOX, at=at)
-
-
-def _exists(name: str) -> bool:
-    return SystemUser.objects.filter(client_id=CREDENTIALS[name].client_id).exists()
 
 
 logger = logging.getLogger("identity.sandbox")

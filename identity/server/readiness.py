@@ -13,12 +13,13 @@ import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from django.db import close_old_connections
+from django.http import HttpResponse
 from prometheus_client import Gauge
 
-from identity.health import public_body, readiness_body
+from identity.health import public_answer, ready_answer
 from identity.readiness import is_ready, is_served_elsewhere, own_fault, readiness, without_answer
 from identity.server.listener import Listener
 from taxpayers.shut_down import answered_within
@@ -42,16 +43,16 @@ node_is_ready = Gauge(
 
 
 class Readiness:
-    """An ASGI application for GET and HEAD."""
+    """The checks of this process, one run of them at a time."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="readiness")
         self._checks: dict[str, str] = {}  # filled by the thread, one after the other
         self._running: asyncio.Future[None] | None = None
 
-    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
-        checks = await self.checks()
-        await _answer(is_ready(checks), readiness_body(checks), send)
+    async def answer(self) -> HttpResponse:
+        """To operators."""
+        return ready_answer(await self.checks())
 
     async def checks(self) -> dict[str, str]:
         """Each check and its result, within the deadline."""
@@ -86,23 +87,13 @@ class PublicStatus:
         self._readiness = readiness
         self._is_ready, self._good_until = False, 0.0
 
-    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+    async def answer(self) -> HttpResponse:
+        """To anyone who asks."""
         now = asyncio.get_running_loop().time()
         if now >= self._good_until:
             self._is_ready = is_ready(await self._readiness.checks())
             self._good_until = now + _PUBLIC_SECONDS
-        await _answer(self._is_ready, public_body(self._is_ready), send)
-
-
-async def _answer(passed: bool, body: bytes, send: Any) -> None:
-    headers = [
-        (b"Content-Type", b"application/json"),
-        (b"Cache-Control", b"no-store"),
-        (b"Content-Length", str(len(body)).encode()),
-    ]
-    status = 200 if passed else 503
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+        return public_answer(self._is_ready)
 
 
 logger = logging.getLogger("identity.server")

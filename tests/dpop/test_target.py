@@ -3,7 +3,7 @@
 import pytest
 
 from einvoicing_tokens.dpop.target import comparable
-from tokens.dpop import target
+from tokens.dpop import proof
 
 ADDRESS = "https://id.example.org/connect/token"
 WRITTEN = "https://h/taxpayers/C1:R1(\u00e9)"  # a library may escape it
@@ -11,7 +11,7 @@ WRITTEN = "https://h/taxpayers/C1:R1(\u00e9)"  # a library may escape it
 
 def is_same_target(one: str, other: str) -> bool:
     """To the service, and to the package."""
-    is_same = target.is_same_target(one, other)
+    is_same = proof.is_same_target(one, other)
     assert (comparable(one) is not None and comparable(one) == comparable(other)) is is_same
     return is_same
 

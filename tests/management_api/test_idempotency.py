@@ -6,6 +6,9 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 from django.http import HttpResponse
+from rest_framework.parsers import JSONParser
+from rest_framework.request import Request
+from rest_framework.test import APIRequestFactory
 
 from identity.api.framework.idempotency import answer_before, idempotent_request
 from identity.api.models import StoredAnswer
@@ -147,13 +150,10 @@ def test_while_the_first_request_is_under_way_the_second_is_a_409() -> None:
     def second() -> None:
         answers.append(portal.post("/taxpayers", NEW, Idempotency_Key=KEY))
 
-    first = idempotent_request(
-        KEY,
-        client_id=portal.erp.client_id,
-        method="POST",
-        path="/api/v1/management/taxpayers",
-        body=NEW,
+    sent = APIRequestFactory().post(
+        "/api/v1/management/taxpayers", NEW, "json", HTTP_IDEMPOTENCY_KEY=KEY
     )
+    first = idempotent_request(Request(sent, [JSONParser()]), portal.erp.client_id)
     assert first is not None
     with transaction.atomic():
         assert answer_before(first, datetime.now(UTC)) is None

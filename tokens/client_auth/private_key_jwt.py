@@ -84,7 +84,7 @@ def _could_have_signed(key: PublicKey, sent: ClientAssertion) -> bool:
         return sent.algorithm == "EdDSA"
     return (
         sent.algorithm == "PS256"
-        and len(sent.signature) == _bytes_of(key.key_size)
+        and len(sent.signature) == (key.key_size + 7) // 8
         and int.from_bytes(sent.signature) < key.public_numbers().n
     )
 
@@ -107,7 +107,3 @@ def _stand_in_on_a_curve(algorithm: str) -> PublicKey:
 def _rsa_stand_in(size: int) -> PublicKey:
     # The largest number of this size: no signature is refused before the exponentiation.
     return RSAPublicNumbers(65537, (1 << 8 * size) - 1).public_key()
-
-
-def _bytes_of(bits: int) -> int:
-    return (bits + 7) // 8

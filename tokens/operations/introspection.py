@@ -20,7 +20,7 @@ from tokens.calls import ApiSecretUse, Call
 from tokens.client_auth.client_secret import ClientSecretCredentials
 from tokens.keys.signer import current_key_ring, sign
 from tokens.login_settings import login_settings
-from tokens.metrics import INACTIVE, count_introspection
+from tokens.metrics import INACTIVE, introspections
 from tokens.operations.failures import check_failures, count_failure
 from tokens.operations.node import Node
 from tokens.operations.steps import log_answer, refusal_of
@@ -84,7 +84,7 @@ def introspect(node: Node, arrival: Arrival, raw: RawTokenRequest) -> Introspect
 
 def report_introspection(arrival: Arrival, ended: EndedIntrospection, seconds: float) -> None:
     """Counts an introspection that was answered after so long, and logs it unless throttled."""
-    count_introspection(ended.outcome)
+    introspections.labels(ended.outcome).inc()
     who = {"client_id": ended.client_id, "login": ended.jti, "status": ended.status}
     log_answer(logger, _OPERATION, arrival, ended, seconds, **who)
 

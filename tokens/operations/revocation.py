@@ -20,7 +20,7 @@ from tokens.client_auth.methods import CheckedCredentials, authenticate, facts_q
 from tokens.client_auth.private_key_jwt import used_before
 from tokens.keys.signer import current_key_ring
 from tokens.login_settings import login_settings
-from tokens.metrics import count_revocation
+from tokens.metrics import revocations
 from tokens.operations.failures import check_failures, count_failure
 from tokens.operations.node import Node
 from tokens.operations.steps import log_answer, refusal_of
@@ -82,7 +82,7 @@ def revoke(node: Node, arrival: Arrival, raw: RawTokenRequest) -> RevocationStep
 
 def report_revocation(arrival: Arrival, ended: EndedRevocation, seconds: float) -> None:
     """Counts a revocation that was answered after so long, and logs it unless throttled."""
-    count_revocation(ended.outcome)
+    revocations.labels(ended.outcome).inc()
     who = {"client_id": ended.client_id, "login": ended.jti}
     log_answer(logger, _OPERATION, arrival, ended, seconds, **who)
 

@@ -116,12 +116,12 @@ _OWN = {
         " must leave the header out to log in as its own taxpayer."
     )
 }
-_INVALID_REQUEST = "invalid_request"
-_INVALID_CLIENT = "invalid_client"
-_INVALID_GRANT = "invalid_grant"
+_INVALID_REQUEST = (400, "invalid_request")
+_INVALID_CLIENT = (400, "invalid_client")
+_INVALID_GRANT = (400, "invalid_grant")
 # RFC 9449 section 5; only for clients whose tokens must be bound to a key.
-_INVALID_DPOP_PROOF = "invalid_dpop_proof"
-_UNAUTHORISED = "unauthorised_client"  # the specification's spelling
+_INVALID_DPOP_PROOF = (400, "invalid_dpop_proof")
+_UNAUTHORISED = (400, "unauthorised_client")  # the specification's spelling
 
 _DEVELOPER = _("The developer of the ERP system")
 _OPERATOR = _("The operator of the ERP system")
@@ -181,15 +181,14 @@ def kind_named_by(parameter: str) -> CredentialKind:
 REFUSALS: Mapping[str, Refusal] = {
     ProtocolReason.METHOD_NOT_ALLOWED: Refusal(
         405,
-        _INVALID_REQUEST,
+        "invalid_request",
         _("This address takes POST only. The developer of the ERP system must change the request."),
         _("Not sent with POST"),
         _DEVELOPER,
         Check.METHOD,
     ),
     ProtocolReason.INSECURE_TRANSPORT: Refusal(
-        400,
-        _INVALID_REQUEST,
+        *_INVALID_REQUEST,
         _(
             "This request came without HTTPS, so its secret may have been read on the way. The"
             " developer of the ERP system must use an https address and have the secret replaced."
@@ -199,16 +198,14 @@ REFUSALS: Mapping[str, Refusal] = {
         Check.TRANSPORT,
     ),
     ProtocolReason.MALFORMED_REQUEST: Refusal(
-        400,
-        _INVALID_REQUEST,
+        *_INVALID_REQUEST,
         _("The request is malformed: {detail}. The developer of the ERP system must correct it."),
         _("Malformed request"),
         _DEVELOPER,
         Check.REQUEST,
     ),
     ProtocolReason.MISSING_PARAMETER: Refusal(
-        400,
-        _INVALID_REQUEST,
+        *_INVALID_REQUEST,
         _(
             "The parameter {parameter} is missing or empty. The developer of the ERP system must"
             " send it in the form body."
@@ -236,8 +233,7 @@ REFUSALS: Mapping[str, Refusal] = {
         Check.GRANT_TYPE,
     ),
     ProtocolReason.MALFORMED_ON_BEHALF_OF: Refusal(
-        400,
-        _INVALID_REQUEST,
+        *_INVALID_REQUEST,
         _(
             "The header onbehalfof is wrong: {detail}. The developer of the ERP system must send it"
             " once, as TIN or TIN:ROB, or leave it out to log in as the taxpayer itself."
@@ -247,8 +243,7 @@ REFUSALS: Mapping[str, Refusal] = {
         Check.ON_BEHALF_OF,
     ),
     ProtocolReason.MALFORMED_CREDENTIALS: Refusal(
-        400,
-        _INVALID_CLIENT,
+        *_INVALID_CLIENT,
         _("{fault} The operator of the ERP system must correct its settings."),
         _("Malformed credentials"),
         _OPERATOR,
@@ -257,8 +252,7 @@ REFUSALS: Mapping[str, Refusal] = {
         of_certificate="{fault}",
     ),
     ProtocolReason.INVALID_CREDENTIALS: Refusal(
-        400,
-        _INVALID_CLIENT,
+        *_INVALID_CLIENT,
         _(
             "client_id or client_secret is wrong. The operator of the ERP system must compare both"
             " with what was issued at registration, or have a new secret issued."
@@ -290,8 +284,7 @@ REFUSALS: Mapping[str, Refusal] = {
         counts_as_failure=True,
     ),
     RegistryReason.SECRET_EXPIRED: Refusal(
-        400,
-        _INVALID_CLIENT,
+        *_INVALID_CLIENT,
         _(
             "This client_secret expired on {since}. The person who rotates the secrets of this ERP"
             " system must put a new one in place."
@@ -312,8 +305,7 @@ REFUSALS: Mapping[str, Refusal] = {
         counts_as_failure=True,
     ),
     RegistryReason.SECRET_REVOKED: Refusal(
-        400,
-        _INVALID_CLIENT,
+        *_INVALID_CLIENT,
         _(
             "This client_secret was revoked on {since}. The person who rotates the secrets of this"
             " ERP system must put the new one in place."
@@ -335,8 +327,7 @@ REFUSALS: Mapping[str, Refusal] = {
     ),
     # Counted as a failure, so that a secret that was stolen uses up nothing of its owner's limit.
     RegistryReason.SOURCE_NETWORK_NOT_ALLOWED: Refusal(
-        400,
-        _INVALID_CLIENT,
+        *_INVALID_CLIENT,
         _(
             "These credentials may be used from certain networks only, and this login came from"
             " another address: {detail}. The operator of the ERP system must log in from one of"
@@ -358,7 +349,7 @@ REFUSALS: Mapping[str, Refusal] = {
     ),
     ProtocolReason.RATE_LIMITED: Refusal(
         429,
-        _INVALID_REQUEST,
+        "invalid_request",
         _(
             "Too many logins. Wait as long as Retry-After says. The developer of the ERP system"
             " must reuse a token until shortly before it expires, and wait longer after each"
@@ -370,8 +361,7 @@ REFUSALS: Mapping[str, Refusal] = {
         recorded=False,
     ),
     RegistryReason.DPOP_PROOF_MISSING: Refusal(
-        400,
-        _INVALID_DPOP_PROOF,
+        *_INVALID_DPOP_PROOF,
         _(
             "This client gets only tokens that are bound to a key (DPoP, RFC 9449), and the request"
             " has no header DPoP. The developer of the ERP system must send a proof in it."
@@ -381,8 +371,7 @@ REFUSALS: Mapping[str, Refusal] = {
         Check.TOKEN_BINDING,
     ),
     ProtocolReason.INVALID_DPOP_PROOF: Refusal(
-        400,
-        _INVALID_DPOP_PROOF,
+        *_INVALID_DPOP_PROOF,
         _("{fault} The developer of the ERP system must correct it."),
         _("DPoP proof wrong"),
         _DEVELOPER,
@@ -403,8 +392,7 @@ REFUSALS: Mapping[str, Refusal] = {
         recorded=False,
     ),
     RegistryReason.CERTIFICATE_MISSING: Refusal(
-        400,
-        _INVALID_REQUEST,
+        *_INVALID_REQUEST,
         _(
             "This client gets only tokens that are bound to its TLS certificate (RFC 8705), and the"
             " connection came without one. The developer of the ERP system must connect with the"
@@ -416,8 +404,7 @@ REFUSALS: Mapping[str, Refusal] = {
         Check.TOKEN_BINDING,
     ),
     RegistryReason.SYSTEM_USER_BLOCKED: Refusal(
-        400,
-        _UNAUTHORISED,
+        *_UNAUTHORISED,
         _("This system user was blocked on {since}. Ask the tax authority why, and to unblock it."),
         _("System user blocked"),
         _AUTHORITY,
@@ -429,8 +416,7 @@ REFUSALS: Mapping[str, Refusal] = {
         ),
     ),
     RegistryReason.SYSTEM_USER_EXPIRED: Refusal(
-        400,
-        _UNAUTHORISED,
+        *_UNAUTHORISED,
         _("This system user expired on {since}. Ask the tax authority to extend it."),
         _("System user expired"),
         _AUTHORITY,
@@ -439,8 +425,7 @@ REFUSALS: Mapping[str, Refusal] = {
         spoken=_("Your system user expired on {since}. We can extend it if you still use it."),
     ),
     RegistryReason.TAXPAYER_INACTIVE: Refusal(
-        400,
-        _UNAUTHORISED,
+        *_UNAUTHORISED,
         _("The taxpayer of this system user is not active. Ask the tax authority."),
         _("Taxpayer not active"),
         _AUTHORITY,
@@ -448,8 +433,7 @@ REFUSALS: Mapping[str, Refusal] = {
         spoken=_("The taxpayer is not active in our registry. I will find out why, and tell you."),
     ),
     RegistryReason.NOT_AN_INTERMEDIARY: Refusal(
-        400,
-        _UNAUTHORISED,
+        *_UNAUTHORISED,
         _(
             "The taxpayer of this system user is not registered as an intermediary, so it cannot"
             " use onbehalfof. Ask the tax authority, or leave the header out."
@@ -464,8 +448,7 @@ REFUSALS: Mapping[str, Refusal] = {
         of_detail=_OWN,
     ),
     RegistryReason.INTERMEDIARY_INACTIVE: Refusal(
-        400,
-        _UNAUTHORISED,
+        *_UNAUTHORISED,
         _(
             "The registration as an intermediary is not active since {since}. Ask the tax"
             " authority."
@@ -481,8 +464,7 @@ REFUSALS: Mapping[str, Refusal] = {
         ),
     ),
     RegistryReason.OWN_TAXPAYER_NOT_ALLOWED: Refusal(
-        400,
-        _UNAUTHORISED,
+        *_UNAUTHORISED,
         _(
             "This system user gets tokens only on behalf of other taxpayers, none for its own one."
             " The developer of the ERP system must send the header onbehalfof with each login, also"
@@ -493,8 +475,7 @@ REFUSALS: Mapping[str, Refusal] = {
         Check.LIMIT,
     ),
     RegistryReason.TAXPAYER_NOT_ALLOWED: Refusal(
-        400,
-        _UNAUTHORISED,
+        *_UNAUTHORISED,
         _(
             "This system user may act for certain taxpayers only, and the one named by onbehalfof"
             " is not among them, or the number is wrong. The administrator of the intermediary must"
@@ -510,8 +491,7 @@ REFUSALS: Mapping[str, Refusal] = {
         ),
     ),
     RegistryReason.NO_PERMISSION: Refusal(
-        400,
-        _INVALID_GRANT,
+        *_INVALID_GRANT,
         _(
             "The taxpayer named by onbehalfof has granted this intermediary no permission, or the"
             " number is wrong. The represented taxpayer must grant it."
@@ -522,8 +502,7 @@ REFUSALS: Mapping[str, Refusal] = {
         of_detail=_OWN,
     ),
     RegistryReason.PERMISSION_NOT_YET_VALID: Refusal(
-        400,
-        _INVALID_GRANT,
+        *_INVALID_GRANT,
         _(
             "The permission from the taxpayer named by onbehalfof is valid only from {since}. The"
             " represented taxpayer can change that."
@@ -534,8 +513,7 @@ REFUSALS: Mapping[str, Refusal] = {
         has_date=True,
     ),
     RegistryReason.PERMISSION_EXPIRED: Refusal(
-        400,
-        _INVALID_GRANT,
+        *_INVALID_GRANT,
         _(
             "The permission from the taxpayer named by onbehalfof expired on {since}. The"
             " represented taxpayer must grant it again."
@@ -546,8 +524,7 @@ REFUSALS: Mapping[str, Refusal] = {
         has_date=True,
     ),
     RegistryReason.PERMISSION_REVOKED: Refusal(
-        400,
-        _INVALID_GRANT,
+        *_INVALID_GRANT,
         _(
             "The permission from the taxpayer named by onbehalfof was revoked on {since}. The"
             " represented taxpayer must grant it again."
@@ -558,8 +535,7 @@ REFUSALS: Mapping[str, Refusal] = {
         has_date=True,
     ),
     RegistryReason.PERMISSIONS_NOT_ALLOWED: Refusal(
-        400,
-        _UNAUTHORISED,
+        *_UNAUTHORISED,
         _(
             "This system user is limited to some permissions, and the taxpayer named by onbehalfof"
             " has granted none of these. The administrator of the intermediary must use another"

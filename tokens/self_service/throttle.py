@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from uuid_utils.compat import uuid7
 
 from tokens.http import error_body
-from tokens.metrics import count_throttled_call
+from tokens.metrics import throttled_calls
 from tokens.rate_limits.call_limit import CallLimit
 
 BURST, SECONDS = 120, 0.25
@@ -35,7 +35,7 @@ def too_many_calls(authorization: str, now: float) -> HttpResponse | None:
     wait = _calls.seconds_to_wait(hash(token), now, burst=BURST, seconds=SECONDS)
     if not wait:
         return None
-    count_throttled_call()
+    throttled_calls.inc()
     headers = {
         "Cache-Control": "no-store",
         "Retry-After": str(math.ceil(wait)),

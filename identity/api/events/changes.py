@@ -118,7 +118,7 @@ def _item(row: Change, subject: Subject) -> dict[str, Any]:
 
 def _after(row: Change) -> str:
     """The place, and the moment of the change there: so that another one there is noticed."""
-    return f"{row.position}-{_microseconds(row.at):x}"
+    return f"{row.position}-{(row.at - _EPOCH) // timedelta(microseconds=1):x}"
 
 
 def _position(after: str) -> int:
@@ -138,7 +138,3 @@ def _position(after: str) -> int:
             [FieldError(detail, "invalid", parameter="after")],
         )
     return int(match[1]) if match else 0
-
-
-def _microseconds(moment: datetime) -> int:
-    return (moment - _EPOCH) // timedelta(microseconds=1)

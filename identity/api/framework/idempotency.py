@@ -50,14 +50,7 @@ def answer_once(request: Request, client_id: str, at: datetime, do: Callable[[],
 
     Only POST takes a key.
     """
-    header = request.headers.get("Idempotency-Key") if request.method == "POST" else None
-    asked = idempotent_request(
-        header,
-        client_id=client_id,
-        method=request.method or "",
-        path=request.path,
-        body=request.data,
-    )
+    asked = idempotent_request(request, client_id) if request.method == "POST" else None
     with transaction.atomic():
         if asked is not None and (before := answer_before(asked, at)):
             headers = {**before.headers, **REPLAYED}
@@ -69,11 +62,9 @@ def answer_once(request: Request, client_id: str, at: datetime, do: Callable[[],
     return Response(done.shown, status=done.status, headers=dict(done.headers))
 
 
-def idempotent_request(
-    header: str | None, *, client_id: str, method: str, path: str, body: Any
-) -> IdempotentRequest | None:
+def idempotent_request(request: Request, client_id: str) -> IdempotentRequest | None:
     """The request, None if it has no key. Raises Problem for a header that is no key."""
-    if header is None:
+    if (header := request.headers.get("Idempotency-Key")) is None:
         return None
     match = _KEY.fullmatch(header.strip())
     if match is None:
@@ -82,7 +73,8 @@ def idempotent_request(
             "Idempotency-Key must be one text of 1 to 255 characters in double quotes, for example"
             ' a UUID: "8e03978e-40d5-43e8-bc93-6894a57f9324".',
         )
-    asked = json.dumps([method, path, body], sort_keys=True, separators=(",", ":"))
+    parts = [request.method, request.path, request.data]
+    asked = json.dumps(parts, sort_keys=True, separators=(",", ":"))
     return IdempotentRequest(client_id, _hash(match[1] or match[2]), _hash(asked))
 
 

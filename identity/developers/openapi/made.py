@@ -12,7 +12,7 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from identity.developers.examples import AT, REFERENCE, issued_example, refused_example
-from identity.health import public_body
+from identity.health import public_answer
 from identity.sandbox.catalogue import CLIENTS
 from identity.sandbox.listing import NO_CLIENT, UNAVAILABLE, client_as_json, sandbox_as_json
 from taxpayers.credentials import Credentials
@@ -69,7 +69,7 @@ def _metadata(_auth_url: str) -> Any:
 
 
 def _health(_auth_url: str, *, passed: bool) -> Any:
-    return json.loads(public_body(passed=passed))
+    return json.loads(public_answer(passed).content)
 
 
 def _short_sandbox(_auth_url: str) -> dict[str, Any]:
