@@ -2,8 +2,8 @@
 
 import pytest
 
-from identity.server import closing
-from identity.server.closing import Closing
+from identity.server import readiness
+from identity.server.readiness import Closing
 
 
 @pytest.mark.parametrize(
@@ -30,12 +30,12 @@ def test_a_node_closes_if_others_have_issued_tokens_since_its_fault(
         windows.append(seconds)
         return True
 
-    monkeypatch.setattr(closing, "is_served_elsewhere", is_served_elsewhere)
+    monkeypatch.setattr(readiness, "is_served_elsewhere", is_served_elsewhere)
     reason = None
     for at, fault, issued in moments:
-        monkeypatch.setattr(closing, "uptime", lambda at=at: at)
-        monkeypatch.setattr(closing, "own_fault", lambda _at, fault=fault: fault)
-        monkeypatch.setattr(closing, "issued_by_this_node", lambda issued=issued: issued)
+        monkeypatch.setattr(readiness, "uptime", lambda at=at: at)
+        monkeypatch.setattr(readiness, "own_fault", lambda _at, fault=fault: fault)
+        monkeypatch.setattr(readiness, "issued_by_this_node", lambda issued=issued: issued)
         windows.clear()
         reason = node._reason_to_close()
     assert (reason, windows) == (("clock", [window]) if window else (None, []))
