@@ -52,11 +52,11 @@ def auth_url(value: str) -> Iterator[Fault]:
 
 
 def _unless(is_right: Callable[[str], object], *fault: str) -> Callable[[Any], Iterator[Fault]]:
-    """Names this fault of a text, or of a list of texts, that is not right; empty ones are."""
+    """Names this fault of a text, or of a list of texts, that is not right."""
 
     def check(value: str | list[str]) -> Iterator[Fault]:
         values = [value] if isinstance(value, str) else value
-        if not all(is_right(one) for one in values if one):
+        if not all(is_right(one) for one in values):
             id_, message, hint = fault
             yield id_, message, hint
 
@@ -70,7 +70,7 @@ staff_url = _unless(
     "Give the address that staff open, for example https://staff.id.example.org.",
 )
 certificate_url = _unless(
-    _CERTIFICATE_URL.fullmatch,
+    lambda url: not url or _CERTIFICATE_URL.fullmatch(url),
     "tokens.E015",
     "MTLS_URL is not an absolute https address without a slash at its end.",
     "Give the base address at which clients present certificates, for example"
@@ -78,7 +78,7 @@ certificate_url = _unless(
 )
 confirmation_url, portal_url = (
     _unless(
-        host_of,
+        lambda url: not url or host_of(url),
         "tokens.E020",
         f"{name} is not an absolute http or https address.",
         "Give an address that taxpayers can open, or leave it empty.",
