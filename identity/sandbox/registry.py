@@ -35,16 +35,15 @@ def make_sandbox(at: datetime) -> list[str]:
     return [client.name for client in missing]
 
 
-def renew_ending_secret(at: datetime) -> bool:
-    """Let the secret that ends tomorrow do so, seen from this moment; False: it does, or is not.
+def renew_ending_secret(at: datetime) -> None:
+    """Let the secret that ends tomorrow do so, seen from this moment.
 
     Nothing is locked unless it must be changed.
     """
     name, last_moment = SandboxName.SECRET_ENDS_TOMORROW, end_of_tomorrow(at)
     present = Credential.objects.filter(system_user__client_id=CREDENTIALS[name].client_id)
-    if not present.exclude(expires_at=last_moment).exists():
-        return False
-    return move_sandbox_secret_end(name=name, last_moment=last_moment, by=SANDBOX, at=at)
+    if present.exclude(expires_at=last_moment).exists():
+        move_sandbox_secret_end(name=name, last_moment=last_moment, by=SANDBOX, at=at)
 
 
 logger = logging.getLogger("identity.sandbox")

@@ -284,7 +284,10 @@ class _Recorder:
         self._take(_AT_START)
         cached = [one for one in gc.get_objects() if isinstance(one, _lru_cache_wrapper)]
         codes = ((one, getattr(one.__wrapped__, "__code__", None)) for one in cached)
-        self._caches = [one for one, of in codes if of and of.co_filename.startswith(self._root)]
+        files = ((one, code.co_filename) for one, code in codes if code)
+        self._caches = [
+            one for one, file in files if file.startswith(self._root) and "/tests/" not in file
+        ]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[Any]:

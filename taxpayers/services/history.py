@@ -209,7 +209,7 @@ def _row(
 ) -> Change:
     return Change(
         at=context.at,
-        by=context.by.name[:150],
+        by=context.by.name,
         address=context.by.address,
         action=context.action.name,
         object_type=kind,

@@ -254,7 +254,7 @@ def block_system_user(*, system_user: SystemUser, **asked: Unpack[Asked]) -> Sys
             row,
             context,
             blocked_at=context.at,
-            blocked_by=context.by.name[:150],
+            blocked_by=context.by.name,
             blocked_reason=context.reason,
         )
     return row

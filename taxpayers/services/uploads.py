@@ -16,17 +16,17 @@ def save_upload(*, name: str, content: bytes, by: Author, at: datetime) -> Uploa
     Of one person the newest MAX_UPLOADS are saved, so that one person cannot fill the database.
     """
     UploadedFile.objects.filter(at__lt=at - UPLOAD_LIFETIME).delete()
-    own = UploadedFile.objects.filter(by=by.name[:150])
+    own = UploadedFile.objects.filter(by=by.name)
     older = own.order_by("-pk").values_list("pk", flat=True)[MAX_UPLOADS - 1 :]
     own.filter(pk__in=list(older)).delete()
     name = hide_marked_secrets(name)[:255]
-    return UploadedFile.objects.create(name=name, content=content, by=by.name[:150], at=at)
+    return UploadedFile.objects.create(name=name, content=content, by=by.name, at=at)
 
 
 def find_upload(*, key: int, by: Author, at: datetime) -> UploadedFile | None:
     """The file, unless it has expired or another person sent it."""
     unexpired = UploadedFile.objects.filter(at__gte=at - UPLOAD_LIFETIME)
-    return unexpired.filter(pk=key, by=by.name[:150]).first()
+    return unexpired.filter(pk=key, by=by.name).first()
 
 
 def delete_upload(upload: UploadedFile) -> None:

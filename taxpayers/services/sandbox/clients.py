@@ -20,7 +20,6 @@ from taxpayers.services.system_users import create_system_user
 from taxpayers.validation import ServiceError
 
 
-@transaction.atomic
 def register_sandbox_client(
     *,
     name: str,
@@ -34,6 +33,7 @@ def register_sandbox_client(
     """As `register_system_user`, with the public id and secret of this client; no limit is usual.
 
     Its tokens may have to be bound to a certificate even where MTLS_URL is not set: it is refused.
+    Only inside a transaction.
     """
     _only_in_test()
     public = CREDENTIALS[name]
@@ -53,24 +53,18 @@ def register_sandbox_client(
 
 
 @transaction.atomic
-def move_sandbox_secret_end(*, name: str, last_moment: datetime, by: Author, at: datetime) -> bool:
+def move_sandbox_secret_end(*, name: str, last_moment: datetime, by: Author, at: datetime) -> None:
     """Let the secret of this client end at that moment, be it earlier or later; safe to repeat.
 
-    False, and no change, if it does so already or if there is no such client. No other secret ever
-    ends later than it was issued for: it is replaced.
+    No other secret ever ends later than it was issued for: it is replaced.
     """
     _only_in_test()
-    present = SystemUser.objects.filter(client_id=CREDENTIALS[name].client_id).first()
-    if present is None:
-        return False
-    owner = lock_for_update(present)
+    owner = lock_for_update(SystemUser.objects.get(client_id=CREDENTIALS[name].client_id))
     secret = lock_for_update(owner.credentials.get())
-    if secret.expires_at == last_moment:
-        return False
-    context = ChangeContext(actions.RETIRE_SECRET, by, at)
-    change_part(owner, secret, context, expires_at=last_moment)
-    store_last_end(owner)
-    return True
+    if secret.expires_at != last_moment:
+        context = ChangeContext(actions.RETIRE_SECRET, by, at)
+        change_part(owner, secret, context, expires_at=last_moment)
+        store_last_end(owner)
 
 
 def reset_sandbox_counter(*, name: str) -> None:
