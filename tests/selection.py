@@ -95,12 +95,9 @@ def _runs_on(database: str, item: pytest.Item) -> bool:
     if database == "sqlite":
         return item.get_closest_marker("postgresql") is None
     # A test that starts its servers chooses their database itself.
-    return _uses_database(item) and item.get_closest_marker("processes") is None
-
-
-def _uses_database(item: pytest.Item) -> bool:
     has_marker = item.get_closest_marker("django_db") is not None
-    return has_marker or bool({"db", "transactional_db"} & _fixtures(item))
+    uses_database = has_marker or bool({"db", "transactional_db"} & _fixtures(item))
+    return uses_database and item.get_closest_marker("processes") is None
 
 
 def _unit(nodeid: str) -> str:

@@ -89,7 +89,10 @@ def register(service: Service) -> Population:
             *("--intermediary", INTERMEDIARY, "--permission", PERMISSION),
         )
     honest = [
-        *(Caller(f"ERP {n}", Kind.HONEST, issue(tin, f"ERP {n}")) for n, tin in _numbered()),
+        *(
+            Caller(f"ERP {n}", Kind.HONEST, issue(tin, f"ERP {n}"))
+            for n, tin in enumerate(2 * TAXPAYERS, start=1)
+        ),
         Caller("intermediary 1", Kind.HONEST, issue(INTERMEDIARY, "one"), TAXPAYERS[0]),
         Caller("intermediary 2", Kind.HONEST, issue(INTERMEDIARY, "two"), TAXPAYERS[1]),
     ]
@@ -126,10 +129,6 @@ def _secret(user: SystemUser) -> tuple[Credential, str]:
 
 def block(manage: Manage, caller: Caller) -> None:
     manage("block_system_user", caller.erp.client_id, "--reason", "drill")
-
-
-def _numbered() -> list[tuple[int, str]]:
-    return list(enumerate((*TAXPAYERS, *TAXPAYERS), start=1))
 
 
 def _bad(manage: Manage, issue: Callable[[str, str], Erp], victim: Erp) -> list[Caller]:

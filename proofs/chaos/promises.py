@@ -82,48 +82,27 @@ class Observed:
 
 def broken_promises(promise: Promise, seen: Observed) -> list[str]:
     """Each promise that was broken, in words; empty if none was."""
-    return [
-        *_without_record(seen),
-        *_forbidden_tokens(seen),
-        *_foreign_answers(seen),
-        *_too_slow(promise, seen),
-        *_not_recovered(promise, seen),
-        *_refused(promise, seen),
-        *_in_vain(promise, seen),
-        *_vacuous(seen),
-    ]
+    return [*_of_answers(promise, seen), *_of_honest_logins(promise, seen), *_vacuous(seen)]
 
 
-def _without_record(seen: Observed) -> Iterator[str]:
+def _of_answers(promise: Promise, seen: Observed) -> Iterator[str]:
     if lost := seen.received - seen.issued:
         yield f"{len(lost)} tokens without a login event, such as {min(lost)}"
-
-
-def _forbidden_tokens(seen: Observed) -> Iterator[str]:
     for one in seen.forbidden:
         sent = (a for a in seen.answers if a.caller == one.caller and a.sent_at >= one.since)
         tokens = [answer for answer in sent if answer.token]
         if tokens:
             yield f"{len(tokens)} forbidden tokens of {one.caller}, such as {tokens[0].reference}"
-
-
-def _foreign_answers(seen: Observed) -> Iterator[str]:
     for fault, count in Counter(a.fault for a in seen.answers if a.fault).items():
         yield f"{count} answers that are not the contract's: {fault}"
-
-
-def _too_slow(promise: Promise, seen: Observed) -> Iterator[str]:
     if seen.slowest > promise.answers_within + ROOM_SECONDS:
         yield f"an answer after {seen.slowest:.1f} s, not within {promise.answers_within:g} s"
 
 
-def _not_recovered(promise: Promise, seen: Observed) -> Iterator[str]:
+def _of_honest_logins(promise: Promise, seen: Observed) -> Iterator[str]:
     took = seen.recovery_seconds
     if took > promise.recovers_within + ROOM_SECONDS:
         yield f"honest logins refused for {took:.1f} s more, not {promise.recovers_within:g} s"
-
-
-def _refused(promise: Promise, seen: Observed) -> Iterator[str]:
     refused = Counter(
         (a.caller, a.status)
         for a in seen.answers
@@ -134,9 +113,6 @@ def _refused(promise: Promise, seen: Observed) -> Iterator[str]:
     others = [a.status for a in seen.refused_honest if a.status != UNAVAILABLE]
     if others:
         yield f"honest logins were answered with {sorted(set(others))}"
-
-
-def _in_vain(promise: Promise, seen: Observed) -> Iterator[str]:
     count = len(seen.never_received)
     if count > promise.never_received:
         yield f"{count} logins stored as issued that got no token, not {promise.never_received}"

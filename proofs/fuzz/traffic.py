@@ -110,7 +110,7 @@ class Traffic:
 
     def _take(self, count: int) -> None:
         for one in islice(self._inputs, count):
-            self._queues[_route(one)].append(one)
+            self._queues[one.kind, one.connection].append(one)
             count -= 1
         self._is_over = count > 0
 
@@ -268,7 +268,3 @@ class Traffic:
             self._open[connection.route] -= 1
         connection.unanswered.clear()
         connection.socket.close()
-
-
-def _route(one: FuzzInput) -> Route:
-    return one.kind, one.connection

@@ -28,10 +28,6 @@ def _obeys_and_backs_off(failures: int, told: float, chance: random.Random) -> f
     return float(told * 2 ** min(failures, 6) * chance.uniform(1, 1.5))
 
 
-def _backs_off(failures: int, told: float, chance: random.Random) -> float:
-    return min(2.0**failures, 300.0)
-
-
 def _fixed(seconds: float) -> Retry:
     return lambda failures, told, chance: seconds
 
@@ -44,16 +40,8 @@ def _before_end(seconds: float) -> Renew:
     return lambda issued, told, chance: issued + LIFE - seconds
 
 
-def _random_moment(issued: float, told: float, chance: random.Random) -> float:
-    return issued + LIFE * chance.uniform(0.5, 0.9)
-
-
 def _on_the_hour(issued: float, told: float, chance: random.Random) -> float:
     return (issued // HOUR + 1) * HOUR + chance.uniform(0, 60)
-
-
-def _when_told(issued: float, told: float, chance: random.Random) -> float:
-    return told
 
 
 def _on_demand(issued: float, told: float, chance: random.Random) -> float:
@@ -61,13 +49,16 @@ def _on_demand(issued: float, told: float, chance: random.Random) -> float:
 
 
 HABITS = (
-    Habit("as our programs", 20, _random_moment, _obeys_and_backs_off),
-    Habit("X-Renew-At", 15, _when_told, _obeys),
+    Habit("as our programs", 20,
+          lambda issued, told, chance: issued + LIFE * chance.uniform(0.5, 0.9),
+          _obeys_and_backs_off),
+    Habit("X-Renew-At", 15, lambda issued, told, chance: told, _obeys),
     Habit("five minutes before the end", 10, _before_end(300), _obeys),
     Habit("at the end", 8, _before_end(0), _obeys),
     Habit("first minute of the hour", 8, _on_the_hour, _obeys),
     Habit("after a 401", 8, _on_demand, _obeys),
-    Habit("backoff without a random part", 6, _before_end(60), _backs_off),
+    Habit("backoff without a random part", 6, _before_end(60),
+          lambda failures, told, chance: min(2.0**failures, 300.0)),
     Habit("every second", 2, _before_end(60), _fixed(1)),
     Habit("every 5 seconds", 5, _before_end(60), _fixed(5)),
     Habit("every 30 seconds", 5, _before_end(30), _fixed(30)),

@@ -86,10 +86,7 @@ def simulate(clients: int, processes: int, per_second: float, minutes: float, se
             if seen.waiting % max(clients // 10, 1) == 0:
                 seen.served_at.append(answered_at)
         failures[client] = 0
-        following = habit.renew(answered_at, answered_at + _renew_after(client), chance)
+        renew_after = renew_at(f"ci_{client}", _START, TOKEN_LIFETIME) - _START
+        following = habit.renew(answered_at, answered_at + renew_after.total_seconds(), chance)
         heapq.heapreplace(events, (max(following, answered_at + 1), client))
     return seen
-
-
-def _renew_after(client: int) -> float:
-    return (renew_at(f"ci_{client}", _START, TOKEN_LIFETIME) - _START).total_seconds()

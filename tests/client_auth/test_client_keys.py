@@ -42,11 +42,6 @@ def pem(key: Any) -> str:
     return text
 
 
-def private_pem(key: Any) -> str:
-    text: str = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-    return text
-
-
 @each_algorithm
 def test_a_key_is_read_as_jwk_as_set_and_as_pem(algorithm: str) -> None:
     pair = new_pair(algorithm)
@@ -76,7 +71,7 @@ def test_a_private_key_is_refused_in_every_form(algorithm: str) -> None:
     for text in (
         json.dumps(private),
         json.dumps({"keys": [new_pair().public_jwk, private]}),
-        private_pem(pair.private),
+        pair.private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode(),
         '{"kty": "oct", "k": "c2VjcmV0"}',  # a shared secret
     ):
         assert fault_of(text) is KeyFault.PRIVATE

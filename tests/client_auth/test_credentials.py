@@ -100,11 +100,6 @@ def test_two_methods_or_an_unknown_one_are_refused(
     assert refused.value.reason == "malformed_request"
 
 
-def sent_assertion(client_id: str = CLIENT_ID) -> SentAssertion:
-    name = f'"{client_id}"'
-    return SentAssertion("", signed(iss=name, sub=name), JWT_BEARER)
-
-
 @pytest.mark.parametrize(
     ("sent", "parameter"),
     [
@@ -114,7 +109,7 @@ def sent_assertion(client_id: str = CLIENT_ID) -> SentAssertion:
         (SentCertificate("ci_test_cut", HEADERS), "client_id"),
         (SentCertificate(CLIENT_ID, HEADERS), "client_certificate"),
         (SentAssertion("", "a.b.c", JWT_BEARER), "client_assertion"),
-        (sent_assertion("ci_test_cut"), "client_id"),
+        (SentAssertion("", signed(iss='"ci_test"', sub='"ci_test"'), JWT_BEARER), "client_id"),
     ],
 )
 def test_what_was_never_issued_is_refused_by_its_form(sent: Any, parameter: str) -> None:

@@ -140,15 +140,10 @@ def test_a_process_that_starts_with_a_wrong_clock_decides_nothing_from_what_its_
     erp: Erp, minutes: int
 ) -> None:
     assert erp.login().status_code == 200
-    forget_the_time()
+    this_node().clock._ahead = None  # a process that has just started: it has asked nothing yet
     response = log_in_with_a_clock_off_by(timedelta(minutes=minutes), erp)
     assert_unavailable(response, {"X-Client-Secret-Expires-At": r".+Z"})
     assert LoginEvent.objects.count() == 1
-
-
-def forget_the_time() -> None:
-    """As a process that has just started: it has the facts of its node, but asked nothing yet."""
-    this_node().clock._ahead = None
 
 
 @on_postgresql

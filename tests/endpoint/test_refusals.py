@@ -166,10 +166,6 @@ def with_permission(role: dict[str, Any] | None = None, **fields: Any) -> Sent:
     return acting_for(granted.taxpayer.identifier, erp)
 
 
-def of_another_intermediary() -> Sent:
-    return acting_for(GrantedPermissionFactory.create().taxpayer.identifier)
-
-
 class Row(NamedTuple):
     """A reason, what it answers, and how it is provoked: each with a part of the description.
 
@@ -281,7 +277,8 @@ ROWS = [
         "limited to some permissions": lambda: limited(allowed_permissions=VIEW),
     }),
     Row("no_permission", 400, "invalid_grant", REPRESENTED, MATCHED, {
-        "granted this intermediary no permission": of_another_intermediary,
+        "granted this intermediary no permission":
+            lambda: acting_for(GrantedPermissionFactory.create().taxpayer.identifier),
     }),
     Row("permission_not_yet_valid", 400, "invalid_grant", REPRESENTED, MATCHED, {
         "valid only from 20": lambda: with_permission(valid_from=NOW + DAY),

@@ -106,10 +106,6 @@ def addresses(resolver: Any = None, prefix: str = "") -> Iterator[tuple[str, str
             yield whole, pattern.name or ""
 
 
-def of_admin() -> set[str]:
-    return {name for pattern, name in addresses() if pattern.startswith("admin/") and name}
-
-
 @pytest.fixture
 def records(settings: Settings) -> dict[str, Model]:
     """One record of each kind, whose texts are found again on a page."""
@@ -155,7 +151,8 @@ def url_of(name: str, records: dict[str, Model]) -> str:
 
 
 def test_who_may_open_each_address_is_decided() -> None:
-    assert of_admin() == set(NEEDED) | FOR_ALL_STAFF | LEAD_ELSEWHERE
+    of_admin = {name for path, name in addresses() if path.startswith("admin/") and name}
+    assert of_admin == set(NEEDED) | FOR_ALL_STAFF | LEAD_ELSEWHERE
 
 
 SEEN_WITH = {

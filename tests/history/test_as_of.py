@@ -98,10 +98,6 @@ def values_of(rows: Iterable[Model]) -> list[Any]:
     return sorted((row.pk, [getattr(row, name) for name in VALUES[type(row)]]) for row in rows)
 
 
-def present_values() -> list[Any]:
-    return [values_of(model._default_manager.all()) for model in VALUES]
-
-
 class Past:
     """The registry as of the moment."""
 
@@ -149,7 +145,8 @@ def test_the_facts_of_every_moment_are_those_that_logins_read_then(
     values: dict[datetime, list[Any]] = {}
     while len(facts) < STEPS:
         if registrar.change():
-            facts[registrar.at], values[registrar.at] = present_facts(rng), present_values()
+            facts[registrar.at] = present_facts(rng)
+            values[registrar.at] = [values_of(model._default_manager.all()) for model in VALUES]
     moments = sorted(facts)
     assert history_begins_at() == moments[0]
     for moment, following in zip(moments, [*moments[1:], moments[-1] + 9 * DAY], strict=True):

@@ -139,11 +139,6 @@ def this(settings: Settings) -> Node:
     return replace(this_node(), denials=DenialCache())
 
 
-def remember_denial(node: Node) -> None:
-    until = node.clock.now() + timedelta(minutes=1)
-    node.denials.remember((ThrottleCause.REJECTIONS, HERE), Throttle(until))
-
-
 @pytest.mark.parametrize(("place", "unit"), OF_OPERATIONS)
 @pytest.mark.parametrize(
     "path",
@@ -170,7 +165,8 @@ def test_a_throttled_request_costs_next_to_nothing_and_is_only_counted(
     address = Address("POST", "/connect/token", ())
     hostile = Hostile(address, place, unit, 28_000)
     assert isinstance(steps_of(this, hostile), RejectedRequest)
-    remember_denial(this)
+    until = this.clock.now() + timedelta(minutes=1)
+    this.denials.remember((ThrottleCause.REJECTIONS, HERE), Throttle(until))
     caplog.clear()
     caplog.set_level(logging.INFO)
     ended = steps_of(this, hostile)

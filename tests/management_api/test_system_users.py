@@ -27,10 +27,6 @@ def do(portal: Portal, erp: Erp, task: str, **body: Any) -> HttpResponse:
     return portal.post(f"{path}/{task}", {"reason": "a test"} | body, If_Match=portal.etag(path))
 
 
-def now_plus(**time: float) -> datetime:
-    return datetime.now(UTC) + timedelta(**time)
-
-
 @pytest.fixture
 def erp(db: None) -> Erp:
     return new_erp(taxpayer__tin="C1000000001", name="Old ERP")
@@ -108,7 +104,7 @@ def test_a_change_of_several_fields_is_one_request(portal: Portal, erp: Erp) -> 
 
 
 def test_a_secret_is_rotated_without_downtime(portal: Portal, erp: Erp) -> None:
-    end, networks = now_plus(days=3), ["127.0.0.0/8"]
+    end, networks = datetime.now(UTC) + timedelta(days=3), ["127.0.0.0/8"]
     rotate = {"retire_old_at": text_of(end), "allowed_networks": networks}
     body = assert_ok(do(portal, erp, "rotate-secret", **rotate))
     old, new = body["credentials"]

@@ -156,14 +156,11 @@ def test_the_standby_copies_the_primary_once_and_then_follows_it(
         shutil.rmtree(folder)
 
 
-def _superuser(port: int) -> str:
-    return f"postgresql://postgres@127.0.0.1:{port}/postgres"
-
-
 def _follows(port: int) -> bool:
     """Whether a standby answers there and receives what the primary writes."""
     try:
-        with psycopg.connect(_superuser(port), connect_timeout=2) as connection:
+        url = f"postgresql://postgres@127.0.0.1:{port}/postgres"
+        with psycopg.connect(url, connect_timeout=2) as connection:
             row = connection.execute("SELECT status FROM pg_stat_wal_receiver").fetchone()
     except psycopg.OperationalError:
         return False

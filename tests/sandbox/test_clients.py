@@ -125,17 +125,13 @@ def test_a_wrong_secret_gets_no_special_answer(sandbox: None) -> None:
 # --- Time -----------------------------------------------------------------------------------------
 
 
-def secret_end(name: str) -> datetime:
-    user = SystemUser.objects.get(client_id=CREDENTIALS[name].client_id)
-    end: datetime = user.credentials.get().expires_at
-    return end
-
-
 def test_the_secret_that_ends_tomorrow_does_so_on_every_day(sandbox: None) -> None:
     for days in (0, 1, 2, 40):
         at = timezone.now() + timedelta(days=days)
         renew_ending_secret(at)
-        end = timezone.localtime(secret_end(SandboxName.SECRET_ENDS_TOMORROW))
+        client_id = CREDENTIALS[SandboxName.SECRET_ENDS_TOMORROW].client_id
+        secret = SystemUser.objects.get(client_id=client_id).credentials.get()
+        end = timezone.localtime(secret.expires_at)
         assert end.date() == timezone.localtime(at).date() + timedelta(days=1)
         assert f"{end:%H:%M:%S}" == "23:59:59"
 

@@ -65,7 +65,7 @@ class MigratedPostgres:
         self._copy = f"{self._name}_migrated"
         self._recreate(self._copy, self._name)
         with psycopg.connect(server.url(self._name)) as session:
-            self._rows = {table: _copy_out(session, table) for table in _tables(session)}
+            self._rows = {table: _copy_out(session, table) for (table,) in session.execute(_TABLES)}
             self._sequences = session.execute(_SEQUENCES).fetchall()
             self._schema = session.execute(_SCHEMA).fetchall()
 
@@ -120,10 +120,6 @@ _SCHEMA = " UNION ALL ".join(
     f"SELECT count(*), max(xmin::text::bigint) FROM {catalog}"  # noqa: S608 - constants
     for catalog in _CATALOGS
 )
-
-
-def _tables(session: psycopg.Connection) -> list[str]:
-    return [table for (table,) in session.execute(_TABLES)]
 
 
 def _copy_out(session: psycopg.Connection, table: str) -> bytes:

@@ -235,16 +235,11 @@ def cases_of_stores(cases: Sequence[Case]) -> list[Case]:
 
 
 def _sure(case: Case) -> Iterator[Case]:
-    if is_sure(case):
+    if all(case.later(by).essence == case.essence for by in (-_UNSURE, _UNSURE)):
         yield case
         return
     for by in (-_MARGIN, _MARGIN):
         yield case.later(by)
-
-
-def is_sure(case: Case) -> bool:
-    """Whether the outcome stays the same from two seconds before until two seconds after it."""
-    return all(case.later(by).essence == case.essence for by in (-_UNSURE, _UNSURE))
 
 
 def moved(state: Any, by: timedelta) -> Any:

@@ -60,15 +60,10 @@ def orders(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
         yield numbers if number % 2 else numbers[::-1]
 
 
-def count_all_together(kind: Kind) -> None:
-    """Other callers each time, so that none has to wait."""
-    for first in range(0, CALLERS, IN_A_BATCH):
-        count_together(kind, range(first, first + IN_A_BATCH))
-
-
 @each_kind
 def test_batches_in_opposite_orders_count_each_caller_once(kind: Kind, buckets: int) -> None:
-    count_all_together(kind)
+    for first in range(0, CALLERS, IN_A_BATCH):  # others each time, so that none has to wait
+        count_together(kind, range(first, first + IN_A_BATCH))
     assert LoginEvent.objects.count() == CALLERS * ROUNDS * SESSIONS
     failures = list(FailureBucket.objects.values_list("failures", flat=True))
     assert failures == [ROUNDS * SESSIONS] * CALLERS * buckets
