@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.conf import settings
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from taxpayers.identifiers import ROB_PATTERN, TIN_PATTERN, MalformedIdentifier, Notation
 from taxpayers.moments import format_moment
@@ -13,6 +13,7 @@ from taxpayers.redaction import hide_marked_secrets, hide_secrets
 
 MAX_NAME_LENGTH = 255
 MAX_REASON_LENGTH = 500
+_A_NAME = gettext_lazy("a name")  # read for a fault only: many rows have none
 # Not everybody reads regular expressions. Another country's pattern is shown.
 _DESCRIPTIONS = {
     TIN_PATTERN: gettext_noop("the {kind} must be 5 to 20 letters and digits"),
@@ -43,7 +44,7 @@ def rule_of(fault: MalformedIdentifier) -> str:
     return _(text).format(kind=_(fault.kind), pattern=fault.pattern)
 
 
-def validate_text(text: str, what: str, longest: int, *fields: str) -> str:
+def validate_text(text: str, what: object, longest: int, *fields: str) -> str:
     """The text without outer blanks, and without any secret or token that was pasted into it.
 
     Raises ServiceError if it is blank, too long or unprintable.
@@ -72,7 +73,7 @@ def validate_text(text: str, what: str, longest: int, *fields: str) -> str:
 
 def validate_name(name: str) -> str:
     """A name of a taxpayer or system user. Raises ServiceError as `validate_text`."""
-    return validate_text(name, _("a name"), MAX_NAME_LENGTH, "name")
+    return validate_text(name, _A_NAME, MAX_NAME_LENGTH, "name")
 
 
 def validate_reason(reason: str) -> str:

@@ -8,13 +8,13 @@ formula is exported with an apostrophe in front (OWASP, CSV injection); reading 
 import csv
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from typing import BinaryIO
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from taxpayers.validation import ServiceError
+from taxpayers.value import Value
 
 # Programs of East Asian languages read the wide forms of these characters as the usual ones.
 _SIGNS = r"=+\-@\uff1d\uff0b\uff0d\uff20"
@@ -29,7 +29,7 @@ def escape_formula(text: str) -> str:
 
 def unescape_formula(cell: str) -> str:
     """The text of a cell that `escape_formula` made; any other cell is unchanged."""
-    return _ESCAPED.sub("", cell)
+    return _ESCAPED.sub("", cell) if cell.startswith("'") else cell
 
 
 _MAX_LINE_BYTES = 64 * 1024
@@ -42,8 +42,7 @@ SPREADSHEET_SIGNATURE = b"PK\x03\x04"  # .xlsx and .ods are zip archives
 _SAVE_AS = gettext_lazy("Save it as CSV UTF-8 (spreadsheets offer that under Save as)")
 
 
-@dataclass(frozen=True, slots=True)
-class CsvRow:
+class CsvRow(Value):
     """One row: its cells by the name of their column, without outer blanks, or its fault."""
 
     line: int
@@ -85,7 +84,7 @@ def read_cells(
     try:
         for cells in reader:
             lines.begin_row()
-            if any(cell.strip() for cell in cells):
+            if any(map(str.strip, cells)):
                 yield line, cells
             line = reader.line_num + 2  # the reader did not count the header
     except csv.Error as fault:
@@ -100,7 +99,7 @@ def _row(line: int, cells: list[str], columns: list[str]) -> CsvRow:
     if len(cells) < len(columns):
         fault = _("it has {cells} cells, the header has {columns}")
         return CsvRow(line, {}, fault.format(cells=len(cells), columns=len(columns)))
-    if any(cell.strip() for cell in cells[len(columns) :]):
+    if any(map(str.strip, cells[len(columns) :])):
         fault = _("it has more cells than the header, which has {columns}")
         return CsvRow(line, {}, fault.format(columns=len(columns)))
     named = zip(columns, cells, strict=False)

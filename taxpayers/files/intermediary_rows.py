@@ -1,6 +1,5 @@
 """Intermediaries in a file: `tin`, and optionally `rob` and `active_until`."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
@@ -11,6 +10,7 @@ from taxpayers.files.rows import Columns, last_moment, read_file, yes_or_no
 from taxpayers.identifiers import Notation, TaxpayerId
 from taxpayers.moments import format_moment
 from taxpayers.validation import ServiceError
+from taxpayers.value import Value
 
 COLUMNS = Columns(
     ("tin",),
@@ -19,8 +19,7 @@ COLUMNS = Columns(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class IntermediaryRow:
+class IntermediaryRow(Value):
     """One intermediary of the file; without a last moment it has no end."""
 
     line: int

@@ -1,6 +1,5 @@
 """Permissions in a file: `taxpayer`, `intermediary`, `codes`, and optionally two dates."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
@@ -12,6 +11,7 @@ from taxpayers.files.rows import Columns, first_moment, last_moment, read_file, 
 from taxpayers.identifiers import Notation, TaxpayerId
 from taxpayers.moments import format_moment
 from taxpayers.validation import ServiceError
+from taxpayers.value import Value
 
 COLUMNS = Columns(
     ("taxpayer", "intermediary", "codes"),
@@ -20,8 +20,7 @@ COLUMNS = Columns(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PermissionRow:
+class PermissionRow(Value):
     """One permission of the file; without a first moment it begins when it is imported."""
 
     line: int

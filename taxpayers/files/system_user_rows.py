@@ -3,7 +3,6 @@
 Never an id or a secret: both are generated (contract 3).
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
@@ -14,6 +13,7 @@ from taxpayers.files.rows import Columns, last_moment, read_file, words
 from taxpayers.identifiers import Notation, TaxpayerId
 from taxpayers.moments import format_moment
 from taxpayers.validation import ServiceError, validate_name
+from taxpayers.value import Value
 
 _MAX_DIGITS = 9  # of a number; more than the service allows
 # An export has them, and an import cannot set them: without them a system user may do more.
@@ -31,8 +31,7 @@ COLUMNS = Columns(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SystemUserRow:
+class SystemUserRow(Value):
     """One system user of the file; None: the default."""
 
     line: int

@@ -1,19 +1,18 @@
 """Taxpayers in a file: `tin`, `name`, and optionally `rob` and `active` (contract 6)."""
 
-from dataclasses import dataclass
 from typing import BinaryIO
 
 from taxpayers.files.csv_reader import CsvRow
 from taxpayers.files.rows import Columns, ParsedFile, read_file, yes_or_no
 from taxpayers.identifiers import Notation, TaxpayerId
 from taxpayers.validation import validate_name
+from taxpayers.value import Value
 
 MAX_ROWS = 500_000
 COLUMNS = Columns(("tin", "name"), ("rob", "active"), ignored=("registered_at",))
 
 
-@dataclass(frozen=True, slots=True)
-class TaxpayerRow:
+class TaxpayerRow(Value):
     """One taxpayer of the file. `is_active` is None if its cell is empty or missing."""
 
     line: int

@@ -229,11 +229,15 @@ def named(secret: Any) -> dict[str, Any]:
 
 def label_of(row: Model) -> str:
     """The name of a row in the history: its identifier first, so that no long name cuts it off."""
+    return _label_of(row)[:255]
+
+
+def _label_of(row: Model) -> str:
     match row:
         case Taxpayer():
             return f"{row.identifier} {row.name}"
         case Intermediary():
-            return label_of(row.taxpayer)
+            return _label_of(row.taxpayer)
         case GrantedPermission():
             return f"{row.taxpayer.identifier} → {row.intermediary.taxpayer.identifier}"
         case SystemUser():
