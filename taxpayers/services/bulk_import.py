@@ -157,7 +157,7 @@ def _same_in_each_change(context: ChangeContext) -> dict[str, Any]:
     """Column and value, as the database stores it, of what all changes have in common."""
     change = change_of(Taxpayer(), context, before={}, after={})
     return {
-        field.column: field.get_db_prep_save(getattr(change, field.attname), connection)
+        field.attname: field.get_db_prep_save(getattr(change, field.attname), connection)
         for field in Change._meta.concrete_fields
         if field.name not in ("id", *_OF_CHANGE)
     }

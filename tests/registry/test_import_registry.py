@@ -9,12 +9,14 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from taxpayers import services
+from taxpayers.actions import IMPORT_REGISTRY
 from taxpayers.files.rows import ParsedFile
 from taxpayers.files.taxpayer_rows import TaxpayerRow, read_taxpayers
 from taxpayers.identifiers import Notation, TaxpayerId
@@ -28,6 +30,8 @@ from taxpayers.services import (
     import_lock,
     one_import_at_a_time,
 )
+from taxpayers.services.history import ChangeContext, change_of
+from taxpayers.services.taxpayers import registration_fields
 from tests.registry.other_import import import_elsewhere
 from tests.servers.processes import CHECKOUT
 from tests.support.at_once import begin, end
@@ -84,10 +88,27 @@ def test_all_rows_become_taxpayers() -> None:
         (TaxpayerId("C0000000002", "R-123"), "Two", False, AT),
         (TaxpayerId("C0000000003"), "Three", True, AT),
     ]
-    changes = Change.objects.filter(action="import_registry", reason="file x.csv")
-    assert changes.count() == 3
-    (task,) = set(changes.values_list("task_id", flat=True))
-    assert task is not None
+
+
+def test_the_history_is_the_same_as_of_one_and_in_the_order_of_the_file() -> None:
+    hostile = ['O\'Neil, "N" \\. \\N {};', "Syarikat Çelik 漢字 😀", "N" * 255, "%s %(a)s"]
+    rows = [
+        TaxpayerRow(line, TaxpayerId(f"C{9 - line:010}", "R-123"), name, False)
+        for line, name in enumerate(hostile, start=2)
+    ]
+    author = Author("alice", "192.0.2.7", uuid4())
+    services.import_registry(parsed=ParsedFile(rows), source="x.csv", by=author, at=AT)
+    context = ChangeContext(IMPORT_REGISTRY, author, AT, "file x.csv")
+    expected = [
+        change_of(row, context, before={}, after=registration_fields(row))
+        for row in Taxpayer.objects.order_by("pk")
+    ]
+    changes = list(Change.objects.order_by("pk"))
+    fields = [field.attname for field in Change._meta.concrete_fields if field.name != "id"]
+    assert [[getattr(change, name) for name in fields] for change in changes] == [
+        [getattr(change, name) for name in fields] for change in expected
+    ]
+    assert [change.after["name"] for change in changes] == hostile
 
 
 def test_registered_taxpayers_are_counted_and_left_unchanged() -> None:
