@@ -34,6 +34,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Callable, NamedTuple
 from urllib.parse import parse_qsl, unquote_plus, urlencode, urlsplit
+from uuid import UUID
 
 CLIENT_ID = "ci_test_1WHMii0zjuXaemEDTRWCot0aSiBl"
 SECRET = "cs_test_dplALdBf9O3OFZEgvNihLZB7fj74vH9bdj6Da8aG3MB40VRql"
@@ -162,8 +163,7 @@ class Refused(Exception):
 def new_reference(at: float) -> str:
     """A UUIDv7 (RFC 9562)."""
     number = int(at * 1000) << 80 | 7 << 76 | random.getrandbits(12) << 64 | 2 << 62
-    text = f"{number | random.getrandbits(62):032x}"
-    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+    return str(UUID(int=number | random.getrandbits(62)))
 
 
 def moment(at: float) -> str:

@@ -75,7 +75,7 @@ def write_workbook(rows: Iterable[Sequence[str]], title: str) -> IO[bytes]:
     file = TemporaryFile()  # noqa: SIM115 - the caller closes it
     with xlsxwriter.Workbook(file, {"constant_memory": True}) as workbook:
         workbook.set_properties({"created": datetime(1980, 1, 1, tzinfo=UTC)})
-        sheet = workbook.add_worksheet(title[:31])
+        sheet = workbook.add_worksheet(title)
         sheet.freeze_panes(1, 0)
         for number, row in enumerate(rows):
             for column, text in enumerate(row):
