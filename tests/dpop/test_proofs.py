@@ -3,7 +3,7 @@
 import base64
 import json
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,7 @@ from tests.client_auth.signer import raw_object
 from tests.dpop.dpop_erp import DpopErp
 from tests.dpop.signed_proof import AT, moment, signed_proof
 from tests.support.erp import Erp
+from tokens.dpop.nonce import WINDOW, Nonces
 from tokens.dpop.proof import InvalidProof, Proof, ProofFault, read_proof, verified_thumbprint
 
 ADDRESS = f"{settings.AUTH_URL}/connect/token"
@@ -219,3 +220,39 @@ def test_each_client_key_and_jti_has_its_own_use() -> None:
     ids = {first.use_id(*use) for use in uses} | {other.use_id("c", "k")}
     assert len(ids) == 4
     assert first.use_id("c", "k") == first.use_id("c", "k")
+
+
+NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)  # where a window begins
+TICK = timedelta(microseconds=1)
+NODE, OTHER_NODE, OTHER_SERVICE = Nonces(b"k"), Nonces(b"k"), Nonces(b"another")
+
+
+@pytest.mark.parametrize(
+    ("later", "is_accepted"),
+    [
+        (timedelta(0), True),
+        (WINDOW - TICK, True),
+        (WINDOW, True),
+        (2 * WINDOW - TICK, True),
+        (2 * WINDOW, False),
+        (24 * WINDOW, False),
+        (-TICK, True),  # another node's idea of the time is a little behind
+        (-WINDOW, True),
+        (-WINDOW - TICK, False),
+    ],
+)
+def test_it_is_accepted_for_one_to_two_windows(later: timedelta, is_accepted: bool) -> None:
+    assert OTHER_NODE.is_accepted(NODE.current(NOON), NOON + later) is is_accepted
+
+
+def test_within_a_window_it_is_the_same_and_then_another_one() -> None:
+    assert NODE.current(NOON) == NODE.current(NOON + WINDOW - TICK) != NODE.current(NOON + WINDOW)
+
+
+def test_without_the_key_none_can_be_made() -> None:
+    assert not NODE.is_accepted(OTHER_SERVICE.current(NOON), NOON)
+
+
+@pytest.mark.parametrize("nonce", ["", "x", "é", "\ud800", "A" * 24, "A" * 4000])
+def test_any_other_text_is_not_accepted(nonce: str) -> None:
+    assert not NODE.is_accepted(nonce, NOON)

@@ -1,18 +1,30 @@
 """Whom a limit denied is known for 30 days: on Today, by client, by address and by reference."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
+from unittest.mock import Mock
+from urllib.parse import urlencode
 from uuid import uuid4
 
 import pytest
 from django.test import Client
 from django.utils import timezone
+from msgspec.structs import replace
 
+from tests.facts.login_cases import NO_PAUSE, PAUSE, RIGHT, WRONG, Memory, Registry, drive
+from tests.facts.login_cases import NOW as BEGAN
 from tests.support.command_line import output_of
-from tests.support.erp import Erp, new_erp
+from tests.support.erp import FORM, Erp, new_erp
 from tests.support.staff import list_url, page_url, text_of
+from tokens.client_auth.certificate import CertificateHeaders
 from tokens.models import LoginEvent, ThrottledCaller
+from tokens.operations import login
+from tokens.operations.node import Node
+from tokens.operations.repeated_requests import RepeatedRequests
 from tokens.rate_limits.denied_callers import DeniedCallers
-from tokens.rate_limits.throttle import ThrottleCause
+from tokens.rate_limits.throttle import DenialCache, ThrottleCause
+from tokens.request.arrival import receive
+from tokens.request.token_request import RawTokenRequest, TokenRequest, read_token_request
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 11, 23, 8, 30, tzinfo=UTC)
@@ -83,3 +95,56 @@ def test_after_30_days_they_are_deleted() -> None:
         ThrottledCaller.objects.create(hour=hour, at=hour, cause="logins", reference=uuid4())
     output_of("prune_logins")
     assert ThrottledCaller.objects.count() == 1
+
+
+META = {"REQUEST_METHOD": "POST", "CONTENT_TYPE": FORM, "REMOTE_ADDR": "192.0.2.1"}
+RAW = receive(META, urlencode(RIGHT | WRONG).encode(), BEGAN)[1]
+
+
+def status(node: Node, raw: RawTokenRequest, results: list[Any]) -> int:
+    arrival, _raw = receive(META, b"", node.clock.now())
+    return drive(login.log_in(node, arrival, raw), results)[1].answer.status
+
+
+def test_while_it_is_denied_it_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    node, reader = Node(Memory(None)), Mock(wraps=read_token_request)
+    monkeypatch.setattr(login, "read_token_request", reader)
+    assert status(node, RAW, [Registry(None), PAUSE]) == 429
+    assert status(node, RAW, []) == 429
+    assert reader.call_count == 1
+    assert status(node, replace(RAW, accept="text/html"), []) == 429
+    assert reader.call_count == 2, "another one is read"
+    object.__setattr__(node, "denials", DenialCache())
+    assert status(node, RAW, [Registry(None), NO_PAUSE]) == 400
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"method": "GET"},
+        {"is_secure": False},
+        {"body": RAW.body + b"&scope=A"},
+        {"body_fault": "cut off"},
+        {"content_type": "text/plain"},
+        {"query_string": "a=b"},
+        {"authorization": "Basic YTpi"},
+        {"on_behalf_of": ""},
+        {"on_behalf_of_is_misspelled": True},
+        {"certificate": CertificateHeaders("a", "b", "c")},
+        {"dpop": "a.b.c"},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_another_request_is_not_taken_for_it(changed: dict[str, Any]) -> None:
+    repeated, asked = RepeatedRequests(), TokenRequest(None, None, None)  # type: ignore[arg-type]
+    repeated.remember(RAW, asked)
+    assert repeated.find(RAW) is asked
+    assert repeated.find(replace(RAW, **changed)) is None
+
+
+def test_many_of_them_fill_no_memory() -> None:
+    repeated, asked = RepeatedRequests(), TokenRequest(None, None, None)  # type: ignore[arg-type]
+    for number in range(300):
+        repeated.remember(replace(RAW, query_string=str(number)), asked)
+    found = [repeated.find(replace(RAW, query_string=str(n))) for n in range(300)]
+    assert (found[0], found[299]) == (None, asked)

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from identity.webhooks.models import WebhookDelivery, WebhookEvent
+from identity.webhooks import upkeep
+from identity.webhooks.models import EndReminder, WebhookDelivery, WebhookEvent
 from identity.webhooks.publishing import publish_all_changes, publish_changes
+from identity.webhooks.upkeep import announce_ends
 from taxpayers import services
 from taxpayers.models import Change
 from taxpayers.services import Author
@@ -16,6 +18,7 @@ from taxpayers.services.decisions import decline_permission_request
 from taxpayers.services.feed import chain
 from tests.support.at_once import begin, end
 from tests.support.factories import (
+    CredentialFactory,
     GrantedPermissionFactory,
     IntermediaryFactory,
     PermissionRequestFactory,
@@ -182,3 +185,99 @@ def test_two_that_publish_at_once_publish_each_change_once() -> None:
     assert WebhookEvent.objects.count() == 40
     positions = Change.objects.order_by("pk").values_list("position", flat=True)
     assert list(positions) == list(range(1, 42))  # the first one is the registration
+
+
+DAY = timedelta(days=1)
+MORNING = datetime(2027, 3, 1, 2, 30, tzinfo=UTC)
+
+
+def announced(at: datetime) -> list[tuple[str, int]]:
+    """Type and days of what is new at this moment."""
+    before = len(bodies())
+    announce_ends(at)
+    return [(body["type"], body["data"]["days"]) for body in bodies()[before:]]
+
+
+def secret_that_ends(moment: datetime, **fields: Any) -> Any:
+    return CredentialFactory.create(created_at=MORNING - 300 * DAY, expires_at=moment, **fields)
+
+
+def test_a_secret_is_announced_once_for_each_stage() -> None:
+    new_endpoint()
+    secret = secret_that_ends(MORNING + 31 * DAY)
+    nights = [announced(MORNING + number * DAY) for number in range(33)]
+    found = [(number, *night) for number, night in enumerate(nights) if night]
+    assert found == [
+        (1, ("credential.ends_soon", 30)),
+        (24, ("credential.ends_soon", 7)),
+        (30, ("credential.ends_soon", 1)),
+    ]
+    assert bodies()[0]["data"] == {
+        "kind": "system_user",
+        "id": secret.system_user.client_id,
+        "path": f"/api/v1/management/system-users/{secret.system_user.client_id}",
+        "ends_at": "2027-04-01T02:30:00Z",
+        "days": 30,
+        "credential": secret.pk,
+    }
+    assert not EndReminder.objects.exists()  # nothing is left of what has ended
+
+
+def test_the_night_may_be_repeated_and_a_late_start_announces_only_the_latest_stage() -> None:
+    new_endpoint()
+    secret_that_ends(MORNING + 5 * DAY)
+    assert announced(MORNING) == [("credential.ends_soon", 7)]
+    assert announced(MORNING) == []
+
+
+def test_another_end_is_announced_anew() -> None:
+    new_endpoint()
+    user = SystemUserFactory.create(expires_at=MORNING + 5 * DAY, created=MORNING - 9 * DAY)
+    assert announced(MORNING) == [("system_user.ends_soon", 7)]
+    user.expires_at = MORNING + 6 * DAY
+    user.save()
+    assert announced(MORNING) == [("system_user.ends_soon", 7)]
+
+
+def test_every_kind_that_ends_is_announced_and_nothing_that_has_ended_or_was_revoked() -> None:
+    new_endpoint()
+    agent = IntermediaryFactory.create(active_until=MORNING + DAY / 2)
+    granted = {"valid_from": MORNING - 9 * DAY, "intermediary": agent}
+    GrantedPermissionFactory.create(valid_until=MORNING + DAY / 2, **granted)
+    SystemUserFactory.create(expires_at=MORNING + DAY / 2)
+    secret_that_ends(MORNING + DAY / 2)
+    # These not.
+    IntermediaryFactory.create(active_until=MORNING + DAY / 2, is_active=False)
+    GrantedPermissionFactory.create(
+        valid_until=MORNING + DAY / 2,
+        revoked_at=MORNING - DAY,
+        **(granted | {"intermediary": agent}),
+    )
+    secret_that_ends(MORNING + DAY / 2, revoked_at=MORNING - DAY, slot=None)
+    secret_that_ends(MORNING - DAY)
+    secret_that_ends(MORNING + 40 * DAY)
+    assert sorted(announced(MORNING)) == [
+        ("credential.ends_soon", 1),
+        ("intermediary.ends_soon", 1),
+        ("permission.ends_soon", 1),
+        ("system_user.ends_soon", 1),
+    ]
+
+
+def test_many_that_end_at_the_same_moment_are_all_announced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(upkeep, "_BATCH", 2)
+    new_endpoint()
+    for number in range(7):
+        secret_that_ends(MORNING + DAY * (2 if number < 5 else 3))
+    assert announced(MORNING) == [("credential.ends_soon", 7)] * 7
+    assert len({body["data"]["credential"] for body in bodies()}) == 7
+
+
+def test_without_an_endpoint_nothing_is_stored() -> None:
+    secret_that_ends(MORNING + 5 * DAY)
+    assert announce_ends(MORNING) == 0
+    assert not EndReminder.objects.exists()
+    new_endpoint()
+    assert announced(MORNING) == [("credential.ends_soon", 7)]
