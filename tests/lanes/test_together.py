@@ -4,14 +4,25 @@ import asyncio
 from typing import Any
 
 import pytest
-from django.db import DatabaseError
+from django.db import DatabaseError, connection, transaction
 
+from taxpayers.async_sql import _OWN_SESSION
 from taxpayers.models import RateLimitCounter
-from tests.lanes.calls import clients, counted, failed, note_batches, rejected, results, with_store
+from tests.lanes.calls import (
+    clients,
+    counted,
+    failed,
+    note_batches,
+    query,
+    rejected,
+    results,
+    with_store,
+)
 from tokens.calls import Call
 from tokens.models import LoginEvent
 from tokens.store.async_store import AsyncStore
 from tokens.store.lanes import MAX_WAITING, Overloaded, TooLate
+from tokens.store.postgresql import statement_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -127,3 +138,16 @@ def test_a_lane_closes_after_what_is_under_way() -> None:
     assert [result.used for result in done[:5]] == [1] * 5
     assert done[5:] == [None, None]
     assert LoginEvent.objects.count() == 7
+
+
+@pytest.mark.postgresql
+def test_no_statement_reads_a_whole_table_however_small_it_was_when_planned() -> None:
+    (secret,) = clients(1)
+    twice: list[Call] = [counted(secret), counted(secret)]
+    batches: list[list[Call]] = [[query(secret)], [failed(1)], [rejected(1)], twice[:1], twice]
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(_OWN_SESSION.replace("SET ", "SET LOCAL ").lstrip("; "))
+        for batch in batches:
+            statement = statement_for(batch)
+            cursor.execute(f"EXPLAIN {statement.sql}", statement.parameters)
+            assert [line for (line,) in cursor.fetchall() if "Seq Scan" in line] == []
