@@ -11,16 +11,9 @@ from identity.errors import NOTHING
 from identity.management_api import BASE_PATH
 from identity.not_taken import answer_of
 from identity.sandbox.registry import keep_sandbox_current
+from identity.server import overload
 from identity.server.limits import MAX_PATH_LENGTH
 from identity.server.listener import Listener
-from identity.server.overload import (
-    LongBodiesOf,
-    NotTaken,
-    Places,
-    Scope,
-    header_of,
-    send_answer,
-)
 from identity.server.readiness import Closing, PublicStatus, Readiness
 from identity.server.wsgi_bridge import WsgiApplication, WsgiBridge
 from identity.urls import live, views_of
@@ -44,7 +37,9 @@ class Doors:
     `login` answers OPERATIONS, `django` everything that is not answered here.
     """
 
-    def __init__(self, login: Any, django: WsgiApplication, long_bodies: LongBodiesOf) -> None:
+    def __init__(
+        self, login: Any, django: WsgiApplication, long_bodies: overload.LongBodiesOf
+    ) -> None:
         def bridge() -> WsgiBridge:
             return WsgiBridge(
                 django,
@@ -56,7 +51,7 @@ class Doors:
         # Apart, so that no program that calls an API takes the threads of the pages.
         self._pages, self._apis = bridge(), bridge()
         self._login = login
-        self._places = {path: Places(settings.WEB_REQUESTS) for path in OPERATIONS}
+        self._places = {path: overload.Places(settings.WEB_REQUESTS) for path in OPERATIONS}
         self._ready = Readiness()
         self._status = PublicStatus(self._ready)
         self._is_protocol = settings.SERVE != "staff"
@@ -66,7 +61,7 @@ class Doors:
         """What closes these while this node cannot serve."""
         return Closing(self._ready, doors, say_goodbye)
 
-    async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
+    async def __call__(self, scope: overload.Scope, receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
             await self._lifespan(receive, send)
             return
@@ -77,10 +72,10 @@ class Doors:
             return
         try:
             await self._answer(scope, receive, send)
-        except NotTaken as fault:
-            await send_answer(answer_of(fault, scope), send)
+        except overload.NotTaken as fault:
+            await overload.send_answer(answer_of(fault, scope), send)
 
-    async def _answer(self, scope: Scope, receive: Any, send: Any) -> None:
+    async def _answer(self, scope: overload.Scope, receive: Any, send: Any) -> None:
         """What everybody reads, and health, are answered here: they never wait for a thread."""
         path = scope["path"]
         if path.startswith(_API) and (refusal := self._throttled(scope)) is not None:
@@ -101,11 +96,11 @@ class Doors:
         else:
             await self._pages(scope, receive, send)
 
-    def _throttled(self, scope: Scope) -> HttpResponse | None:
+    def _throttled(self, scope: overload.Scope) -> HttpResponse | None:
         if scope["path"].startswith(_MANAGEMENT) or not self._is_protocol:
             return None
         now = asyncio.get_running_loop().time()
-        return too_many_calls(header_of(scope, b"authorization"), now)
+        return too_many_calls(overload.header_of(scope, b"authorization"), now)
 
     async def _lifespan(self, receive: Any, send: Any) -> None:
         await self._login.open()

@@ -7,14 +7,7 @@ from typing import Any
 from django.db.models import Model
 
 from identity.management_api import BASE_PATH
-from taxpayers.models import (
-    Change,
-    GrantedPermission,
-    Intermediary,
-    PermissionRequest,
-    SystemUser,
-    Taxpayer,
-)
+from taxpayers import models
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,30 +38,30 @@ KINDS = {  # and the list of each in the management API
 def subject_of(row: Model) -> Subject:
     """The record itself."""
     match row:
-        case Taxpayer():
+        case models.Taxpayer():
             return Subject("taxpayer", str(row.identifier))
-        case Intermediary():
+        case models.Intermediary():
             return Subject("intermediary", str(row.taxpayer.identifier))
-        case GrantedPermission():
+        case models.GrantedPermission():
             return Subject("permission", str(row.pk))
-        case PermissionRequest():
+        case models.PermissionRequest():
             return Subject("permission_request", str(row.pk))
-        case SystemUser():
+        case models.SystemUser():
             return Subject("system_user", row.client_id)
         case _:
             raise TypeError(f"no kind of the management API: {row!r}")
 
 
 _ROWS: Mapping[str, Callable[[], Any]] = {
-    "taxpayer": Taxpayer.objects.all,
-    "intermediary": lambda: Intermediary.objects.select_related("taxpayer"),
-    "grantedpermission": GrantedPermission.objects.all,
-    "permissionrequest": PermissionRequest.objects.all,
-    "systemuser": SystemUser.objects.all,
+    "taxpayer": models.Taxpayer.objects.all,
+    "intermediary": lambda: models.Intermediary.objects.select_related("taxpayer"),
+    "grantedpermission": models.GrantedPermission.objects.all,
+    "permissionrequest": models.PermissionRequest.objects.all,
+    "systemuser": models.SystemUser.objects.all,
 }
 
 
-def subjects_of(changes: Iterable[Change]) -> dict[int, Subject]:
+def subjects_of(changes: Iterable[models.Change]) -> dict[int, Subject]:
     """The records of these changes, by the ids of the changes; without those that are not there.
 
     An export is a change of no record: it names a kind only.

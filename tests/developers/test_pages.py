@@ -15,12 +15,12 @@ from django.http import HttpResponse
 from django.test import Client, RequestFactory
 from pytest_django import Settings
 
-from identity.developers import packages, wrong_paths
+from identity import errors
+from identity.developers import packages
 from identity.developers.examples import ACCESS_TOKEN, issued_example, refused_example
 from identity.developers.guide import as_html
 from identity.developers.openapi.document import document
-from identity.developers.wrong_paths import meant_by
-from identity.errors import not_found
+from identity.errors import meant_by, not_found
 from tests.conftest import StartService
 from tests.developers.pages import page_of, text_of
 from tests.developers.refused_logins import LOGINS
@@ -342,8 +342,8 @@ def test_every_address_without_a_variable_part_is_known_with_its_method() -> Non
         if "{" not in path
     }
     described |= {path: {"GET"} for path in ("/errors/", "/openapi.json", "/openapi.yaml")}
-    assert described.keys() == wrong_paths._METHODS.keys()
-    for path, method in wrong_paths._METHODS.items():
+    assert described.keys() == errors._METHODS.keys()
+    for path, method in errors._METHODS.items():
         assert method in described[path], path
 
 

@@ -20,17 +20,12 @@ from tokens.client_auth.assertion import (
 )
 from tokens.client_auth.authenticated import AuthenticatedClient, Method
 from tokens.client_auth.certificate import CertificateHeaders
-from tokens.client_auth.client_secret import (
-    ClientSecretCredentials,
-    SentSecret,
-    check_client_id,
-)
-from tokens.client_auth.private_key_jwt import last_moment
-from tokens.client_auth.tls_client_auth import CertificateCredentials, SentCertificate
 from tokens.form_encoding import malformed
 
-SentCredentials = SentSecret | SentAssertion | SentCertificate
-CheckedCredentials = ClientSecretCredentials | ClientAssertion | CertificateCredentials
+SentCredentials = client_secret.SentSecret | SentAssertion | tls_client_auth.SentCertificate
+CheckedCredentials = (
+    client_secret.ClientSecretCredentials | ClientAssertion | tls_client_auth.CertificateCredentials
+)
 
 
 def read_credentials(
@@ -43,7 +38,7 @@ def read_credentials(
     sent = client_secret.read_credentials(form, authorization)
     if ASSERTION not in form and ASSERTION_TYPE not in form:
         if certificate and not sent.client_secret and sent.method is Method.CLIENT_SECRET_POST:
-            return SentCertificate(sent.client_id, certificate)
+            return tls_client_auth.SentCertificate(sent.client_id, certificate)
         return sent
     if sent.client_secret:
         raise malformed("both a client_secret and a client_assertion are sent")
@@ -54,20 +49,22 @@ def read_credentials(
 
 def check_form(sent: SentCredentials, environment: Environment, issuer: str) -> CheckedCredentials:
     """The same, in a form that could be right: no query. Raises Refused."""
-    if isinstance(sent, SentSecret):
+    if isinstance(sent, client_secret.SentSecret):
         return client_secret.check_form(sent, environment)
-    if isinstance(sent, SentCertificate):
-        check_client_id(sent.client_id, environment)
+    if isinstance(sent, tls_client_auth.SentCertificate):
+        client_secret.check_client_id(sent.client_id, environment)
         return tls_client_auth.read_form(sent)
     assertion = read_assertion(sent, issuer)
-    check_client_id(assertion.client_id, environment)
+    client_secret.check_client_id(assertion.client_id, environment)
     return assertion
 
 
 def facts_query(credentials: CheckedCredentials, on_behalf_of: TaxpayerId | None) -> FactsQuery:
     """Which facts of the registry these credentials need."""
     lookups = (
-        credentials.certificate.lookups if isinstance(credentials, CertificateCredentials) else None
+        credentials.certificate.lookups
+        if isinstance(credentials, tls_client_auth.CertificateCredentials)
+        else None
     )
     return FactsQuery(credentials.client_id, credentials.lookup, on_behalf_of, lookups)
 
@@ -81,7 +78,7 @@ def authenticate(
     """
     if isinstance(credentials, ClientAssertion):
         return private_key_jwt.authenticate(credentials, facts, at)
-    if isinstance(credentials, CertificateCredentials):
+    if isinstance(credentials, tls_client_auth.CertificateCredentials):
         return tls_client_auth.authenticate(credentials, facts, at)
     return client_secret.authenticate(credentials, facts)
 
@@ -90,4 +87,4 @@ def use_of(credentials: CheckedCredentials) -> AssertionUse | None:
     """None for a secret. To be stored after the signature was verified, and not before."""
     if not isinstance(credentials, ClientAssertion):
         return None
-    return AssertionUse(credentials.use_id, last_moment(credentials))
+    return AssertionUse(credentials.use_id, private_key_jwt.last_moment(credentials))

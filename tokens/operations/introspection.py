@@ -13,7 +13,7 @@ from django.db import DatabaseError
 from taxpayers.rules import Refused, check_credential
 from tokens.access_tokens.claims import token_type
 from tokens.access_tokens.status import ACTIVE, InactiveReason, status_of
-from tokens.access_tokens.verification import AccessToken, InvalidToken, verify
+from tokens.access_tokens.verification import AccessToken, InvalidToken
 from tokens.answers import response
 from tokens.answers.accept import choose_media_type
 from tokens.calls import ApiSecretUse, Call
@@ -27,6 +27,7 @@ from tokens.operations.steps import log_answer, refusal_of
 from tokens.refusals.table import ProtocolReason
 from tokens.request.arrival import Arrival
 from tokens.request.token_request import RawTokenRequest, read_api_request
+from tokens.resource_server.active_token import verified
 from tokens.status_lists.offline_blocks import token_with_offline_block
 from tokens.store.token_query import ApiFacts, TokenReading, token_query
 
@@ -117,18 +118,12 @@ def _note_use(
 
 def _status(token: str, reading: TokenReading, api: ApiFacts) -> tuple[str, AccessToken | None]:
     try:
-        verified = verify(
-            token,
-            current_key_ring(reading.at),
-            issuer=login_settings().issuer,
-            audiences={api.audience},
-            at=reading.at,
-        )
+        found = verified(token, reading.at, api.audience)
     except InvalidToken:
         return InactiveReason.NOT_VALID, None
     facts = token_with_offline_block(reading.token)
-    status = status_of(verified, facts, known_scopes=login_settings().scopes, at=reading.at)
-    return status, verified
+    status = status_of(found, facts, known_scopes=login_settings().scopes, at=reading.at)
+    return status, found
 
 
 def _answer(

@@ -13,12 +13,11 @@ from uuid import UUID
 from taxpayers.facts.values import ClientFacts, Reading
 from taxpayers.rules import Refused, check_credential
 from tokens.access_tokens.claims import index_of_claims
-from tokens.access_tokens.verification import AccessToken, InvalidToken, verify
+from tokens.access_tokens.verification import AccessToken, InvalidToken
 from tokens.answers.response import ERP_SYSTEM, Ended, accepted_answer, error_answer, refused_by
 from tokens.calls import Call, TokenRevocation
 from tokens.client_auth.methods import CheckedCredentials, authenticate, facts_query, use_of
 from tokens.client_auth.private_key_jwt import used_before
-from tokens.keys.signer import current_key_ring
 from tokens.login_settings import login_settings
 from tokens.metrics import revocations
 from tokens.operations.failures import check_failures, count_failure
@@ -27,6 +26,7 @@ from tokens.operations.steps import log_answer, refusal_of
 from tokens.rate_limits.throttle import RateLimited, Throttle, ThrottleCause
 from tokens.request.arrival import Arrival
 from tokens.request.token_request import RawTokenRequest, read_client_request
+from tokens.resource_server.active_token import verified
 
 logger = logging.getLogger("tokens.revocation")
 
@@ -122,12 +122,6 @@ def _verified(token: str, at: datetime) -> AccessToken | None:
     Bearer) is left out: the longest piece of the text that can be a token is the token.
     """
     try:
-        return verify(
-            max(_NO_PART_OF_A_TOKEN.split(token), key=len),
-            current_key_ring(at),
-            issuer=login_settings().issuer,
-            audiences={*login_settings().audiences.values()},
-            at=at,
-        )
+        return verified(max(_NO_PART_OF_A_TOKEN.split(token), key=len), at)
     except InvalidToken:
         return None

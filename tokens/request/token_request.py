@@ -15,7 +15,6 @@ from taxpayers.value import Hidden, Value
 from tokens.client_auth import client_secret, methods
 from tokens.client_auth.assertion import MAX_LENGTH, SentAssertion
 from tokens.client_auth.certificate import CertificateHeaders
-from tokens.client_auth.client_secret import ClientSecretCredentials, SentSecret
 from tokens.form_encoding import malformed, percent_decoded
 from tokens.refusals.table import NO_CREDENTIALS, ProtocolReason
 from tokens.request.form import Form, read_form
@@ -113,10 +112,10 @@ def read_client_request(
 
 def read_api_request(
     raw: RawTokenRequest, parameter: str, *, environment: Environment
-) -> tuple[ClientSecretCredentials, str]:
+) -> tuple[client_secret.ClientSecretCredentials, str]:
     """The same for callers that have a secret and nothing else: protected APIs."""
     sent, value = _read_client_and(parameter, raw)
-    if not isinstance(sent, SentSecret):
+    if not isinstance(sent, client_secret.SentSecret):
         raise malformed("a protected API authenticates with client_id and client_secret")
     return client_secret.check_form(sent, environment, is_api=True), value
 

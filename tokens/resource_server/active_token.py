@@ -86,7 +86,7 @@ def authenticate(sent: possession.ApiRequest, at: datetime) -> Generator[Call, A
     scheme = _scheme(sent.authorization)
     try:
         encoded = _token(sent.authorization, scheme)
-        token = _verified(encoded, at)
+        token = verified(encoded, at)
         proof = possession.check_possession(sent, scheme, encoded, token, at)
         caller = _active(token, (yield token_query(encoded)))
         if proof is not None:
@@ -118,16 +118,20 @@ def verified_token(header: str, at: datetime) -> AccessToken:
 
     Whether it is still active, and whether it was stolen, is not asked.
     """
-    return _verified(_token(header, _scheme(header)), at)
+    return verified(_token(header, _scheme(header)), at)
 
 
-def _verified(encoded: str, at: datetime) -> AccessToken:
-    """The content of a token by its signature and time. Raises InvalidToken."""
+def verified(encoded: str, at: datetime, *audiences: str) -> AccessToken:
+    """The content of a token by its signature and time, for these audiences; none: for any.
+
+    Raises InvalidToken.
+    """
+    own = login_settings()
     return verify(
         encoded,
         current_key_ring(at),
-        issuer=login_settings().issuer,
-        audiences={*login_settings().audiences.values()},
+        issuer=own.issuer,
+        audiences=set(audiences or own.audiences.values()),
         at=at,
     )
 

@@ -5,19 +5,7 @@ from typing import Any
 
 from django.db.models import Model, Prefetch, QuerySet
 
-from identity.api.framework.fields import (
-    Body,
-    Choice,
-    End,
-    PublicKeys,
-    Reason,
-    Taxpayer,
-    Taxpayers,
-    Text,
-    Texts,
-    Truth,
-    Whole,
-)
+from identity.api.framework import fields
 from identity.api.framework.kinds import ApiTask, Asker, Listing, Once, RecordKind, Values
 from identity.api.framework.query import Filters
 from identity.api.registry import system_user_records
@@ -31,54 +19,58 @@ from taxpayers.services.system_users import CHANGE_SYSTEM_USER, ISSUE_CREDENTIAL
 _CLIENT_ID = re.compile(r"ci_(?:live|test)_[0-9A-Za-z]{1,56}", re.ASCII)
 
 
-class SystemUserRowBody(Body):
+class SystemUserRowBody(fields.Body):
     """A system user without a secret: issue one for it, by rotate-secret."""
 
-    taxpayer = Taxpayer()
-    name = Text()
-    scopes = Texts(required=False, help_text="Left out: the default scope.")
-    logins_per_minute = Whole(
+    taxpayer = fields.Taxpayer()
+    name = fields.Text()
+    scopes = fields.Texts(required=False, help_text="Left out: the default scope.")
+    logins_per_minute = fields.Whole(
         required=False, min_value=0, max_value=MAX_LOGINS_PER_MINUTE, help_text="0: unlimited."
     )
-    expires_at = End(required=False, allow_null=True, help_text="Its last day. null: no end.")
+    expires_at = fields.End(
+        required=False, allow_null=True, help_text="Its last day. null: no end."
+    )
 
 
 class NewSystemUserBody(SystemUserRowBody):
     """What is needed to register a system user."""
 
-    credentials_expire_at = End(required=False, help_text="The last day of its secret or keys.")
-    allowed_permissions = Texts(required=False)
-    allowed_taxpayers = Taxpayers(required=False)
-    only_on_behalf = Truth(
+    credentials_expire_at = fields.End(
+        required=False, help_text="The last day of its secret or keys."
+    )
+    allowed_permissions = fields.Texts(required=False)
+    allowed_taxpayers = fields.Taxpayers(required=False)
+    only_on_behalf = fields.Truth(
         required=False, help_text="true: each login must name another taxpayer in onbehalfof."
     )
-    allowed_networks = Texts(required=False)
-    keys = PublicKeys(required=False)
-    reason = Reason()
+    allowed_networks = fields.Texts(required=False)
+    keys = fields.PublicKeys(required=False)
+    reason = fields.Reason()
 
 
-class ChangeSystemUserBody(Body):
+class ChangeSystemUserBody(fields.Body):
     """What can be changed of a system user; what is left out stays as it is."""
 
-    name = Text(required=False)
-    scopes = Texts(required=False)
-    logins_per_minute = Whole(required=False, min_value=0, max_value=MAX_LOGINS_PER_MINUTE)
-    expires_at = End(required=False, allow_null=True, help_text="null: no end.")
-    return_addresses = Texts(required=False)
-    reason = Reason()
+    name = fields.Text(required=False)
+    scopes = fields.Texts(required=False)
+    logins_per_minute = fields.Whole(required=False, min_value=0, max_value=MAX_LOGINS_PER_MINUTE)
+    expires_at = fields.End(required=False, allow_null=True, help_text="null: no end.")
+    return_addresses = fields.Texts(required=False)
+    reason = fields.Reason()
 
 
 class SystemUserFilters(Filters):
     """Which system users are listed."""
 
-    client_id = Text(required=False)
+    client_id = fields.Text(required=False)
     taxpayer = OfTaxpayer(required=False, help_text="Those of this taxpayer.")
-    name = Text(
+    name = fields.Text(
         required=False,
         source="name__has_words",
         help_text="Those whose name has each of these words, or parts.",
     )
-    state = Choice({"blocked": False}, required=False, source="blocked_at__isnull")
+    state = fields.Choice({"blocked": False}, required=False, source="blocked_at__isnull")
 
 
 def find_system_user(text: str) -> SystemUser | None:
@@ -95,12 +87,12 @@ def _with_credentials(rows: "QuerySet[SystemUser]") -> "QuerySet[SystemUser]":
 
 def _register(_row: None, values: Values, asker: Asker) -> Model | Once:
     taxpayer = services.named.find_taxpayer(values["taxpayer"])
-    fields: dict[str, Any] = {**values, "taxpayer": taxpayer, **asker.context}
-    end = fields.pop("credentials_expire_at", None)
-    if "keys" in fields:
-        return services.register_system_user_with_keys(keys_expire_at=end, **fields)
+    given: dict[str, Any] = {**values, "taxpayer": taxpayer, **asker.context}
+    end = given.pop("credentials_expire_at", None)
+    if "keys" in given:
+        return services.register_system_user_with_keys(keys_expire_at=end, **given)
     return system_user_records.show_once(
-        services.register_system_user(secret_expires_at=end, **fields)
+        services.register_system_user(secret_expires_at=end, **given)
     )
 
 

@@ -6,7 +6,6 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from identity.webhooks import endpoints
-from identity.webhooks.endpoints import IssuedWebhookSecret, repeat_failed, send_test
 from identity.webhooks.event_types import EVENT_TYPES
 from identity.webhooks.models import WebhookEndpoint
 from taxpayers.management.arguments import parse_start
@@ -57,7 +56,7 @@ class _IssuingCommand(_WebhookCommand):
 
     note = ""
 
-    def answer(self, done: IssuedWebhookSecret, options: Options) -> Output:
+    def answer(self, done: endpoints.IssuedWebhookSecret, options: Options) -> Output:
         text = (
             f"webhook  {done.endpoint.pk}\n"
             f"url      {done.endpoint.url}\n"
@@ -88,7 +87,7 @@ class _RepeatWebhook(_WebhookCommand):
     takes_reason = False
 
     def act(self, options: Options, *, by: Author, at: datetime) -> Output:
-        count = repeat_failed(endpoint=self.find(options), since=options["since"], at=at)
+        count = endpoints.repeat_failed(endpoint=self.find(options), since=options["since"], at=at)
         return Output({"repeated": count}, f"{count} messages are sent again.")
 
 
@@ -103,7 +102,7 @@ class _SendTest(_WebhookCommand):
     def act(self, options: Options, *, by: Author, at: datetime) -> Output:
         given = options["event_types"]
         types = EVENT_TYPES if list(given) == ["all"] else given
-        sent = send_test(endpoint=self.find(options), event_types=types, at=at)
+        sent = endpoints.send_test(endpoint=self.find(options), event_types=types, at=at)
         names = [delivery.event.message_id for delivery in sent]
         return Output(
             {"webhook_ids": names} if given else {"webhook_id": names[0]},

@@ -9,18 +9,12 @@ from django.core.management.base import CommandParser
 from taxpayers.management.command import NO_REASON, Output, ServiceCommand
 from taxpayers.moments import format_moment
 from taxpayers.services import Author
+from tokens.keys import store
 from tokens.keys.ring import ALGORITHMS, Key
-from tokens.keys.store import (
-    ROTATE_SIGNING_KEY,
-    STOP_COMPROMISED_KEY,
-    rotate,
-    signs_at_once,
-    stop_compromised_key,
-)
 
 
 class Command(ServiceCommand):
-    operation = ROTATE_SIGNING_KEY
+    operation = store.ROTATE_SIGNING_KEY
     note = "With --compromised another key is stopped at once, and the new one signs at once."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -33,21 +27,21 @@ class Command(ServiceCommand):
         parser.add_argument(
             "--compromised",
             metavar="KID",
-            help=f"a published key to stop. {STOP_COMPROMISED_KEY.effect} For an ID that begins"
-            " with a hyphen write --compromised=KID",
+            help=f"a published key to stop. {store.STOP_COMPROMISED_KEY.effect} For an ID that"
+            " begins with a hyphen write --compromised=KID",
         )
         parser.add_argument("--reason", metavar="TEXT", default="", help="for the history")
 
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         alg, kid, reason = options["alg"], options["compromised"], options["reason"]
         if kid is None:
-            return _rotated(rotate(alg=alg, reason=reason, by=by, at=at), at)
-        key = stop_compromised_key(kid=kid, alg=alg, reason=reason or NO_REASON, by=by, at=at)
+            return _rotated(store.rotate(alg=alg, reason=reason, by=by, at=at), at)
+        key = store.stop_compromised_key(kid=kid, alg=alg, reason=reason or NO_REASON, by=by, at=at)
         return _stopped(kid, key, at)
 
 
 def _rotated(key: Key, at: datetime) -> Output:
-    begin = "at once" if signs_at_once(key, at) else f"from {format_moment(key.signs_from)}"
+    begin = "at once" if store.signs_at_once(key, at) else f"from {format_moment(key.signs_from)}"
     return Output(
         _data(key, at),
         f"The key {key.kid} ({key.alg}) is published and signs {begin}.\n"
