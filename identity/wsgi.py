@@ -1,6 +1,5 @@
 """Django's WSGI application: every page that is answered in a thread."""
 
-import logging
 import os
 
 from django.conf import settings
@@ -19,5 +18,3 @@ application = without_long_headers(get_wsgi_application())
 if not settings.DEBUG:
     request_started.disconnect(reset_queries)  # only DEBUG logs queries
 request_started.disconnect(close_old_connections)  # request_finished closes broken ones already
-logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # not in our lines
-logging._srcfile = None  # nor the line of code (logging HOWTO, "Optimization")

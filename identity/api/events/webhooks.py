@@ -133,24 +133,6 @@ def _once(issued: endpoints.IssuedWebhookSecret) -> kinds.Once:
     return kinds.Once(issued.endpoint, shown, secret_name="secret", note_later=_NOTE_LATER)
 
 
-def _register(
-    _row: None, values: kinds.Values, asker: kinds.Asker
-) -> endpoints.IssuedWebhookSecret:
-    return endpoints.register_webhook(**values, client_id=asker.client_id, **asker.context)
-
-
-def _test(row: WebhookEndpoint, values: kinds.Values, asker: kinds.Asker) -> list[WebhookDelivery]:
-    return endpoints.send_test(endpoint=row, **values, at=asker.at)
-
-
-def _resend(row: WebhookDelivery, _values: kinds.Values, asker: kinds.Asker) -> WebhookDelivery:
-    return endpoints.resend(delivery=row, at=asker.at)
-
-
-def _repeat(row: WebhookEndpoint, values: kinds.Values, asker: kinds.Asker) -> int:
-    return endpoints.repeat_failed(endpoint=row, **values, at=asker.at)
-
-
 KIND = kinds.RecordKind(
     name="webhooks",
     singular="webhook",
@@ -168,7 +150,9 @@ KIND = kinds.RecordKind(
         "",
         endpoints.REGISTER_WEBHOOK,
         NewWebhookBody,
-        _register,
+        lambda _row, values, asker: endpoints.register_webhook(
+            **values, client_id=asker.client_id, **asker.context
+        ),
         "It gets events as long as this client may use the management API, and only this client"
         " sees it here.",
         _once,
@@ -186,13 +170,23 @@ KIND = kinds.RecordKind(
         kinds.ApiTask("disable", endpoints.DISABLE_WEBHOOK, kinds.ReasonBody),
         kinds.ApiTask("enable", endpoints.ENABLE_WEBHOOK, kinds.ReasonBody),
         kinds.ApiTask("delete", endpoints.DELETE_WEBHOOK, kinds.ReasonBody),
-        kinds.ApiTask("test", endpoints.SEND_TEST, TestBody, _test),
-        kinds.ApiTask("repeat-failed", endpoints.REPEAT_FAILED, RepeatBody, _repeat),
+        kinds.ApiTask(
+            "test",
+            endpoints.SEND_TEST,
+            TestBody,
+            lambda row, values, asker: endpoints.send_test(endpoint=row, **values, at=asker.at),
+        ),
+        kinds.ApiTask(
+            "repeat-failed",
+            endpoints.REPEAT_FAILED,
+            RepeatBody,
+            lambda row, values, asker: endpoints.repeat_failed(endpoint=row, **values, at=asker.at),
+        ),
         kinds.ApiTask(
             "resend",
             endpoints.RESEND,
             NoBody,
-            _resend,
+            lambda row, _values, asker: endpoints.resend(delivery=row, at=asker.at),
             **kinds.part_of("deliveries", "delivery", "delivery"),
         ),
     ),

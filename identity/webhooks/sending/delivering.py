@@ -152,16 +152,12 @@ def _lease_of(endpoint: WebhookEndpoint, at: datetime, most: int) -> list[Lease]
         .select_related("event")
         .order_by("due_at", "pk")[: min(free, most)]
     )
-    return list(_leased(list(due), endpoint, at))
-
-
-def _leased(
-    rows: list[WebhookDelivery], endpoint: WebhookEndpoint, at: datetime
-) -> Iterator[Lease]:
-    for row in rows:
+    leases = []
+    for row in due:
         row.endpoint, row.leased_until = endpoint, at + LEASE
         row.save(update_fields=["leased_until"])
-        yield Lease(row, partial(_send, row, endpoint, at))
+        leases.append(Lease(row, partial(_send, row, endpoint, at)))
+    return leases
 
 
 def _send(row: WebhookDelivery, endpoint: WebhookEndpoint, at: datetime) -> Outcome:
