@@ -51,7 +51,7 @@ def allowed(path: str) -> str:
 def test_without_a_token_of_ours_nothing_opens(method: str, path: str) -> None:
     answer = call(method, path, None)
     assert_error(answer, 401, "invalid_token", MISSING, allowed(path), **CHALLENGE)
-    for kind in ("alg none", "another key under our kid", "another audience"):
+    for kind in ("alg none", "another key under our kid", "payload of another token"):
         answer = call(method, path, FOREIGN_TOKENS[kind]())
         assert_error(answer, 401, "invalid_token", FOREIGN, allowed(path), **CHALLENGE)
 
