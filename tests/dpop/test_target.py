@@ -25,6 +25,7 @@ def is_same_target(one: str, other: str) -> bool:
         ("https://id.example.org/connect/token?a=b#c", ADDRESS),
         ("https://id.example.org/connect/tok%65n", ADDRESS),
         ("https://id.example.org/./connect/x/../token", ADDRESS),
+        ("https://id.example.org/%2e/connect/x/%2E%2e/token", ADDRESS),
         *(("https://h", "https://h/"), ("http://h:80/", "http://h/")),
         ("https://h/%2f", "https://h/%2F"),
         ("https://h/taxpayers/C1%3aR1%28%C3%A9%29", WRITTEN),

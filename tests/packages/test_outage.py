@@ -4,12 +4,13 @@ import os
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from einvoicing_tokens import TokenVerifier
-from einvoicing_tokens.look_ahead import LookAhead
+from einvoicing_tokens.look_ahead import LookAhead, _run
 from einvoicing_tokens.published import Status
 from einvoicing_tokens.verifier import REFUSE_SECONDS
 from tests.packages.issuer import AT, LIST, Issuer, is_accepted
@@ -111,12 +112,16 @@ def test_programs_are_told_every_5_seconds_and_the_log_once_a_minute(
     verifier = lists.verifier()
     look_ahead = LookAhead(verifier._published, told.append)
     assert both(verifier, lists) == (True, False)
+    assert not caplog.messages
     lists.is_away, lists.clock.seconds = True, TTL
     for now in (0, 4, 5, 59, 60, 61):
         look_ahead.turn(now)
     assert len(told) == 3
     assert told[0].error
     assert len([line for line in caplog.messages if "Facts are" in line]) == 2
+    lists.is_away, lists.clock.seconds = False, 60
+    look_ahead.turn(62)
+    assert caplog.messages[-1].endswith(": available again")
 
 
 def restarted(issuer: Issuer, folder: Path, seconds: float) -> TokenVerifier:
@@ -223,3 +228,15 @@ def test_the_thread_begins_with_a_token_anew_after_a_fork_and_ends_with_its_veri
     del verifier
     thread.join(30)
     assert not thread.is_alive()
+
+
+def test_after_a_turn_that_failed_comes_the_next(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def turn(now: float) -> None:
+        raise ArithmeticError
+
+    monkeypatch.setattr("einvoicing_tokens.look_ahead.TURN_SECONDS", 0)
+    turns = [SimpleNamespace(turn=turn), SimpleNamespace(turn=turn), None]
+    _run(lambda: turns.pop(0))  # type: ignore[arg-type]
+    assert caplog.text.count("published facts could not be looked after") == 2

@@ -21,8 +21,7 @@ from taxpayers.value import Hidden, Value
 from tokens.client_auth import compact_jws
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-_ESCAPED = re.compile(r"%([0-9A-Fa-f]{2})")
-_UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
+_ESCAPED_DOT = re.compile("%2e", re.IGNORECASE)  # in a segment that names a folder
 
 
 def is_same_target(htu: str, address: str) -> bool:
@@ -38,7 +37,7 @@ def _normalized(address: str) -> tuple[str, str, int, str] | None:
     try:
         parts = urlsplit(address)
         port = parts.port
-        path = _in_one_form(urljoin("/", _ESCAPED.sub(_unescaped, parts.path)) or "/")
+        path = _in_one_form(urljoin("/", _ESCAPED_DOT.sub(".", parts.path)) or "/")
     except ValueError:
         return None
     scheme, host = parts.scheme.lower(), parts.hostname  # which is in lower case
@@ -50,12 +49,6 @@ def _normalized(address: str) -> tuple[str, str, int, str] | None:
 def _in_one_form(path: str) -> str:
     # Django decodes a path before a view sees it, so it is unknown whether ":" was escaped.
     return "/".join(quote(unquote_to_bytes(part), safe="") for part in path.split("/"))
-
-
-def _unescaped(escaped: re.Match[str]) -> str:
-    # RFC 3986 section 6.2.2.2: a letter that needs no escape is the same without it.
-    letter = chr(int(escaped[1], 16))
-    return letter if _UNRESERVED.fullmatch(letter) else escaped[0].upper()
 
 
 HEADER = "DPoP"

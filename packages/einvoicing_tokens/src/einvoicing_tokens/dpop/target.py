@@ -4,8 +4,7 @@ import re
 from urllib.parse import quote, unquote_to_bytes, urljoin, urlsplit
 
 _PORTS = {"http": 80, "https": 443}
-_ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
-_NEEDS_NO_ESCAPE = re.compile("[A-Za-z0-9._~-]")
+_ESCAPED_DOT = re.compile("%2e", re.IGNORECASE)  # in a segment that names a folder
 
 
 def comparable(address: str) -> tuple[str, str, int, str] | None:
@@ -13,7 +12,7 @@ def comparable(address: str) -> tuple[str, str, int, str] | None:
     try:
         parts = urlsplit(address)
         port = parts.port
-        path = _in_one_form(urljoin("/", _ESCAPE.sub(_shortest, parts.path)) or "/")
+        path = _in_one_form(urljoin("/", _ESCAPED_DOT.sub(".", parts.path)) or "/")
     except ValueError:
         return None
     if parts.scheme not in _PORTS or not parts.hostname or "@" in parts.netloc:
@@ -24,8 +23,3 @@ def comparable(address: str) -> tuple[str, str, int, str] | None:
 def _in_one_form(path: str) -> str:
     # Frameworks decode a path before an API sees it, so whether ":" was escaped is unknown.
     return "/".join(quote(unquote_to_bytes(part), safe="") for part in path.split("/"))
-
-
-def _shortest(escape: "re.Match[str]") -> str:
-    letter = chr(int(escape[0][1:], 16))
-    return letter if _NEEDS_NO_ESCAPE.fullmatch(letter) else escape[0].upper()
