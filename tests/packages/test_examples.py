@@ -21,6 +21,10 @@ from tests.servers.service import Service
 TIN, INTERMEDIARY = "C6000000006", "C7000000007"
 PACKAGE = CHECKOUT / "packages" / "einvoicing_tokens"
 EXAMPLES = PACKAGE / "examples"
+WITHOUT_THE_PACKAGE = ("node", "java")
+JACKSON = ":".join(
+    f"/usr/share/java/jackson-{name}.jar" for name in ("databind", "core", "annotations")
+)
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,8 @@ class Examples:
             return [*python, *f"-m uvicorn fastapi_api:app --port {port}".split()], EXAMPLES
         if example == "django":
             return [*python, *f"django_api.py runserver --noreload {port}".split()], EXAMPLES
+        if example == "java":
+            return ["java", "-cp", JACKSON, "ProtectedApi.java"], EXAMPLES / "java"
         return ["node", "api.js"], self._installed()
 
     def _installed(self) -> Path:
@@ -99,7 +105,7 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Examples]:
         yield made
 
 
-@pytest.fixture(params=["flask", "fastapi", "django", "node"])
+@pytest.fixture(params=["flask", "fastapi", "django", *WITHOUT_THE_PACKAGE])
 def api(request: pytest.FixtureRequest, examples: Examples, node: Service) -> str:
     """The address of an example that runs, for tokens of the running service."""
     return examples.address(request.param, node.url)
@@ -130,28 +136,33 @@ def test_an_example_lets_each_token_do_what_it_may(api: str, tokens: Tokens) -> 
     assert httpx.get(f"{api}/documents", headers=twice).status_code == 401
 
 
+by_itself = pytest.mark.parametrize("example", WITHOUT_THE_PACKAGE)
+
+
 @pytest.fixture
 def issuer_of_today(issuer: Issuer) -> Issuer:
-    """Node.js reads the clock of the machine."""
+    """They read the clock of the machine."""
     issuer.clock.seconds = float(int(time.time() - AT.timestamp()))
     return issuer
 
 
 @pytest.mark.slow
-def test_the_node_example_refuses_what_is_not_meant_for_it(
-    examples: Examples, issuer_of_today: Issuer
+@by_itself
+def test_an_example_refuses_what_is_not_meant_for_it(
+    examples: Examples, issuer_of_today: Issuer, example: str
 ) -> None:
     issuer = issuer_of_today
-    api = examples.address("node", issuer.url)
+    issuer.keys = [new_key(alg) for alg in ("RS256", "PS256", "ES256")]
+    api = examples.address(example, issuer.url)
     issuer.end(5)
     now = int(issuer.clock.wall())
     other_list = {"idx": 4, "uri": f"{issuer.url}.example.org/status/1"}
     for token, status in (
-        (issuer.token(), 200),
+        *((issuer.token(key=key), 200) for key in issuer.keys),
         (issuer.token(index=4), 200),
         (issuer.token(index=5), 401),
         (issuer.token(status={"status_list": other_list}), 401),
-        (issuer.token(index=2**20), 503),
+        (issuer.token(index=2**20), 401),
         (issuer.token(aud="Other"), 401),
         (issuer.token(iss="https://other.example.org"), 401),
         (issuer.token(typ="JWT"), 401),
@@ -159,7 +170,7 @@ def test_the_node_example_refuses_what_is_not_meant_for_it(
         (issuer.token(key=new_key()), 401),
         (issuer.token(exp=now - 60), 401),
         (issuer.token(taxpayer=None), 401),
-        (issuer.token(cnf={"jkt": "x"}), 401),
+        (issuer.token(cnf={"x5t#S256": "x"}), 401),
         (issuer.token(act={"sub": "D1"}), 401),
         (issuer.token(is_intermediary=True), 403),
         (issuer.token(is_intermediary=True, permissions=["documents:view"]), 200),
@@ -169,8 +180,9 @@ def test_the_node_example_refuses_what_is_not_meant_for_it(
 
 
 @pytest.mark.slow
-def test_the_node_example_starts_and_goes_on_while_the_service_is_away(
-    examples: Examples, issuer_of_today: Issuer
+@by_itself
+def test_an_example_starts_and_goes_on_while_the_service_is_away(
+    examples: Examples, issuer_of_today: Issuer, example: str
 ) -> None:
     issuer = issuer_of_today
     issuer.end(5)
@@ -180,7 +192,7 @@ def test_the_node_example_starts_and_goes_on_while_the_service_is_away(
         return [call(api, "GET", token).status_code for token in (good, ended)]
 
     issuer.is_away = True
-    api = examples.address("node", issuer.url)
+    api = examples.address(example, issuer.url)
     assert statuses(api) == [503, 503]
     issuer.is_away = False
     at = int(issuer.clock.wall())
@@ -197,5 +209,5 @@ def test_the_node_example_starts_and_goes_on_while_the_service_is_away(
     assert 4 < health["age_seconds"] < 60
     assert 1700 < health["usable_seconds"] < 1810
     assert issuer.url + LIST in health["failed"]
-    del examples.started["node", issuer.url]
-    assert statuses(examples.address("node", issuer.url)) == [200, 401], "by what is on disk"
+    del examples.started[example, issuer.url]
+    assert statuses(examples.address(example, issuer.url)) == [200, 401], "by what is on disk"

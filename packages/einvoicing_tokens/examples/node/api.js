@@ -164,7 +164,7 @@ async function checkStatus({ idx, uri }) {
   if (typeof uri !== "string" || !uri.startsWith(`${ISSUER}/status/`)) throw invalid("Log in again.");
   const { bits, bytes } = await published(uri, readList(uri));
   const perByte = 8 / bits;
-  if (!Number.isInteger(idx) || idx < 0 || idx >= bytes.length * perByte) throw unavailable();
+  if (!Number.isInteger(idx) || idx < 0 || idx >= bytes.length * perByte) throw invalid("Log in again.");
   const status = (bytes[Math.floor(idx / perByte)] >> ((idx % perByte) * bits)) & (2 ** bits - 1);
   if (status !== 0) throw invalid("The token is no longer active. Log in again.");
 }
