@@ -104,7 +104,11 @@ def test_a_proof_counts_for_the_request_that_the_proxy_names(proxy: str, issuer:
 
 
 _MAIN = "daemon off; pid {0}/pid; error_log {0}/log; {1} events {{}} http {{ access_log off; {2} }}"
-_ECHO = "<?php header('Content-Type: application/json'); echo json_encode(getallheaders());"
+_ECHOES = {  # APIs that know nothing of OAuth: a program, its file, and what it does
+    "php": "<?php header('Content-Type: application/json'); echo json_encode(getallheaders());",
+    "node": "require('http').createServer((asked, answer) => answer.setHeader('Content-Type',"
+    " 'application/json').end(JSON.stringify(asked.headers))).listen(process.env.PORT)",
+}
 
 
 @dataclass
@@ -121,28 +125,34 @@ class Api:
         return httpx.post(f"{self.url}/documents", headers=headers, json={"a": 1}, timeout=20)
 
 
-@pytest.fixture(params=["nginx", "envoy"])
+@pytest.fixture(params=[("nginx", "php"), ("nginx", "node"), ("envoy", "php")], ids="-".join)
 def api(request: pytest.FixtureRequest, issuer: Issuer, tmp_path: Path) -> Iterator[Api]:
     issuer.clock.seconds = float(int(time.time() - AT.timestamp()))
-    php, gateway, public = (free_port() for _ in range(3))
-    (tmp_path / "echo.php").write_text(_ECHO)
-    (file,) = (EXAMPLES / "gateway").glob(f"{request.param}.*")
+    proxied_by, language = request.param
+    echo, gateway, public = (free_port() for _ in range(3))
+    (tmp_path / "echo").write_text(_ECHOES[language])
+    (file,) = (EXAMPLES / "gateway").glob(f"{proxied_by}.*")
     served = file.read_text().replace("listen ", "listen 127.0.0.1:")
-    for old, new in (("9000", gateway), ("8081", php), ("8080", public)):
+    for old, new in (("9000", gateway), ("8081", echo), ("8080", public)):
         served = re.sub(rf"(127.0.0.1:|port_value: ){old}\b", rf"\g<1>{new}", served)
-    if request.param == "nginx":
+    if proxied_by == "nginx":
         user = "user root root;" if os.geteuid() == 0 else ""
         served = _MAIN.format(tmp_path, user, served)
         proxy = [str(nginx_program()), "-p", str(tmp_path), "-c", file.name]
     else:
         envoy = str(Path(sys.executable).with_name("envoy"))
-        proxy = [envoy, "--config-path", str(tmp_path / file.name), "--concurrency", "1"]
+        proxy = [sys.executable, envoy, "--config-path", str(tmp_path / file.name)]
+        proxy += ["--concurrency", "1"]
     (tmp_path / file.name).write_text(served)
     listen = f"127.0.0.1:{gateway}"
     options = ["--issuer", issuer.url, "--audience", "InvoicingAPI", "--listen", listen]
-    options += ["--proxy", request.param]
+    options += ["--proxy", proxied_by]
     program = [sys.executable, "-B", "-m", "einvoicing_tokens.gateway", *options]
-    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(PACKAGE / "src")}
+    environment = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(PACKAGE / "src"),
+        "PORT": str(echo),
+    }
     with ExitStack() as stack:
 
         def start(command: list[str], port: int) -> Any:
@@ -152,8 +162,9 @@ def api(request: pytest.FixtureRequest, issuer: Issuer, tmp_path: Path) -> Itera
             stack.callback(stop_process, process, signal.SIGKILL)
             return process
 
-        interpreter = shutil.which("php") or pytest.fail("no PHP here")
-        start([interpreter, "-S", f"127.0.0.1:{php}", str(tmp_path / "echo.php")], php)
+        interpreter = shutil.which(language) or pytest.fail(f"no {language} here")
+        listens = ["-S", f"127.0.0.1:{echo}"] if language == "php" else []
+        start([interpreter, *listens, str(tmp_path / "echo")], echo)
         verifies = start(program, gateway)
         start(proxy, public)
         yield Api(f"http://127.0.0.1:{public}", verifies)
@@ -168,7 +179,7 @@ def _listens(port: int) -> bool:
 
 
 @pytest.mark.processes
-def test_an_api_in_php_reads_for_whom_it_works_and_no_client_can_invent_it(
+def test_an_api_reads_for_whom_it_works_and_no_client_can_invent_it(
     api: Api, issuer: Issuer
 ) -> None:
     own, agents = issuer.token(), issuer.token(is_intermediary=True)
