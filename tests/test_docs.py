@@ -6,13 +6,17 @@ from pathlib import Path
 
 import pytest
 from django.core.management import get_commands
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from tests.servers.processes import CHECKOUT
 
+TRANSLATIONS = sorted((CHECKOUT / "docs" / "ms").glob("*.md"))
 # Not the changelog, which also names what is gone.
 DOCUMENTS = [
     *(CHECKOUT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
     *sorted((CHECKOUT / "docs").glob("*.md")),
+    *TRANSLATIONS,
     CHECKOUT / "deploy" / "conformance" / "README.md",
     CHECKOUT / "proofs" / "README.md",
 ]
@@ -102,6 +106,24 @@ def missing(text: str, folder: Path = CHECKOUT) -> list[str]:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(CHECKOUT)))
 def test_what_a_document_names_exists(document: Path) -> None:
     assert missing(document.read_text(encoding="utf-8"), document.parent) == []
+
+
+@pytest.mark.parametrize("file", TRANSLATIONS, ids=lambda path: path.name)
+def test_a_translation_says_the_same_in_other_words(file: Path) -> None:
+    """Block for block the same headings, lists and tables, with the same code and links."""
+    original = (CHECKOUT / "docs" / file.name).read_text(encoding="utf-8")
+    texts = (file.read_text(encoding="utf-8").replace("](../", "]("), original)
+    ours, theirs = (MarkdownIt("commonmark").enable("table").parse(text) for text in texts)
+    assert [token.type for token in ours] == [token.type for token in theirs]
+    for token, other in zip(ours, theirs, strict=True):
+        assert _untranslated(token) == _untranslated(other), token.content
+
+
+def _untranslated(token: Token) -> list[str]:
+    """A block of code; of any other block the code and the links."""
+    code = [token.content] if token.type == "fence" else []
+    inline = [part for part in token.children or () if part.type in ("code_inline", "link_open")]
+    return code + sorted(part.content or str(part.attrs) for part in inline)
 
 
 # A test in its file: tests/rules/test_values.py::test_a_value_cannot_be_changed

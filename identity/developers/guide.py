@@ -10,12 +10,13 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
+from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_noop as _
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from identity.developers.openapi.document import document
-from identity.developers.pages import Page, show
+from identity.developers.pages import ENGLISH, Page, show
 from identity.developers.snippets.catalogue import AUTH_URL_OF_THE_FILES
 
 _EXAMPLE, _STAFF_EXAMPLE = "https://id.example.org", "https://staff.id.example.org"
@@ -23,17 +24,21 @@ _PACKAGE = "](../packages/einvoicing_tokens/"  # a link from a document to a fil
 
 
 def guide(request: HttpRequest, language: str, file: str) -> HttpResponse:
-    """A document of docs/; it is written in English."""
+    """A document of docs/, or its translation if it has one."""
     return show(request, _GUIDES[file], language)
 
 
-def as_html(text: str) -> SafeString:
-    """A document of ours; HTML in it stays text. Each heading has the id that GitHub gives it."""
+def as_html(text: str, original: str = "") -> SafeString:
+    """A document of ours; HTML in it stays text. Each heading has the id that GitHub gives it.
+
+    Of a translation that of the `original`, so that a link leads there in both languages.
+    """
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = markdown.parse(text)
-    for token, following in itertools.pairwise(tokens):
+    anchors = _anchors(markdown.parse(original) if original else tokens)
+    for token in tokens:
         if token.type == "heading_open":
-            token.attrSet("id", _anchor(following.content))
+            token.attrSet("id", next(anchors))
         elif token.type == "table_open":
             token.attrSet("tabindex", "0")
     html: str = markdown.renderer.render(tokens, markdown.options, {})
@@ -41,12 +46,18 @@ def as_html(text: str) -> SafeString:
     return SafeString(html)
 
 
-def _anchor(heading: str) -> str:
-    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+def _anchors(tokens: list[Token]) -> Iterator[str]:
+    for token, following in itertools.pairwise(tokens):
+        if token.type == "heading_open":
+            heading = following.content.lower()
+            yield re.sub(r"[^\w\- ]", "", heading).replace(" ", "-")
 
 
 def _document(file: str, title: str) -> Mapping[str, Any]:
-    text = (settings.BASE_DIR / "docs" / file).read_text(encoding="utf-8")
+    docs, language = settings.BASE_DIR / "docs", get_language() or ENGLISH
+    text = original = (docs / file).read_text(encoding="utf-8")
+    if is_translated := (docs / language / file).exists():
+        text = (docs / language / file).read_text(encoding="utf-8").replace("](../", "](")
     for address in (AUTH_URL_OF_THE_FILES, _EXAMPLE):
         text = text.replace(address, settings.AUTH_URL)
     # A node that serves logins only does not know the address of the staff.
@@ -55,7 +66,8 @@ def _document(file: str, title: str) -> Mapping[str, Any]:
     text = text.replace(_PACKAGE, f"]({base}/packages/")
     for name, page in _GUIDES.items():
         text = text.replace(f"]({name}", f"]({base}/{page.address}")
-    return {"title": gettext(title), "guide": as_html(text)}
+    written_in = language if is_translated else ENGLISH
+    return {"title": gettext(title), "guide": as_html(text, original), "written_in": written_in}
 
 
 _TEMPLATE = "developers/guide.html"
@@ -81,7 +93,7 @@ def reference(request: HttpRequest, language: str) -> HttpResponse:
 
 def _context() -> Part:
     text = "\n".join(_lines(document(settings.AUTH_URL)))
-    return {"title": gettext("Reference"), "guide": as_html(text)}
+    return {"title": gettext("Reference"), "guide": as_html(text), "written_in": ENGLISH}
 
 
 _REFERENCE = Page("reference", _TEMPLATE, _context)

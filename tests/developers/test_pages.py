@@ -18,7 +18,7 @@ from pytest_django import Settings
 from identity import errors
 from identity.developers import packages
 from identity.developers.examples import ACCESS_TOKEN, issued_example, refused_example
-from identity.developers.guide import as_html
+from identity.developers.guide import _GUIDES, as_html
 from identity.developers.openapi.document import document
 from identity.errors import meant_by, not_found
 from tests.conftest import StartService
@@ -125,6 +125,18 @@ def test_pip_installs_what_is_offered_and_refuses_another_file(
     refused = completed([*command, str(tmp_path / "not got")])
     assert refused.returncode != 0
     assert "hash" in refused.stderr.lower()
+
+
+def test_a_translated_guide_is_served_in_its_language_and_every_guide_is_in_the_image() -> None:
+    page, english = (page_of(f"/{code}/permission-requests") for code in ("ms", "en"))
+    assert '<div class="guide" lang="ms">' in page
+    assert "Panduan ini dalam bahasa Inggeris." not in page
+    pattern = r'<h[1-6] id="([\w-]+)"'
+    assert re.findall(pattern, page) == re.findall(pattern, english)
+    assert 'href="/guide#connect-without-a-secret"' in page
+    assert '<div class="guide" lang="en">' in page_of("/ms/webhooks")
+    visible = (CHECKOUT / ".dockerignore").read_text().split()
+    assert {f"!docs/{file}" for file in (*_GUIDES, "ms")} <= {*visible}
 
 
 @pytest.mark.parametrize("text", ["<script>alert(1)</script>", "[x](javascript:alert(1))"])
