@@ -1,22 +1,22 @@
 """A file as rows of one kind: every row read, every bad one named (contract 6).
 
-What a row is, its own module says: `taxpayer_rows`, `intermediary_rows` and so on. Reading does not
-use the database.
+What a row is, `row_kinds` says. Reading does not use the database.
 """
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import BinaryIO, Generic, Protocol, TypeVar
+from typing import BinaryIO, Generic, TypeVar
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from taxpayers.files.csv_reader import CsvRow, read_rows
-from taxpayers.identifiers import MalformedIdentifier, Notation
+from taxpayers.identifiers import MalformedIdentifier, Notation, TaxpayerId
 from taxpayers.moments import end_of_day, parse_moment, start_of_day
 from taxpayers.validation import ServiceError, rule_of
+from taxpayers.value import Value
 
 # Of every kind: what a list of bad rows has beside them, so that it can be imported again.
 BESIDE_BAD_ROWS = ("line", "error")
@@ -34,19 +34,26 @@ _YES_OR_NO = {
 _MIDNIGHT = re.compile("T00:00(:00)?$")
 
 
-class Row(Protocol):
-    """One row that can be imported."""
+class Row(Value):
+    """One row that can be imported, of a taxpayer or about one."""
 
-    @property
-    def line(self) -> int: ...
+    line: int
+    taxpayer: TaxpayerId
 
     @property
     def key(self) -> str:
         """What may be in the file once only, as people know it."""
+        return str(self.taxpayer)
+
+    @property
+    def named(self) -> tuple[TaxpayerId, ...]:
+        """The taxpayers that must be registered."""
+        return (self.taxpayer,)
 
     @property
     def shown(self) -> tuple[str, ...]:
         """Its values for a preview, in the order of the columns."""
+        raise NotImplementedError
 
 
 AnyRow = TypeVar("AnyRow", bound=Row)

@@ -17,8 +17,8 @@ from django.db import IntegrityError, connection, transaction
 from django.utils.translation import gettext as _
 
 from taxpayers import actions
+from taxpayers.files.row_kinds import MAX_TAXPAYERS, TaxpayerRow
 from taxpayers.files.rows import BadRow, ParsedFile
-from taxpayers.files.taxpayer_rows import MAX_ROWS, TaxpayerRow
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Change, Taxpayer
 from taxpayers.services.history import Author, ChangeContext, change_of, label_of
@@ -75,7 +75,7 @@ def import_registry(
 
 def max_rows() -> int:
     """How many rows a file may have on this database."""
-    return _MAX_ROWS_ON_SQLITE if connection.vendor == "sqlite" else MAX_ROWS
+    return _MAX_ROWS_ON_SQLITE if connection.vendor == "sqlite" else MAX_TAXPAYERS
 
 
 def preview_registry(*, parsed: ParsedFile[TaxpayerRow]) -> ImportPreview:

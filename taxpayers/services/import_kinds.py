@@ -13,11 +13,9 @@ from django.db.models import Model
 
 from taxpayers import actions
 from taxpayers.actions import marked
-from taxpayers.files import intermediary_rows, permission_rows, system_user_rows, taxpayer_rows
-from taxpayers.files.intermediary_rows import IntermediaryRow
-from taxpayers.files.permission_rows import PermissionRow
+from taxpayers.files import row_kinds
+from taxpayers.files.row_kinds import IntermediaryRow, PermissionRow, SystemUserRow
 from taxpayers.files.rows import Columns, ParsedFile
-from taxpayers.files.system_user_rows import SystemUserRow
 from taxpayers.identifiers import Notation
 from taxpayers.models import GrantedPermission, Intermediary, SystemUser
 from taxpayers.operations import Operation, Reason
@@ -100,8 +98,8 @@ IMPORT_KINDS = {
             marked("Import taxpayers"),
             marked("Registers many taxpayers."),
         ),
-        taxpayer_rows.COLUMNS,
-        taxpayer_rows.read_taxpayers,
+        row_kinds.TAXPAYERS,
+        row_kinds.read_taxpayers,
         bulk_import.max_rows,
         _preview_taxpayers,
         bulk_import.import_registry,
@@ -115,8 +113,8 @@ IMPORT_KINDS = {
             ),
             own_name="import_intermediaries",
         ),
-        intermediary_rows.COLUMNS,
-        intermediary_rows.read_intermediaries,
+        row_kinds.INTERMEDIARIES,
+        row_kinds.read_intermediaries,
         Intermediary,
         _prepare_intermediary,
     ),
@@ -130,8 +128,8 @@ IMPORT_KINDS = {
             ),
             own_name="import_permissions",
         ),
-        permission_rows.COLUMNS,
-        permission_rows.read_permissions,
+        row_kinds.PERMISSIONS,
+        row_kinds.read_permissions,
         GrantedPermission,
         _prepare_permission,
     ),
@@ -146,8 +144,8 @@ IMPORT_KINDS = {
             ),
             own_name="import_system_users",
         ),
-        system_user_rows.COLUMNS,
-        system_user_rows.read_system_users,
+        row_kinds.SYSTEM_USERS,
+        row_kinds.read_system_users,
         SystemUser,
         _prepare_system_user,
     ),

@@ -19,7 +19,7 @@ from identity.staff.history.history_admin import CHANGES
 from identity.staff.history.related import ORDER
 from identity.staff.history.report import changes_of_task, group_changes
 from taxpayers import actions, services
-from taxpayers.files.taxpayer_rows import read_taxpayers
+from taxpayers.files.row_kinds import read_taxpayers
 from taxpayers.identifiers import Notation, TaxpayerId
 from taxpayers.models import Change, Taxpayer
 from taxpayers.services import Author

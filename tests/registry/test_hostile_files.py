@@ -16,8 +16,8 @@ import pytest
 
 from taxpayers.files import csv_reader, spreadsheets, workbook_program
 from taxpayers.files.csv_reader import MAX_FILE_BYTES
+from taxpayers.files.row_kinds import read_taxpayers
 from taxpayers.files.spreadsheets import workbook_to_csv, write_workbook
-from taxpayers.files.taxpayer_rows import read_taxpayers
 from taxpayers.files.workbook_program import MEMORY_BYTES
 from taxpayers.identifiers import Notation
 from taxpayers.validation import ServiceError
@@ -112,7 +112,7 @@ def test_a_file_of_16_mib_takes_little_memory_and_time(row: bytes, tmp_path: Pat
     file.write_bytes(HEADER + (row + b"\n") * ((16 << 20) // (len(row) + 1)))
     run(
         f"""
-from taxpayers.files.taxpayer_rows import read_taxpayers
+from taxpayers.files.row_kinds import read_taxpayers
 from taxpayers.identifiers import Notation
 from taxpayers.validation import ServiceError
 resource.setrlimit(resource.RLIMIT_DATA, ({OWN_MEMORY_BYTES}, {OWN_MEMORY_BYTES}))

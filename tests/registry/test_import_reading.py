@@ -5,8 +5,8 @@ import tracemalloc
 
 import pytest
 
+from taxpayers.files.row_kinds import MAX_TAXPAYERS, TaxpayerRow, read_taxpayers
 from taxpayers.files.rows import ParsedFile
-from taxpayers.files.taxpayer_rows import MAX_ROWS, TaxpayerRow, read_taxpayers
 from taxpayers.identifiers import Notation, TaxpayerId
 from taxpayers.validation import ServiceError
 
@@ -161,7 +161,7 @@ def test_no_file_can_exhaust_the_memory(file: Endless, message: str) -> None:
 
 
 def test_a_file_with_too_many_rows_is_refused() -> None:
-    assert MAX_ROWS >= 100_000
+    assert MAX_TAXPAYERS >= 100_000
     three = io.BytesIO(b"tin,name\nC0000000001,A\nC0000000002,B\nC0000000003,C\n")
     assert len(read_taxpayers(three, Notation(), max_rows=3).rows) == 3
     three.seek(0)

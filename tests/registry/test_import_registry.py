@@ -17,8 +17,8 @@ from django.test.utils import CaptureQueriesContext
 
 from taxpayers import services
 from taxpayers.actions import IMPORT_REGISTRY
+from taxpayers.files.row_kinds import TaxpayerRow, read_taxpayers
 from taxpayers.files.rows import ParsedFile
-from taxpayers.files.taxpayer_rows import TaxpayerRow, read_taxpayers
 from taxpayers.identifiers import Notation, TaxpayerId
 from taxpayers.models import Change, Taxpayer
 from taxpayers.services import (
@@ -236,7 +236,7 @@ def test_a_file_has_at_most_as_many_rows_as_logins_can_wait_for(
 ) -> None:
     assert services.max_rows() == (100_000 if connection.vendor == "sqlite" else 500_000)
     monkeypatch.setattr(bulk_import, "_MAX_ROWS_ON_SQLITE", 1)
-    monkeypatch.setattr(bulk_import, "MAX_ROWS", 1)
+    monkeypatch.setattr(bulk_import, "MAX_TAXPAYERS", 1)
     path = write(file, "C0000000001;;One;", "C0000000002;;Two;")
     assert error_of("import_registry", path) == "The file has more than 1 rows. Split it."
 

@@ -18,7 +18,7 @@ from taxpayers import services
 from taxpayers.certificates.names import NameKind
 from taxpayers.credentials import hash_secret
 from taxpayers.facts.token_binding import TokenBinding
-from taxpayers.files.taxpayer_rows import read_taxpayers
+from taxpayers.files.row_kinds import read_taxpayers
 from taxpayers.identifiers import Notation, TaxpayerId
 from taxpayers.models import Change
 from taxpayers.services import Author

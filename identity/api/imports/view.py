@@ -22,11 +22,13 @@ from identity.api.registry.permissions import PermissionRowBody
 from identity.api.registry.system_users import SystemUserRowBody
 from identity.api.registry.taxpayers import NewTaxpayerBody
 from taxpayers.duties import Duty
-from taxpayers.files.intermediary_rows import IntermediaryRow
-from taxpayers.files.permission_rows import PermissionRow
+from taxpayers.files.row_kinds import (
+    IntermediaryRow,
+    PermissionRow,
+    SystemUserRow,
+    TaxpayerRow,
+)
 from taxpayers.files.rows import BadRow, ParsedFile, Row, bad_row
-from taxpayers.files.system_user_rows import SystemUserRow
-from taxpayers.files.taxpayer_rows import TaxpayerRow
 from taxpayers.services import IMPORT_KINDS, BadRowsError, ImportKind
 from taxpayers.validation import ServiceError, validate_name
 
