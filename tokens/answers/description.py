@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from django.utils import timezone
 
+from taxpayers.actions import marked as _
 from taxpayers.credentials import Fault
 from taxpayers.facts.values import ASSERTION, CERTIFICATE
 from taxpayers.rules import Refused
@@ -15,12 +16,6 @@ from tokens.dpop.proof import HEADER, ProofFault
 from tokens.http import error_description
 from tokens.rate_limits.throttle import ThrottleCause
 from tokens.refusals.table import REFUSALS, ProtocolReason
-
-
-def _(text: str) -> str:
-    """Marks a text for the catalogues. Django's own needs settings, which a server has not yet."""
-    return text
-
 
 # The texts of `rate_limited` where callers back off: another cause, and another person can fix it.
 # Callers of ids that do not exist read the first one, too.

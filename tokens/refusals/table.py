@@ -8,17 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 
+from taxpayers.actions import marked as _
 from taxpayers.credential_kind import CredentialKind, by_kind
 from taxpayers.facts.values import ASSERTION, CERTIFICATE
 from taxpayers.rules import OWN_TAXPAYER, RegistryReason
-
-
-def _(text: str) -> str:
-    """Marks a text for the catalogues; the staff pages translate it when they show it.
-
-    The texts for clients too: staff read them to a caller in the caller's language.
-    """
-    return text
 
 
 class ProtocolReason(StrEnum):

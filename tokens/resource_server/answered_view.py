@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 from uuid_utils.compat import uuid7
 
+from taxpayers.services import Author
 from taxpayers.shut_down import answered_within
 from tokens.request.proxies import TrustedProxies
 from tokens.resource_server.active_token import ActiveToken
@@ -43,6 +44,11 @@ class AnsweredView(APIView):
         if self._authenticated is None:
             raise RuntimeError("no caller was authenticated yet")
         return self._authenticated
+
+    @property
+    def author(self) -> Author:
+        """Who stands in the history: the client, its address, and the correlation id."""
+        return Author.client(self.caller.token.client_id, self.source_address, self.reference)
 
     def operation_of(self, request: Request) -> str:
         """What was called, for the log: without what only this client may know."""

@@ -15,7 +15,6 @@ from rest_framework.viewsets import ViewSetMixin
 
 from taxpayers.identifiers import MalformedIdentifier, TaxpayerId
 from taxpayers.models import PermissionRequest
-from taxpayers.services import Author
 from taxpayers.services.permission_requests import withdraw_permission_request
 from taxpayers.validation import ServiceError, taxpayer_notation
 from tokens.http import rfc3339, rfc3339_or_none
@@ -60,11 +59,6 @@ class RequestsView(ViewSetMixin, AnsweredView):
     @property
     def at(self) -> datetime:
         """Of this call."""
-        raise NotImplementedError
-
-    @property
-    def author(self) -> Author:
-        """The caller, as the history names it."""
         raise NotImplementedError
 
     @property

@@ -12,7 +12,6 @@ from rest_framework.request import Request
 from taxpayers.models import SystemUser, Taxpayer
 from taxpayers.moments import end_of_day, parse_moment, start_of_day
 from taxpayers.rules import Refused
-from taxpayers.services import Author
 from tokens.form_encoding import read_pairs
 from tokens.resource_server.answered_view import AnsweredView
 from tokens.resource_server.authentication import ANSWER_SECONDS, ActiveTokenAuthentication
@@ -76,11 +75,6 @@ class OwnTaxpayerView(SelfServiceView):
             raise InsufficientScope(text, self.scope)
         if self.caller.token.actor is not None:
             raise InsufficientScope(_ON_BEHALF)
-
-    @property
-    def author(self) -> Author:
-        """The client, as the history names it."""
-        return Author.client(self.caller.token.client_id, self.source_address, self.reference)
 
     @property
     def system_user(self) -> SystemUser:

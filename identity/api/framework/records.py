@@ -35,13 +35,11 @@ class RecordView(ManagementView):
         body = self.represent(row)
         return Response(body, headers={"ETag": etag_of(body)})
 
-    def patch(self, request: Request, **address: Any) -> Response:
-        """Change fields of the record."""
+    def post(self, request: Request, **address: Any) -> Response:
+        """Do the task of this address, or change fields of the record."""
         return self.change(request, address)
 
-    def post(self, request: Request, **address: Any) -> Response:
-        """Do the task of this address."""
-        return self.change(request, address)
+    patch = post
 
     @property
     def duty(self) -> Duty:

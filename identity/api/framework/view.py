@@ -19,7 +19,6 @@ from identity.api.framework.problems import PROBLEMS, Problem
 from identity.api.framework.schema import ManagementSchema
 from identity.management_api import base_url, scopes_that_change, scopes_that_read
 from taxpayers.duties import MANAGEMENT_SCOPES, WHOLE, Duty
-from taxpayers.services import Author
 from tokens.resource_server.active_token import ActiveToken
 from tokens.resource_server.answered_view import AnsweredView
 from tokens.resource_server.authentication import ActiveTokenAuthentication
@@ -114,11 +113,6 @@ class ManagementView(AnsweredView):
     def describe(self, method: str) -> dict[str, Any]:
         """What the OpenAPI description says of this method, for those that are in it."""
         raise NotImplementedError
-
-    @property
-    def author(self) -> Author:
-        """Who stands in the history: the client, its address, and the correlation id."""
-        return Author.client(self.caller.token.client_id, self.source_address, self.reference)
 
     def handle_exception(self, exc: Exception) -> Response:
         """Every exception becomes a problem."""
