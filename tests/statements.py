@@ -104,7 +104,7 @@ def is_about_databases(item: pytest.Item) -> bool:
 def _read(file: Path) -> dict[str, tuple[float, list[str]]]:
     """Of each test the seconds of CPU time, and its statements."""
     lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-    rows = (line.rsplit("\t", 2) for line in lines)
+    rows = (row for line in lines if len(row := line.rsplit("\t", 2)) == 3)  # of no older form
     return {name: (float(cpu), found.split()) for name, cpu, found in rows}
 
 

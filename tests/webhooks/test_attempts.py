@@ -1,9 +1,11 @@
-"""When a message is tried again, and when a receiver gets a pause."""
+"""How a message is signed, when it is tried again, and when a receiver gets a pause."""
 
+import base64
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from identity.webhooks.secret_storage import new_secret, signed_headers
 from identity.webhooks.sending.attempts import (
     MOST_ATTEMPTS,
     Outcome,
@@ -80,3 +82,24 @@ def test_only_2xx_is_a_success_and_some_faults_concern_every_message(
     assert outcome.is_about_the_receiver is is_about_the_receiver
     assert not outcome.is_gone
     assert Outcome(410).is_gone
+
+
+# The example that every library of the specification is tested with.
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+ID, SECONDS, BODY = "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, b'{"test": 2432232314}'
+SIGNATURE = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
+def test_the_example_of_the_specification_has_its_signature() -> None:
+    assert signed_headers(ID, SECONDS, BODY, [SECRET]) == {
+        "webhook-id": ID,
+        "webhook-timestamp": "1614265330",
+        "webhook-signature": SIGNATURE,
+    }
+
+
+def test_a_new_secret_is_as_the_specification_wants_it() -> None:
+    secret = new_secret()
+    assert secret.startswith("whsec_")
+    assert 24 <= len(base64.b64decode(secret[6:], validate=True)) <= 64
+    assert secret != new_secret()
