@@ -179,6 +179,7 @@ class ProtectedApiAdmin(RecordAdmin):
         column("registered", gettext_lazy("registered"), lambda row: moment(row.created_at)),
     )
     list_filter = (("is_active", admin.BooleanFieldListFilter),)
+    prefetched = ("credentials",)
     ordering = ("name",)
     search_help_text = gettext_lazy("Name or client ID")
     record_template = "staff/protected_apis/protected_api.html"
@@ -192,9 +193,6 @@ class ProtectedApiAdmin(RecordAdmin):
     def search_conditions(self, term: str) -> Iterable[Q]:
         # No index: there are as many as the authority has APIs.
         return [Q(name__icontains=term) | Q(client_id__startswith=term)]
-
-    def get_queryset(self, request: HttpRequest) -> Any:
-        return super().get_queryset(request).prefetch_related("credentials")
 
     def record_context(self, request: HttpRequest, record: ProtectedApi, at: datetime) -> Context:
         secrets = sorted(record.credentials.all(), key=lambda secret: -secret.pk)

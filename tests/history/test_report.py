@@ -14,8 +14,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from identity.staff.framework.export import table_of
 from identity.staff.history import report
-from identity.staff.history.history_admin import CHANGES
+from identity.staff.history.history_admin import HistoryAdmin
 from identity.staff.history.related import ORDER
 from identity.staff.history.report import changes_of_task, group_changes
 from taxpayers import actions, services
@@ -92,7 +93,9 @@ def test_changes_of_one_person_at_one_moment_are_one_task(
         last = Change.objects.filter(label=label)[count - 1]
         assert groups(after=last) == expected[position + 1 :], label
         assert {row.label for row in changes_of_task(last)} == {label}
-    assert len({row[-1] for row in CHANGES.rows(rows)}) == 1 + 8  # with the name of the column
+    assert (
+        len({row[-1] for row in table_of(rows, HistoryAdmin.exported)}) == 1 + 8
+    )  # with the name of the column
 
 
 def test_a_large_task_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,6 @@ before the first byte who exports what, and after the last one how many rows, an
 import csv
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from itertools import count, islice
@@ -37,7 +36,7 @@ from identity.staff.framework.lists import is_too_general
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.search import in_batches
 from identity.staff.framework.tasks import Button, author
-from taxpayers.actions import Action
+from taxpayers.actions import EXPORT_REGISTRY, Action
 from taxpayers.files.csv_reader import escape_formula
 from taxpayers.files.spreadsheets import MAX_ROWS_WRITTEN, write_workbook
 from taxpayers.services.history import ChangeContext, record_export, record_many
@@ -50,28 +49,23 @@ _XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 Column = str | tuple[str, str | Callable[[Any], Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Export:
-    """The columns of an export, and its action, which is also the name of the permission."""
-
-    action: Action
-    columns: tuple[Column, ...]
-
-    def rows(self, records: Iterable[Any]) -> Iterator[list[str]]:
-        named = [(one, one) if isinstance(one, str) else one for one in self.columns]
-        values = [attrgetter(value) if isinstance(value, str) else value for _name, value in named]
-        yield [name for name, _value in named]
-        for record in records:
-            yield [escape_formula(_text(value(record))) for value in values]
+def table_of(records: Iterable[Any], columns: Iterable[Column]) -> Iterator[list[str]]:
+    """The names of the columns, then a row for each record."""
+    named = [(one, one) if isinstance(one, str) else one for one in columns]
+    values = [attrgetter(value) if isinstance(value, str) else value for _name, value in named]
+    yield [name for name, _value in named]
+    for record in records:
+        yield [escape_formula(_text(value(record))) for value in values]
 
 
 class ExportingAdmin(RecordAdmin):
     """A list with export buttons for people who have the permission, and may see the list."""
 
-    export: ClassVar[Export]
+    exported: ClassVar[tuple[Column, ...]]
+    export_action: ClassVar[Action] = EXPORT_REGISTRY
 
     def may_export(self, request: HttpRequest) -> bool:
-        may = request.user.has_perm(permission_to(self.export.action))
+        may = request.user.has_perm(permission_to(self.export_action))
         return may and self.has_view_permission(request)
 
     def list_buttons(self, request: HttpRequest) -> list[Button]:
@@ -133,11 +127,11 @@ class ExportingAdmin(RecordAdmin):
                 ).format(max=f"{MAX_ROWS_WRITTEN:,}"),
             )
             return HttpResponseRedirect(f"{self.list_url()}?{request.GET.urlencode()}")
-        context = ChangeContext(self.export.action, author(request).in_one_task(), at)
+        context = ChangeContext(self.export_action, author(request).in_one_task(), at)
         record_export(self.model, context, filters=self.filters(request), form=file_format)
         name = f"{self.opts.model_name}-{timezone.localtime(at):%Y-%m-%d-%H%M}.{file_format}"
         counter = count()
-        counted = zip(self.export.rows(in_batches(records, _CHUNK)), counter, strict=False)
+        counted = zip(table_of(in_batches(records, _CHUNK), self.exported), counter, strict=False)
         rows = (row for row, _number in counted)
         response = as_workbook(rows, name) if file_format == "xlsx" else as_csv(rows, name)
         content = cast("Iterable[bytes]", response.streaming_content)

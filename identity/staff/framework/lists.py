@@ -5,6 +5,7 @@ In the admin only a task adds or changes anything, and it calls `taxpayers.servi
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Any, ClassVar
 
 from django import forms
@@ -26,7 +27,12 @@ from unfold.admin import ModelAdmin
 
 from identity.staff.display import record_url
 from identity.staff.framework.badges import Badge
-from identity.staff.framework.search import CappedPaginator, TooGeneral, search_by_index
+from identity.staff.framework.search import (
+    CappedPaginator,
+    TooGeneral,
+    search_by_index,
+    taxpayer_conditions,
+)
 from taxpayers.redaction import HIDDEN
 
 TOO_GENERAL = gettext_lazy(
@@ -102,6 +108,9 @@ class RecordPages(ModelAdmin):
 
     action_form = ListActionForm  # type: ignore[assignment]  # the theme's has its attributes
     paginator = CappedPaginator
+    joined: ClassVar[tuple[str, ...]] = ()  # records that each row is loaded with, in one query
+    prefetched: ClassVar[tuple[str, ...]] = ()  # in a query for each
+    paths_to_taxpayers: ClassVar[tuple[str, ...]] = ()  # by which a search finds rows
     ordering: ClassVar[tuple[Any, ...]] = ("-pk",)
     list_per_page = 25
     list_max_show_all = 0
@@ -148,9 +157,15 @@ class RecordPages(ModelAdmin):
 
     # --- The list -----------------------------------------------------------------------------
 
+    def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
+        rows: QuerySet[Any] = super().get_queryset(request)
+        joined = rows.select_related(*self.joined) if self.joined else rows
+        return joined.prefetch_related(*self.prefetched)
+
     def search_conditions(self, term: str) -> Iterable[Q]:
         """Conditions that find records by this term, each answered by one index."""
-        return ()
+        paths = self.paths_to_taxpayers
+        return chain.from_iterable(taxpayer_conditions(term, path) for path in paths)
 
     def found(self, request: HttpRequest, rows: "QuerySet[Any]", term: str) -> "QuerySet[Any]":
         """The rows that this term finds. Raises TooGeneral."""

@@ -13,7 +13,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils import timezone, translation
 from django.utils.translation import ngettext
 
-from identity.staff.framework.export import Export, ExportingAdmin
+from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Context
 from identity.staff.framework.tasks import Button, Task
@@ -24,7 +24,6 @@ from identity.staff.history.related import ORDER
 from identity.staff.history.report import TITLE as REPORT
 from identity.staff.history.report import report_context, task_context
 from identity.staff.history.report_form import PARAMETERS, ReportForm, query_of
-from taxpayers import actions
 from taxpayers.models import Change
 from taxpayers.services.undo_import import UNDO_IMPORT, imported_by
 
@@ -36,19 +35,6 @@ def _as_json(values: dict[str, Any]) -> str:
 def _task(row: Change) -> str:
     """The same for all changes of one task, and for no other."""
     return str(row.task_id or f"{row.at.isoformat()} {row.by}")
-
-
-CHANGES = Export(
-    actions.EXPORT_REGISTRY,
-    (
-        *("at", ("who", "by"), ("from", "address"), "action"),
-        *(("kind", "object_type"), ("record_id", "object_id"), ("record", "label")),
-        ("before", lambda row: _as_json(row.before)),
-        ("after", lambda row: _as_json(row.after)),
-        ("why", "reason"),
-        ("task", _task),
-    ),
-)
 
 
 class UndoImport(Task):
@@ -65,7 +51,14 @@ class UndoImport(Task):
 
 
 class HistoryAdmin(ExportingAdmin):
-    export = CHANGES
+    exported = (
+        *("at", ("who", "by"), ("from", "address"), "action"),
+        *(("kind", "object_type"), ("record_id", "object_id"), ("record", "label")),
+        ("before", lambda row: _as_json(row.before)),
+        ("after", lambda row: _as_json(row.after)),
+        ("why", "reason"),
+        ("task", _task),
+    )
     tasks: ClassVar = (UndoImport,)
     record_template = "staff/history/change.html"
 

@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy
 
 from identity.staff.display import moment, named
 from identity.staff.framework.badges import badge_of_credential
-from identity.staff.framework.export import Export, ExportingAdmin
+from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.lists import Context, column
 from identity.staff.framework.tasks import Button
 from identity.staff.logins.login_search import (
@@ -41,18 +41,6 @@ from tokens.explanation import CheckState
 from tokens.models import LoginEvent
 
 SIMULATE = gettext_lazy("Simulate a login")
-
-
-LOGINS = Export(
-    actions.EXPORT_LOGINS,
-    (
-        *(("reference", "pk"), "at", ("outcome", lambda row: row.reason or "issued"), "detail"),
-        *("client_id", "subject", "actor", "scope", "kid"),
-        *("source_address", "user_agent", "parameter", "since"),
-        # Its last characters, as `with_hints` reads them.
-        ("secret", lambda row: f"…{row.secret_hint}" if row.secret_hint else ""),
-    ),
-)
 
 
 def with_hints(rows: "QuerySet[LoginEvent]") -> "QuerySet[LoginEvent]":
@@ -84,7 +72,14 @@ def _names_in(rows: Iterable[LoginEvent]) -> dict[str, str]:
 
 
 class LoginEventAdmin(ExportingAdmin):
-    export = LOGINS
+    exported = (
+        *(("reference", "pk"), "at", ("outcome", lambda row: row.reason or "issued"), "detail"),
+        *("client_id", "subject", "actor", "scope", "kid"),
+        *("source_address", "user_agent", "parameter", "since"),
+        # Its last characters, as `with_hints` reads them.
+        ("secret", lambda row: f"…{row.secret_hint}" if row.secret_hint else ""),
+    )
+    export_action = actions.EXPORT_LOGINS
     list_display = (
         column("when", gettext_lazy("when"), lambda row: moment(row.at)),
         column("result", gettext_lazy("result"), lambda row: badge_of_login(row).html),

@@ -1,11 +1,10 @@
 """Granted permissions: the list and the page of one (contract 4)."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, ClassVar
 
-from django.db.models import Manager, Q, QuerySet
+from django.db.models import Manager, Q
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy
 
@@ -17,16 +16,14 @@ from identity.staff.expiring.extend_tasks import (
 )
 from identity.staff.framework.badges import Badge, badge_of_permission, facts_of
 from identity.staff.framework.bulk_tasks import BulkTask
-from identity.staff.framework.export import Export, ExportingAdmin
+from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.filters import ChoiceFilter, Choices, expires_within
 from identity.staff.framework.lists import Context, column, state_column
-from identity.staff.framework.search import taxpayer_conditions
 from identity.staff.framework.tasks import Button, tasks_by_reason
 from identity.staff.history.changes import recent_changes
 from identity.staff.history.related import revocations_of
 from identity.staff.imports.kinds import ImportPermissions
 from identity.staff.registry.permission_codes import GrantPermission, RevokePermission
-from taxpayers import actions
 from taxpayers.facts.validity import is_over
 from taxpayers.models import Change, GrantedPermission
 from taxpayers.services import granted_permissions
@@ -88,9 +85,8 @@ class PermissionStateFilter(ChoiceFilter):
         }
 
 
-PERMISSIONS = Export(
-    actions.EXPORT_REGISTRY,
-    (
+class GrantedPermissionAdmin(ExportingAdmin):
+    exported = (
         *(("taxpayer", "taxpayer.identifier"), ("taxpayer_name", "taxpayer.name")),
         ("intermediary", "intermediary.taxpayer.identifier"),
         ("intermediary_name", "intermediary.taxpayer.name"),
@@ -98,12 +94,7 @@ PERMISSIONS = Export(
         *("valid_from", "valid_until", "revoked_at"),
         ("evidence", lambda row: evidence_text(row.evidence)),
         ("granted_at", "created_at"),
-    ),
-)
-
-
-class GrantedPermissionAdmin(ExportingAdmin):
-    export = PERMISSIONS
+    )
     list_display = (
         column("represented", gettext_lazy("represented taxpayer"), lambda row: row.taxpayer),
         column("acting", gettext_lazy("intermediary"), lambda row: row.intermediary),
@@ -115,6 +106,8 @@ class GrantedPermissionAdmin(ExportingAdmin):
         column("expires", gettext_lazy("until"), lambda row: moment(facts_of(row).ended_at)),
     )
     list_filter = (PermissionStateFilter,)
+    joined, prefetched = ("taxpayer", "intermediary__taxpayer"), ("codes",)
+    paths_to_taxpayers = ("taxpayer__", "intermediary__taxpayer__")
     search_help_text = gettext_lazy("TIN or name of either side")
     record_template = "staff/registry/permission.html"
     bulk_tasks = (
@@ -147,16 +140,6 @@ class GrantedPermissionAdmin(ExportingAdmin):
 
     def record_title(self, record: GrantedPermission) -> str:
         return f"{record.taxpayer.identifier} → {record.intermediary.taxpayer.identifier}"
-
-    def search_conditions(self, term: str) -> Iterable[Q]:
-        return [
-            *taxpayer_conditions(term, "taxpayer__"),
-            *taxpayer_conditions(term, "intermediary__taxpayer__"),
-        ]
-
-    def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
-        rows: QuerySet[Any] = super().get_queryset(request)
-        return rows.select_related("taxpayer", "intermediary__taxpayer").prefetch_related("codes")
 
     def buttons(
         self, request: HttpRequest, record: GrantedPermission, at: datetime

@@ -1,11 +1,10 @@
 """Intermediaries, taxpayers that may act for others: the list, the page, the tasks (contract 4)."""
 
-from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django import forms
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldBooleanWidget
@@ -27,16 +26,13 @@ from identity.staff.framework.badges import (
 )
 from identity.staff.framework.bulk_tasks import BulkTask
 from identity.staff.framework.edit_conflicts import EditConflictForm, EditTask
-from identity.staff.framework.export import Export
 from identity.staff.framework.filters import ChoiceFilter, Choices, expires_within
 from identity.staff.framework.forms import LastDayField, TaskForm, TaxpayerField
 from identity.staff.framework.lists import Context, column, state_column
-from identity.staff.framework.search import taxpayer_conditions
 from identity.staff.framework.tasks import Button, Task, task
 from identity.staff.history.changes import recent_changes
 from identity.staff.imports.kinds import ImportIntermediaries
 from identity.staff.registry.granted_permissions import listed_permissions
-from taxpayers import actions
 from taxpayers.models import GrantedPermission, Intermediary, Taxpayer
 from taxpayers.services.intermediaries import (
     CHANGE_INTERMEDIARY,
@@ -86,16 +82,6 @@ def own_system_users(owner: Taxpayer, at: datetime) -> Context:
     return {"rows": rows, "has_more": len(found) > MAX_SYSTEM_USERS}
 
 
-INTERMEDIARIES = Export(
-    actions.EXPORT_REGISTRY,
-    (
-        *(("tin", "taxpayer.tin"), ("rob", "taxpayer.rob"), ("name", "taxpayer.name")),
-        *(("active", "is_active"), "active_until", ("registered_at", "created_at")),
-        ("taxpayer_active", "taxpayer.is_active"),
-    ),
-)
-
-
 class IntermediaryStateFilter(ChoiceFilter):
     title = gettext_lazy("state")
     parameter_name = "state"
@@ -111,7 +97,11 @@ class IntermediaryStateFilter(ChoiceFilter):
 
 
 class IntermediaryAdmin(AutocompleteAdmin):
-    export = INTERMEDIARIES
+    exported = (
+        *(("tin", "taxpayer.tin"), ("rob", "taxpayer.rob"), ("name", "taxpayer.name")),
+        *(("active", "is_active"), "active_until", ("registered_at", "created_at")),
+        ("taxpayer_active", "taxpayer.is_active"),
+    )
     list_display = (
         column("identifier", gettext_lazy("TIN"), lambda row: row.taxpayer.identifier),
         column("name", gettext_lazy("name"), lambda row: row.taxpayer.name),
@@ -120,7 +110,8 @@ class IntermediaryAdmin(AutocompleteAdmin):
     )
     linked_columns = 2
     list_filter = (IntermediaryStateFilter,)
-    list_select_related = ("taxpayer",)
+    joined = ("taxpayer",)
+    paths_to_taxpayers = ("taxpayer__",)
     search_help_text = gettext_lazy("TIN, ROB number, or name")
     record_template = "staff/registry/intermediary.html"
     bulk_tasks = (
@@ -138,12 +129,6 @@ class IntermediaryAdmin(AutocompleteAdmin):
         EndIntermediaryEarlier,
         ChangeIntermediary,
     )
-
-    def search_conditions(self, term: str) -> Iterable[Q]:
-        return taxpayer_conditions(term, "taxpayer__")
-
-    def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
-        return super().get_queryset(request).select_related("taxpayer")
 
     def buttons(self, request: HttpRequest, record: Intermediary, at: datetime) -> list[Button]:
         grant, acting = (GrantedPermission, "grant_permission"), str(record.taxpayer.identifier)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, ClassVar
 
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -21,7 +21,6 @@ from identity.staff.framework.forms import (
 )
 from identity.staff.framework.lists import Text, column, state_column
 from identity.staff.framework.records import RecordAdmin
-from identity.staff.framework.search import taxpayer_conditions
 from identity.staff.framework.tasks import Task, task
 from identity.staff.history.changes import recent_changes
 from identity.staff.registry.granted_permissions import shown_permissions
@@ -111,6 +110,8 @@ class PermissionRequestAdmin(RecordAdmin):
         column("made", gettext_lazy("asked"), lambda row: moment(row.created_at)),
         column("expires", gettext_lazy("expires"), lambda row: moment(row.expires_at)),
     )
+    joined = ("intermediary__taxpayer", "permission", "system_user")
+    paths_to_taxpayers = ("intermediary__taxpayer__",)
     list_filter = (RequestStateFilter,)
     search_help_text = gettext_lazy("TIN, or name of the intermediary")
     record_template = "staff/registry/permission_request.html"
@@ -119,16 +120,8 @@ class PermissionRequestAdmin(RecordAdmin):
     def list_title(self) -> Any:
         return gettext_lazy("requests")
 
-    def record_title(self, record: PermissionRequest) -> str:
-        return str(record)
-
     def search_conditions(self, term: str) -> Iterable[Q]:
-        named = taxpayer_conditions(term, "intermediary__taxpayer__")
-        return [Q(tin=term.upper().partition(":")[0]), *named]
-
-    def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
-        rows: QuerySet[Any] = super().get_queryset(request)
-        return rows.select_related("intermediary__taxpayer", "permission", "system_user")
+        return [Q(tin=term.upper().partition(":")[0]), *super().search_conditions(term)]
 
     def record_context(
         self, request: HttpRequest, record: PermissionRequest, at: datetime

@@ -1,12 +1,11 @@
 """Taxpayers: the list, the page of one, and the tasks (contract 4)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, ClassVar, Unpack
 
 from django import forms
 from django.contrib import admin
-from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -19,10 +18,8 @@ from identity.staff.framework.badges import (
     badge_of_taxpayer,
 )
 from identity.staff.framework.edit_conflicts import EditTask, RenameForm
-from identity.staff.framework.export import Export
 from identity.staff.framework.forms import CODE, NameField, TaskForm, parsed_identifier
 from identity.staff.framework.lists import Context, RecordNotFound, column, state_column
-from identity.staff.framework.search import taxpayer_conditions
 from identity.staff.framework.tasks import (
     Button,
     Call,
@@ -37,7 +34,6 @@ from identity.staff.history.related import removal_of
 from identity.staff.imports.kinds import ImportTaxpayers
 from identity.staff.registry.granted_permissions import listed_permissions
 from identity.staff.registry.intermediaries import own_system_users
-from taxpayers import actions
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.services import register_taxpayer, taxpayers
@@ -100,15 +96,9 @@ DeactivateTaxpayer = task(
 )
 
 
-# The columns that an import reads, and one that it ignores.
-TAXPAYERS = Export(
-    actions.EXPORT_REGISTRY,
-    ("tin", "rob", "name", ("active", "is_active"), ("registered_at", "created_at")),
-)
-
-
 class TaxpayerAdmin(AutocompleteAdmin):
-    export = TAXPAYERS
+    # What an import reads, and one that it ignores.
+    exported = ("tin", "rob", "name", ("active", "is_active"), ("registered_at", "created_at"))
     list_display = (
         column("identifier", gettext_lazy("TIN"), lambda row: row.identifier),
         "name",
@@ -118,6 +108,7 @@ class TaxpayerAdmin(AutocompleteAdmin):
     linked_columns = 2
     list_filter = (("is_active", admin.BooleanFieldListFilter),)
     ordering = ("tin", "rob")
+    paths_to_taxpayers = ("",)
     search_help_text = gettext_lazy("TIN, ROB number, or name")
     record_template = "staff/registry/taxpayer.html"
     tasks: ClassVar = (
@@ -126,9 +117,6 @@ class TaxpayerAdmin(AutocompleteAdmin):
         RenameTaxpayer,
         *tasks_by_reason(vars(taxpayers), DeactivateTaxpayer),
     )
-
-    def search_conditions(self, term: str) -> Iterable[Q]:
-        return taxpayer_conditions(term)
 
     def change_view(
         self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any

@@ -8,8 +8,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from identity.staff.framework.export import Column, Export
-from taxpayers import actions
+from identity.staff.framework.export import Column
 from taxpayers.models import SystemUser
 from taxpayers.models.credential import SLOTS
 from taxpayers.standing.loaded_rows import credentials_of, standing_of_row
@@ -37,17 +36,14 @@ def _credential_columns(number: int) -> tuple[Column, ...]:
     )
 
 
-SYSTEM_USERS = Export(
-    actions.EXPORT_REGISTRY,
-    (
-        *("client_id", "name"),
-        *(("taxpayer", "taxpayer.identifier"), ("taxpayer_name", "taxpayer.name")),
-        *("scopes", "logins_per_minute", "expires_at"),
-        *("blocked_at", "blocked_by", "blocked_reason"),
-        *(("registered_at", "created"), ("state", state_of), "last_used_at", "login_method"),
-        ("token_binding", lambda row: row.required_binding.value or "none"),
-        *("allowed_permissions", "allowed_taxpayers"),
-        *(column for number in SLOTS for column in _credential_columns(number)),
-        "only_on_behalf",
-    ),
+SYSTEM_USERS: tuple[Column, ...] = (
+    *("client_id", "name"),
+    *(("taxpayer", "taxpayer.identifier"), ("taxpayer_name", "taxpayer.name")),
+    *("scopes", "logins_per_minute", "expires_at"),
+    *("blocked_at", "blocked_by", "blocked_reason"),
+    *(("registered_at", "created"), ("state", state_of), "last_used_at", "login_method"),
+    ("token_binding", lambda row: row.required_binding.value or "none"),
+    *("allowed_permissions", "allowed_taxpayers"),
+    *(column for number in SLOTS for column in _credential_columns(number)),
+    "only_on_behalf",
 )

@@ -24,7 +24,7 @@ from identity.staff.framework.bulk_tasks import BulkTask
 from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.filters import ChoiceFilter, Choices, expires_within
 from identity.staff.framework.lists import Context, column, state_column
-from identity.staff.framework.search import limited_to, network_in, taxpayer_conditions
+from identity.staff.framework.search import limited_to, network_in
 from identity.staff.framework.tasks import tasks_by_reason
 from identity.staff.history.changes import recent_changes
 from identity.staff.imports.kinds import ImportSystemUsers
@@ -81,7 +81,7 @@ class SystemUserStateFilter(ChoiceFilter):
 
 
 class SystemUserAdmin(ExportingAdmin):
-    export = exports.SYSTEM_USERS
+    exported = exports.SYSTEM_USERS
     bulk_tasks = (
         BulkTask(
             BlockSystemUser,
@@ -123,7 +123,8 @@ class SystemUserAdmin(ExportingAdmin):
         column("expires", gettext_lazy("expires"), lambda row: moment(row.expires_at)),
         column("last_used", gettext_lazy("last used"), _last_used),
     )
-    list_select_related = ("taxpayer",)
+    joined = ("taxpayer", "usage")
+    paths_to_taxpayers = ("taxpayer__",)
     list_filter = (SystemUserStateFilter,)
     search_help_text = gettext_lazy("Client ID, TIN, network or name")
     record_template = "staff/system_users/system_user.html"
@@ -152,12 +153,12 @@ class SystemUserAdmin(ExportingAdmin):
             return [Q(client_id__startswith=term)]
         if (network := network_in(term)) is not None:
             return [limited_to(network)]
-        conditions = [Q(name__has_words=term), *taxpayer_conditions(term, "taxpayer__")]
+        conditions = [Q(name__has_words=term), *super().search_conditions(term)]
         hint = term.removeprefix("…")
         return [Q(credentials__hint=hint), *conditions] if len(hint) == HINT_LENGTH else conditions
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
-        return with_credentials(super().get_queryset(request)).select_related("usage")
+        return with_credentials(super().get_queryset(request))
 
     def record_context(self, request: HttpRequest, record: SystemUser, at: datetime) -> Context:
         return {

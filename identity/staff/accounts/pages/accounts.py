@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from allauth.mfa.models import Authenticator
 from django.conf import settings
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from django.http import HttpRequest
 from django.utils.translation import gettext, gettext_lazy
 
@@ -34,13 +34,12 @@ from identity.staff.accounts.pages.tasks import (
 )
 from identity.staff.accounts.roles import ROLES
 from identity.staff.display import moment
-from identity.staff.framework.export import Export, ExportingAdmin
+from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.filters import ChoiceFilter, Choices
 from identity.staff.framework.lists import Context, column, state_column
 from identity.staff.framework.tasks import author
 from identity.staff.history.changes import recent_changes
 from identity.staff.models import SUPERUSER, FirstPassword, StaffAccount, WaitingChange
-from taxpayers import actions
 
 
 class RoleFilter(ChoiceFilter):
@@ -82,24 +81,18 @@ def _first_password_until(row: StaffAccount) -> datetime | None:
     return first.expires_at if first else None
 
 
-STAFF_ACCOUNTS = Export(
-    actions.EXPORT_REGISTRY,
-    (
-        *(("user_name", "username"), "name", "role"),
-        ("active", lambda row: row.is_active and row.is_staff),
-        ("second_step", _second_step),
-        ("first_password_until", _first_password_until),
-        *(("last_sign_in", "last_login"), ("created", "date_joined")),
-    ),
-)
-
-
 def _second_steps(row: StaffAccount) -> str:
     return ", ".join(map(str, second_steps_of(row))) or gettext("None yet")
 
 
 class StaffAccountAdmin(ExportingAdmin):
-    export = STAFF_ACCOUNTS
+    exported = (
+        *(("user_name", "username"), "name", "role"),
+        ("active", lambda row: row.is_active and row.is_staff),
+        ("second_step", _second_step),
+        ("first_password_until", _first_password_until),
+        *(("last_sign_in", "last_login"), ("created", "date_joined")),
+    )
     list_display = (
         column("user_name", gettext_lazy("user name"), lambda row: row.username),
         column("full_name", gettext_lazy("name"), lambda row: row.name or "—"),
@@ -110,6 +103,11 @@ class StaffAccountAdmin(ExportingAdmin):
     )
     linked_columns = 2
     list_filter = (RoleFilter, AccountStateFilter)
+    joined = ("first_password",)
+    prefetched = (
+        *("authenticator_set", "waiting_changes"),
+        *("groups__permissions__content_type", "user_permissions__content_type"),
+    )
     ordering = ("username",)
     search_help_text = gettext_lazy("User name, or name")
     record_template = "staff/accounts/account.html"
@@ -136,14 +134,6 @@ class StaffAccountAdmin(ExportingAdmin):
             Q(first_name__icontains=term),
             Q(last_name__icontains=term),
         ]
-
-    def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
-        rows: QuerySet[Any] = super().get_queryset(request)
-        related = rows.select_related("first_password")
-        return related.prefetch_related(
-            *("authenticator_set", "waiting_changes"),
-            *("groups__permissions__content_type", "user_permissions__content_type"),
-        )
 
     def record_context(self, request: HttpRequest, record: StaffAccount, at: datetime) -> Context:
         by, may_change = author(request), any(t.is_allowed(request) for t in self.get_tasks())

@@ -17,14 +17,13 @@ from identity.staff.accounts.pages.tasks import AccountTask
 from identity.staff.accounts.sign_ins import OpenSession, open_sessions
 from identity.staff.display import moment, moment_text
 from identity.staff.framework.badges import Badge
-from identity.staff.framework.export import Export, ExportingAdmin
+from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.filters import ChoiceFilter, Choices
 from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Context, column
 from identity.staff.framework.search import came_from, network_in
 from identity.staff.framework.tasks import task
 from identity.staff.models import StaffAccount, StaffSignIn
-from taxpayers import actions
 
 _OUTCOMES = dict(StaffSignIn.OUTCOMES)
 
@@ -45,7 +44,7 @@ class OutcomeFilter(ChoiceFilter):
 
 
 class SignInAdmin(ExportingAdmin):
-    export = Export(actions.EXPORT_REGISTRY, ("at", "outcome", "username", "address", "program"))
+    exported = ("at", "outcome", "username", "address", "program")
     list_display = (
         column("when", gettext_lazy("when"), lambda row: moment(row.at)),
         column("result", gettext_lazy("result"), lambda row: _outcome(row).html),
