@@ -26,12 +26,7 @@ from identity.staff.framework.badges import (
     badge_of_credential,
     until_badge,
 )
-from identity.staff.framework.forms import (
-    STANDARD_LIFETIME,
-    LastDayField,
-    NameField,
-    TaskForm,
-)
+from identity.staff.framework.forms import STANDARD_LIFETIME, LastDayField, NameField, TaskForm
 from identity.staff.framework.lists import Context, column, state_column
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.secret_once import (

@@ -24,10 +24,7 @@ from prometheus_client import Counter
 
 from identity.staff.accounts.changes.sign_in import choose_password
 from identity.staff.accounts.guesses import count_guess, fold_name, remember_browser
-from identity.staff.accounts.required_first import (
-    is_first_password_expired,
-    require_own_password,
-)
+from identity.staff.accounts.required_first import is_first_password_expired, require_own_password
 from identity.staff.accounts.sign_ins import store_sign_in
 from identity.staff.framework.tasks import author
 from identity.staff.models import StaffAccount, StaffSignIn

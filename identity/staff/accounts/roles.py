@@ -44,16 +44,12 @@ class Role:
     permissions: Codenames
 
 
-_REGISTRY_AND_LOGINS = _of(
+_REGISTRY_AND_LOGINS = _of("tokens", "view_loginevent") | _of(
     "taxpayers",
-    "view_taxpayer",
-    "view_intermediary",
-    "view_permissioncode",
-    "view_grantedpermission",
-    "view_permissionrequest",
-    "view_systemuser",
+    *("view_taxpayer", "view_intermediary", "view_permissioncode", "view_grantedpermission"),
+    *("view_permissionrequest", "view_systemuser"),
     "view_credential",  # its hint and dates, never a secret
-) | _of("tokens", "view_loginevent")
+)
 _HISTORY = _of("taxpayers", "view_change")
 _KEYS_AND_APIS = _of("tokens", "view_signingkey", "view_protectedapi") | _of(
     "webhooks", "view_webhookendpoint"

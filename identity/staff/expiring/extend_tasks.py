@@ -22,19 +22,7 @@ from identity.staff.framework.lists import Context, Text
 from identity.staff.framework.tasks import Call, Data, Preview, Task, task
 from taxpayers.facts.validity import is_over
 from taxpayers.models import GrantedPermission
-from taxpayers.services import end_earlier, extend
-from taxpayers.services.ends import (
-    END_INTERMEDIARY_EARLIER,
-    END_PERMISSION_EARLIER,
-    END_SYSTEM_USER_EARLIER,
-    EXTEND_INTERMEDIARY,
-    EXTEND_PERMISSION,
-    EXTEND_SYSTEM_USER,
-    Ending,
-    a_year_longer,
-    end_of,
-    why_not_extended,
-)
+from taxpayers.services import end_earlier, ends, extend
 
 YEAR, DAY = "year", "day"
 
@@ -93,57 +81,57 @@ class _EndTask(Task):
     form: ClassVar[type[EditConflictForm]]
 
     def form_context(self, request: HttpRequest, form: TaskForm, at: datetime) -> Context:
-        return {"end": end_of(form.record), "proposal": self.proposal(form.record, at)}
+        return {"end": ends.end_of(form.record), "proposal": self.proposal(form.record, at)}
 
-    def proposal(self, record: Ending, at: datetime) -> Text:
+    def proposal(self, record: ends.Ending, at: datetime) -> Text:
         """What the proposed day is, in words; empty if there is none."""
         return ""
 
 
 class Extend(_EndTask):
-    def initial(self, request: HttpRequest, record: Ending, at: datetime) -> dict[str, Any]:
-        until = a_year_longer(record, at)
+    def initial(self, request: HttpRequest, record: ends.Ending, at: datetime) -> dict[str, Any]:
+        until = ends.a_year_longer(record, at)
         day = timezone.localtime(until).date() if until else None
         return {"expires": day, **super().initial(request, record, at)}
 
-    def proposal(self, record: Ending, at: datetime) -> Text:
-        until = a_year_longer(record, at)
+    def proposal(self, record: ends.Ending, at: datetime) -> Text:
+        until = ends.a_year_longer(record, at)
         if until is None:
             return ""
-        if is_over(end_of(record), at):
+        if is_over(ends.end_of(record), at):
             text = _("Proposed: {moment}, + 1 year from today, because the old end has passed.")
         else:
             text = _("Proposed: {moment}, + 1 year from the old end.")
         return text.format(moment=moment_text(until))
 
-    def preview(self, record: Ending, data: dict[str, Any], at: datetime) -> Preview:
-        end = end_of(record)
+    def preview(self, record: ends.Ending, data: dict[str, Any], at: datetime) -> Preview:
+        end = ends.end_of(record)
         until = self._until(record, data, at)
         before = moment_text(end) if end else _("No end date")
         if data.get("length") == DAY and until is None:
             return Preview(before, refusal=_("Choose the last day."))
-        if fault := why_not_extended(record, until, at):
+        if fault := ends.why_not_extended(record, until, at):
             return Preview(before, refusal=fault)
         assert until is not None  # noqa: S101 - without an end it is refused above
         return Preview(before, moment_text(until), note=self._note(record, data, at))
 
-    def _note(self, record: Ending, data: dict[str, Any], at: datetime) -> Text:
-        is_ended = is_over(end_of(record), at)
+    def _note(self, record: ends.Ending, data: dict[str, Any], at: datetime) -> Text:
+        is_ended = is_over(ends.end_of(record), at)
         if isinstance(record, GrantedPermission) and is_ended:
             return _("It has ended, so this grants the same again from now on.")
         if data.get("length", YEAR) != YEAR:
             return ""
         return _("+ 1 year from today") if is_ended else _("+ 1 year from the old end")
 
-    def _until(self, record: Ending, data: dict[str, Any], at: datetime) -> datetime | None:
+    def _until(self, record: ends.Ending, data: dict[str, Any], at: datetime) -> datetime | None:
         """The new last moment; None: no end, or of several no day was chosen yet."""
         if data.get("length", YEAR) == YEAR:
-            return a_year_longer(record, at)
+            return ends.a_year_longer(record, at)
         day: datetime | None = data.get("expires")
         return day
 
     @transaction.atomic
-    def perform(self, record: Ending, data: Data, **call: Unpack[Call]) -> Ending:
+    def perform(self, record: ends.Ending, data: Data, **call: Unpack[Call]) -> ends.Ending:
         if "length" in data:  # one of several
             until = self._until(record, data, call["at"])
         else:
@@ -154,7 +142,7 @@ class Extend(_EndTask):
 
 class EndEarlier(_EndTask):
     @transaction.atomic
-    def perform(self, record: Ending, data: Data, **call: Unpack[Call]) -> Ending:
+    def perform(self, record: ends.Ending, data: Data, **call: Unpack[Call]) -> ends.Ending:
         values = self.form.values_for_service(record, data)
         given = {name: values[name] for name in ("evidence", "reason") if name in values}
         return end_earlier(record=record, until=values["expires"], **given, **call)
@@ -164,19 +152,23 @@ class EndEarlier(_EndTask):
 
 
 ExtendSystemUser = task(
-    Extend, EXTEND_SYSTEM_USER, gives_access=True, form=watching(ExtendForm, "expires_at")
+    Extend, ends.EXTEND_SYSTEM_USER, gives_access=True, form=watching(ExtendForm, "expires_at")
 )
 EndSystemUserEarlier = task(
-    EndEarlier, END_SYSTEM_USER_EARLIER, form=watching(EndEarlierForm, "expires_at")
+    EndEarlier, ends.END_SYSTEM_USER_EARLIER, form=watching(EndEarlierForm, "expires_at")
 )
-ExtendIntermediary = task(Extend, EXTEND_INTERMEDIARY, form=watching(ExtendForm, "active_until"))
+ExtendIntermediary = task(
+    Extend, ends.EXTEND_INTERMEDIARY, form=watching(ExtendForm, "active_until")
+)
 EndIntermediaryEarlier = task(
-    EndEarlier, END_INTERMEDIARY_EARLIER, form=watching(EndEarlierForm, "active_until")
+    EndEarlier, ends.END_INTERMEDIARY_EARLIER, form=watching(EndEarlierForm, "active_until")
 )
 _EVIDENCE = {"evidence": EvidenceField()}
 ExtendPermission = task(
-    Extend, EXTEND_PERMISSION, form=watching(ExtendForm, "valid_until", **_EVIDENCE)
+    Extend, ends.EXTEND_PERMISSION, form=watching(ExtendForm, "valid_until", **_EVIDENCE)
 )
 EndPermissionEarlier = task(
-    EndEarlier, END_PERMISSION_EARLIER, form=watching(EndEarlierForm, "valid_until", **_EVIDENCE)
+    EndEarlier,
+    ends.END_PERMISSION_EARLIER,
+    form=watching(EndEarlierForm, "valid_until", **_EVIDENCE),
 )

@@ -50,9 +50,6 @@ ACTIVE = gettext_lazy("Active")
 NOT_ACTIVE = gettext_lazy("Not active")
 BLOCKED = gettext_lazy("Blocked")
 NO_VALID_SECRET = gettext_lazy("No valid secret")
-NO_VALID_KEY = gettext_lazy("No valid key")
-NO_VALID_CERTIFICATE = gettext_lazy("No valid certificate")
-NO_VALID_SCOPE = gettext_lazy("No valid scope")
 TAXPAYER_NOT_ACTIVE = gettext_lazy("Taxpayer not active")
 EXPIRED = gettext_lazy("Expired")
 REVOKED = gettext_lazy("Revoked")
@@ -104,10 +101,10 @@ def _badge_of_logins(row: SystemUser, at: datetime) -> Badge:
 
 def _without_a_way_in(row: SystemUser) -> Badge:
     if row.uses_key:
-        return Badge(NO_VALID_KEY, "bad", _("It has no valid key. Register a new one."))
+        return Badge(_("No valid key"), "bad", _("It has no valid key. Register a new one."))
     if row.uses_certificate:
         text = _("It has no valid certificate. Register a new one.")
-        return Badge(NO_VALID_CERTIFICATE, "bad", text)
+        return Badge(_("No valid certificate"), "bad", text)
     return Badge(NO_VALID_SECRET, "bad", _("It has no valid secret. Issue a new one."))
 
 
@@ -131,7 +128,7 @@ def _badge_of_refusal(row: SystemUser, reason: str) -> Badge:
         case RegistryReason.TAXPAYER_INACTIVE:
             return Badge(TAXPAYER_NOT_ACTIVE, "bad", _("Its taxpayer is not active."))
         case RegistryReason.INVALID_SCOPE:
-            return Badge(NO_VALID_SCOPE, "bad", _("This service knows none of its scopes."))
+            return Badge(_("No valid scope"), "bad", _("This service knows none of its scopes."))
         case _:
             return Badge(reason, "bad")
 

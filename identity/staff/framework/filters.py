@@ -35,6 +35,11 @@ class ChoiceFilter(admin.SimpleListFilter):
         return queryset.none() if condition is None else queryset.filter(condition)
 
 
+class StateFilter(ChoiceFilter):
+    title = gettext_lazy("state")
+    parameter_name = "state"
+
+
 def expires_within(field: str, at: datetime) -> dict[str, tuple[str | Promise, Q]]:
     """The choices *Expires within … days* of this field."""
     text = gettext_lazy("Expires within {days} days")

@@ -17,13 +17,7 @@ from django.utils.translation import gettext_lazy
 from identity.staff.framework.badges import Badge, badge_of_credential, badge_of_permission
 from taxpayers.credential_kind import CredentialKind
 from taxpayers.facts.values import RepresentedFacts
-from taxpayers.models import (
-    Credential,
-    GrantedPermission,
-    Intermediary,
-    SystemUser,
-    Taxpayer,
-)
+from taxpayers.models import Credential, GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.rules import Authorization, Refused, RegistryReason
 from taxpayers.standing.as_of import rows_as_of
 from taxpayers.standing.past_clients import (

@@ -15,11 +15,7 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from identity.staff.framework.badges import badge_of_intermediary, badge_of_taxpayer
-from identity.staff.framework.forms import (
-    MAX_IDENTIFIER_LENGTH,
-    browser_calendar,
-    day_calendar,
-)
+from identity.staff.framework.forms import MAX_IDENTIFIER_LENGTH, browser_calendar, day_calendar
 from identity.staff.history.as_of_answers import Pairs, system_user_as_of, taxpayer_as_of
 from identity.staff.history.report_form import record_of
 from taxpayers.models import SystemUser, Taxpayer

@@ -34,11 +34,6 @@ from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent, SigningKey
 
 _MAX_LOGINS = 10_000  # that are read to count the clients of a key
-SIGNING = gettext_lazy("Signing")
-NOT_YET_SIGNING = gettext_lazy("Published, not yet signing")
-NO_LONGER_SIGNING = gettext_lazy("Published, no longer signing")
-NOT_PUBLISHED = gettext_lazy("No longer published")
-COMPROMISED = gettext_lazy("Stopped: compromised")
 
 
 class RotateForm(TaskForm):
@@ -118,17 +113,17 @@ def badge_of_signing_key(row: SigningKey, ring: KeyRing, at: datetime) -> Badge:
     """What the key does at this moment."""
     if row.compromised_at is not None:
         stopped = format_html(_("Stopped {moment}."), moment=moment(row.compromised_at))
-        return Badge(COMPROMISED, "bad", stopped)
+        return Badge(_("Stopped: compromised"), "bad", stopped)
     published = {key.kid for key in ring.published(at)}
     if row.kid not in published:
-        return Badge(NOT_PUBLISHED, "neutral")
+        return Badge(_("No longer published"), "neutral")
     if row.kid == ring.signer(at).kid:
-        return Badge(SIGNING, "good")
+        return Badge(_("Signing"), "good")
     waiting = ring.waiting(at)
     return (
-        Badge(NOT_YET_SIGNING, "warning")
+        Badge(_("Published, not yet signing"), "warning")
         if waiting is not None and row.kid == waiting.kid
-        else Badge(NO_LONGER_SIGNING, "neutral")
+        else Badge(_("Published, no longer signing"), "neutral")
     )
 
 

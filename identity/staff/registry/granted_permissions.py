@@ -17,7 +17,7 @@ from identity.staff.expiring.extend_tasks import (
 from identity.staff.framework.badges import Badge, badge_of_permission, facts_of
 from identity.staff.framework.bulk_tasks import BulkTask
 from identity.staff.framework.export import ExportingAdmin
-from identity.staff.framework.filters import ChoiceFilter, Choices, expires_within
+from identity.staff.framework.filters import Choices, StateFilter, expires_within
 from identity.staff.framework.lists import Context, column, state_column
 from identity.staff.framework.tasks import Button, tasks_by_reason
 from identity.staff.history.changes import recent_changes
@@ -70,10 +70,7 @@ def shown_permissions(
     ]
 
 
-class PermissionStateFilter(ChoiceFilter):
-    title = gettext_lazy("state")
-    parameter_name = "state"
-
+class PermissionStateFilter(StateFilter):
     def conditions(self, at: datetime) -> Choices:
         not_revoked = Q(revoked_at=None)
         expiring = expires_within("valid_until", at)

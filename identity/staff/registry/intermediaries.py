@@ -26,7 +26,7 @@ from identity.staff.framework.badges import (
 )
 from identity.staff.framework.bulk_tasks import BulkTask
 from identity.staff.framework.edit_conflicts import EditConflictForm, EditTask
-from identity.staff.framework.filters import ChoiceFilter, Choices, expires_within
+from identity.staff.framework.filters import Choices, StateFilter, expires_within
 from identity.staff.framework.forms import LastDayField, TaskForm, TaxpayerField
 from identity.staff.framework.lists import Context, column, state_column
 from identity.staff.framework.tasks import Button, Task, task
@@ -34,10 +34,7 @@ from identity.staff.history.changes import recent_changes
 from identity.staff.imports.kinds import ImportIntermediaries
 from identity.staff.registry.granted_permissions import listed_permissions
 from taxpayers.models import GrantedPermission, Intermediary, Taxpayer
-from taxpayers.services.intermediaries import (
-    CHANGE_INTERMEDIARY,
-    REGISTER_INTERMEDIARY,
-)
+from taxpayers.services.intermediaries import CHANGE_INTERMEDIARY, REGISTER_INTERMEDIARY
 from taxpayers.standing.loaded_rows import with_credentials
 
 MAX_SYSTEM_USERS = 20
@@ -82,10 +79,7 @@ def own_system_users(owner: Taxpayer, at: datetime) -> Context:
     return {"rows": rows, "has_more": len(found) > MAX_SYSTEM_USERS}
 
 
-class IntermediaryStateFilter(ChoiceFilter):
-    title = gettext_lazy("state")
-    parameter_name = "state"
-
+class IntermediaryStateFilter(StateFilter):
     def conditions(self, at: datetime) -> Choices:
         over = Q(active_until__lt=at)
         return {

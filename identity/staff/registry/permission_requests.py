@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from identity.staff.display import moment
 from identity.staff.framework.badges import Badge
-from identity.staff.framework.filters import ChoiceFilter, Choices
+from identity.staff.framework.filters import Choices, StateFilter
 from identity.staff.framework.forms import (
     CheckboxesField,
     EvidenceField,
@@ -84,10 +84,7 @@ DeclineRequest = task(Task, DECLINE_PERMISSION_REQUEST, form=_DecisionForm)
 DeclineConnection = task(DeclineRequest, DECLINE_CONNECTION)
 
 
-class RequestStateFilter(ChoiceFilter):
-    title = gettext_lazy("state")
-    parameter_name = "state"
-
+class RequestStateFilter(StateFilter):
     def conditions(self, at: datetime) -> Choices:
         late = Q(state=OPEN, expires_at__lt=at)
         return {

@@ -13,10 +13,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 from identity.staff.display import moment, record_url
 from identity.staff.framework.autocomplete import AutocompleteAdmin
-from identity.staff.framework.badges import (
-    badge_of_intermediary,
-    badge_of_taxpayer,
-)
+from identity.staff.framework.badges import badge_of_intermediary, badge_of_taxpayer
 from identity.staff.framework.edit_conflicts import EditTask, RenameForm
 from identity.staff.framework.forms import CODE, NameField, TaskForm, parsed_identifier
 from identity.staff.framework.lists import Context, RecordNotFound, column, state_column
@@ -37,11 +34,7 @@ from identity.staff.registry.intermediaries import own_system_users
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.services import register_taxpayer, taxpayers
-from taxpayers.services.taxpayers import (
-    DEACTIVATE_TAXPAYER,
-    REGISTER_TAXPAYER,
-    RENAME_TAXPAYER,
-)
+from taxpayers.services.taxpayers import DEACTIVATE_TAXPAYER, REGISTER_TAXPAYER, RENAME_TAXPAYER
 from taxpayers.similar_names import similar_taxpayers
 
 

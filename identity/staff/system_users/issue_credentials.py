@@ -171,12 +171,9 @@ class IssueCredentials(SecretOnceTask):
     def perform(self, record: None, data: Data, **call: Unpack[Call]) -> IssuedSecret | SystemUser:
         # Submitted twice, the second is refused: names of system users are unique for a taxpayer.
         fields: dict[str, Any] = {
-            "taxpayer": data["taxpayer"],
-            "name": data["name"],
-            "scopes": data["scopes"],
-            "expires_at": data["expires"],
-            "logins_per_minute": data["logins_per_minute"],
+            **{name: data[name] for name in ("taxpayer", "name", "scopes", "logins_per_minute")},
             "only_on_behalf": data.get("only_on_behalf", False),
+            "expires_at": data["expires"],
             "allowed_networks": data["networks"],
             "reason": data["reason"],
             **call,

@@ -19,9 +19,7 @@ from unfold.widgets import UnfoldAdminRadioSelectWidget
 from identity.staff.display import moment, moment_text
 from identity.staff.framework.badges import UNUSED_AFTER, Tone, is_safe_to_revoke
 from identity.staff.framework.bulk_tasks import BulkForm
-from identity.staff.framework.forms import (
-    FirstDayField,
-)
+from identity.staff.framework.forms import FirstDayField
 from identity.staff.framework.lists import Text
 from identity.staff.framework.tasks import Call, Data, Preview, Task
 from taxpayers.models import Credential, RateLimitCounter, SystemUser

@@ -21,11 +21,7 @@ from identity.staff.framework.lists import Context
 from identity.staff.framework.secret_once import IssueOnceTask, ReplacingSecretForm
 from identity.staff.framework.tasks import Button, Call, Data, Task, task
 from identity.staff.system_users.issue_credentials import NetworksField
-from identity.staff.system_users.revoke_secrets import (
-    advice_on,
-    is_in_use,
-    others_of,
-)
+from identity.staff.system_users.revoke_secrets import advice_on, is_in_use, others_of
 from taxpayers.models import Credential, SystemUser
 from taxpayers.services.credential_changes import RETIRE_SECRET, REVOKE_SECRET, ROTATE_SECRET
 from taxpayers.services.limits.source_networks import CHANGE_SECRET, networks_for_new

@@ -47,10 +47,7 @@ from taxpayers.services.system_users import (
 
 class ChangeForm(EditConflictForm):
     watched: ClassVar = {
-        "name": "name",
-        "scopes": "scopes",
-        "logins_per_minute": "logins_per_minute",
-        "return_addresses": "return_addresses",
+        name: name for name in ("name", "scopes", "logins_per_minute", "return_addresses")
     }
 
     name = NameField()

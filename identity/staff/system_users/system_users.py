@@ -22,7 +22,7 @@ from identity.staff.framework.badges import (
 )
 from identity.staff.framework.bulk_tasks import BulkTask
 from identity.staff.framework.export import ExportingAdmin
-from identity.staff.framework.filters import ChoiceFilter, Choices, expires_within
+from identity.staff.framework.filters import Choices, StateFilter, expires_within
 from identity.staff.framework.lists import Context, column, state_column
 from identity.staff.framework.search import limited_to, network_in
 from identity.staff.framework.tasks import tasks_by_reason
@@ -64,10 +64,7 @@ def _last_used(row: SystemUser) -> str:
     return moment(row.last_used_at, gettext("Never"))
 
 
-class SystemUserStateFilter(ChoiceFilter):
-    title = gettext_lazy("state")
-    parameter_name = "state"
-
+class SystemUserStateFilter(StateFilter):
     def conditions(self, at: datetime) -> Choices:
         inactive = Taxpayer.objects.filter(is_active=False)
         no_secret = Q(last_secret_ends_at__isnull=True) | Q(last_secret_ends_at__lt=at)

@@ -35,7 +35,7 @@ from identity.staff.accounts.pages.tasks import (
 from identity.staff.accounts.roles import ROLES
 from identity.staff.display import moment
 from identity.staff.framework.export import ExportingAdmin
-from identity.staff.framework.filters import ChoiceFilter, Choices
+from identity.staff.framework.filters import ChoiceFilter, Choices, StateFilter
 from identity.staff.framework.lists import Context, column, state_column
 from identity.staff.framework.tasks import author
 from identity.staff.history.changes import recent_changes
@@ -54,10 +54,7 @@ class RoleFilter(ChoiceFilter):
         return roles | {SUPERUSER: (gettext_lazy("Superuser"), Q(is_superuser=True))}
 
 
-class AccountStateFilter(ChoiceFilter):
-    title = gettext_lazy("state")
-    parameter_name = "state"
-
+class AccountStateFilter(StateFilter):
     def conditions(self, at: datetime) -> Choices:
         active = Q(is_active=True, is_staff=True)
         waiting = WaitingChange.objects.values("account_id")

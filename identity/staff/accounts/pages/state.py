@@ -18,9 +18,6 @@ from identity.staff.framework.badges import ACTIVE, NOT_ACTIVE, Badge
 from identity.staff.models import SUPERUSER, FirstPassword, StaffAccount, WaitingChange
 
 FIRST_PASSWORD = gettext_lazy("First password")
-CONFLICTING_ROLES = gettext_lazy("Conflicting roles")
-NO_ROLE = gettext_lazy("No role")
-ONLY_READS = gettext_lazy("Only reads")
 WAITS = gettext_lazy("Waits for a second person")
 
 _OUTSIDE = Role(
@@ -90,11 +87,13 @@ def _badge_of_sign_in(row: StaffAccount, at: datetime) -> Badge:
     if not (row.is_active and row.is_staff):
         return Badge(NOT_ACTIVE, "bad", _("This account cannot sign in."))
     if row.is_superuser and settings.SECOND_PERSON_REQUIRED:
-        return Badge(ONLY_READS, "warning", why_it_only_reads(row))
+        return Badge(_("Only reads"), "warning", why_it_only_reads(row))
     if must_be_separate(row.permissions_held):
-        return Badge(CONFLICTING_ROLES, "bad", why_it_only_reads(row))
+        return Badge(_("Conflicting roles"), "bad", why_it_only_reads(row))
     if not row.roles:
-        return Badge(NO_ROLE, "warning", _("It can sign in, but sees nothing. Give it a role."))
+        return Badge(
+            _("No role"), "warning", _("It can sign in, but sees nothing. Give it a role.")
+        )
     first: FirstPassword | None = getattr(row, "first_password", None)
     if first is None:
         return Badge(ACTIVE, "good")

@@ -41,9 +41,7 @@ from taxpayers.facts.query import load_facts
 from taxpayers.facts.source_networks import LoginSource
 from taxpayers.facts.token_binding import UNBOUND
 from taxpayers.facts.values import FactsQuery
-from taxpayers.models import (
-    Change,
-)
+from taxpayers.models import Change
 from taxpayers.rules import Refused, RegistryReason
 from tokens.answers.description import describe
 from tokens.explanation import refusal_of

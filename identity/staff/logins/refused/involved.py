@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 from uuid import UUID
 
 from identity.staff.framework.badges import Badge, badge_of_credential
@@ -138,10 +138,7 @@ class KnownClient:
     addresses: int
     is_capped: bool
     live_secrets: list[tuple[Credential, Badge]]
-
-    @property
-    def max_logins(self) -> int:
-        return MAX_LOGINS
+    max_logins: ClassVar = MAX_LOGINS
 
 
 def known_client(involved: Involved, latest: LatestLogins, at: datetime) -> KnownClient | None:
