@@ -97,8 +97,6 @@ def _label(secret: ProtectedApiSecret) -> str:
 
 
 class _ApiSecretTask(SecretOnceTask):
-    """A task whose result is a new secret of a protected API."""
-
     secret_template = "staff/protected_apis/new_secret.html"
     example_title = gettext_lazy("A working request")
 

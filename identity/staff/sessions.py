@@ -40,8 +40,6 @@ _NEVER_STORED = {"csrfmiddlewaretoken", "keys"}  # among public keys there could
 
 @dataclass(frozen=True, slots=True)
 class UnsavedEntries:
-    """The values of a form as they were sent, and whether files came with them."""
-
     data: QueryDict
     had_files: bool
 
@@ -58,28 +56,23 @@ def owner_of_ended_session(request: HttpRequest) -> int | None:
 
 def save_for_sign_in(request: HttpRequest, owner: int) -> bool:
     """Store the form that was sent until its owner signs in; whether there was one to store."""
-    entries = _entries_of(request)
-    if entries is None:
-        return False
-    cache.set(_cache_key(owner), entries, _SECONDS)
-    return True
+    if (entries := _entries_of(request)) is not None:
+        cache.set(_cache_key(owner), entries, _SECONDS)
+    return entries is not None
 
 
 def fetch_after_sign_in(request: HttpRequest, owner: int) -> None:
     """Called at each sign-in: the session has the entries until their form is opened."""
-    entries = cache.get(_cache_key(owner))
-    if entries is not None:
+    if (entries := cache.get(_cache_key(owner))) is not None:
         cache.delete(_cache_key(owner))
         request.session[_IN_SESSION] = entries
 
 
 def save_in_session(request: HttpRequest) -> bool:
     """The same for a session that is alive; whether there was a form to store."""
-    entries = _entries_of(request)
-    if entries is None:
-        return False
-    request.session[_IN_SESSION] = entries
-    return True
+    if (entries := _entries_of(request)) is not None:
+        request.session[_IN_SESSION] = entries
+    return entries is not None
 
 
 def take_entries(request: HttpRequest) -> UnsavedEntries | None:

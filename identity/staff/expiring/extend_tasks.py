@@ -22,6 +22,7 @@ from identity.staff.framework.lists import Context, Text
 from identity.staff.framework.tasks import Call, Data, Preview, Task, task
 from taxpayers.facts.validity import is_over
 from taxpayers.models import GrantedPermission
+from taxpayers.operations import Operation
 from taxpayers.services import end_earlier, ends, extend
 
 YEAR, DAY = "year", "day"
@@ -71,11 +72,6 @@ class BulkExtendPermissionForm(BulkExtendForm):
     evidence = EvidenceField()
 
 
-def watching(form: type[EditConflictForm], attribute: str, **fields: Any) -> type[EditConflictForm]:
-    """The form for records whose end is this attribute, with more fields."""
-    return type(form.__name__, (form,), {"watched": {"expires": attribute}, **fields})
-
-
 class _EndTask(Task):
     template = "staff/expiring/end.html"
     form: ClassVar[type[EditConflictForm]]
@@ -89,6 +85,8 @@ class _EndTask(Task):
 
 
 class Extend(_EndTask):
+    form = ExtendForm
+
     def initial(self, request: HttpRequest, record: ends.Ending, at: datetime) -> dict[str, Any]:
         until = ends.a_year_longer(record, at)
         day = timezone.localtime(until).date() if until else None
@@ -141,6 +139,8 @@ class Extend(_EndTask):
 
 
 class EndEarlier(_EndTask):
+    form = EndEarlierForm
+
     @transaction.atomic
     def perform(self, record: ends.Ending, data: Data, **call: Unpack[Call]) -> ends.Ending:
         values = self.form.values_for_service(record, data)
@@ -148,27 +148,16 @@ class EndEarlier(_EndTask):
         return end_earlier(record=record, until=values["expires"], **given, **call)
 
 
-# --- Each kind of record ----------------------------------------------------------------------
+def _task(base: type[_EndTask], operation: Operation, end: str, **more: Any) -> type[_EndTask]:
+    """The task for records whose end is this attribute; `more` is also in the form."""
+    form = type(base.form.__name__, (base.form,), {"watched": {"expires": end}, **more})
+    return task(base, operation, form=form, gives_access=operation is ends.EXTEND_SYSTEM_USER)
 
 
-ExtendSystemUser = task(
-    Extend, ends.EXTEND_SYSTEM_USER, gives_access=True, form=watching(ExtendForm, "expires_at")
-)
-EndSystemUserEarlier = task(
-    EndEarlier, ends.END_SYSTEM_USER_EARLIER, form=watching(EndEarlierForm, "expires_at")
-)
-ExtendIntermediary = task(
-    Extend, ends.EXTEND_INTERMEDIARY, form=watching(ExtendForm, "active_until")
-)
-EndIntermediaryEarlier = task(
-    EndEarlier, ends.END_INTERMEDIARY_EARLIER, form=watching(EndEarlierForm, "active_until")
-)
+ExtendSystemUser = _task(Extend, ends.EXTEND_SYSTEM_USER, "expires_at")
+EndSystemUserEarlier = _task(EndEarlier, ends.END_SYSTEM_USER_EARLIER, "expires_at")
+ExtendIntermediary = _task(Extend, ends.EXTEND_INTERMEDIARY, "active_until")
+EndIntermediaryEarlier = _task(EndEarlier, ends.END_INTERMEDIARY_EARLIER, "active_until")
 _EVIDENCE = {"evidence": EvidenceField()}
-ExtendPermission = task(
-    Extend, ends.EXTEND_PERMISSION, form=watching(ExtendForm, "valid_until", **_EVIDENCE)
-)
-EndPermissionEarlier = task(
-    EndEarlier,
-    ends.END_PERMISSION_EARLIER,
-    form=watching(EndEarlierForm, "valid_until", **_EVIDENCE),
-)
+ExtendPermission = _task(Extend, ends.EXTEND_PERMISSION, "valid_until", **_EVIDENCE)
+EndPermissionEarlier = _task(EndEarlier, ends.END_PERMISSION_EARLIER, "valid_until", **_EVIDENCE)

@@ -75,7 +75,6 @@ class ExpiringRow:
 
     @property
     def value(self) -> str:
-        """Names the row."""
         return f"{self.kind.name}:{self.record.pk}"
 
     @property

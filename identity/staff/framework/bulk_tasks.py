@@ -35,8 +35,6 @@ _CONFIRMED, _PREVIEWED = "confirmed", "previewed"
 
 @dataclass(frozen=True, slots=True)
 class PlannedChange:
-    """One record of several, the task for it, and what that would do."""
-
     task: Task
     record: Any
     preview: Preview

@@ -54,8 +54,6 @@ def expires_within(field: str, at: datetime) -> dict[str, tuple[str | Promise, Q
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """One active filter, and the address of the list without it."""
-
     title: str
     value: str
     url: str

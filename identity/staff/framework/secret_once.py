@@ -125,8 +125,6 @@ class IssueOnceForm(TaskForm):
 
 
 class NewSecretForm(IssueOnceForm):
-    """Issues a client secret."""
-
     expires = LastDayField(
         label=gettext_lazy("Last day of the new secret"),
         required=False,
@@ -136,8 +134,6 @@ class NewSecretForm(IssueOnceForm):
 
 
 class ReplacingSecretForm(NewSecretForm):
-    """Also says how long the present one stays valid."""
-
     retire_old = LastDayField(
         label=gettext_lazy("Last day of the old secret"),
         required=False,

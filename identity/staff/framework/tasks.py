@@ -51,16 +51,12 @@ _ARGUMENTS = {
 
 
 class Call(TypedDict):
-    """Who calls a service, and when."""
-
     by: Author
     at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """A link that looks like a button."""
-
     title: Text
     url: str
     variant: str = "default"

@@ -151,5 +151,4 @@ def _pages(request: HttpRequest, pairs: Pairs | None) -> dict[str, str]:
 
 
 def _initial(request: HttpRequest) -> dict[str, Any]:
-    """The record that the link names, and the present day."""
     return {"about": request.GET.get("about", ""), "day": timezone.localdate()}

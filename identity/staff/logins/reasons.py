@@ -46,8 +46,6 @@ def badge_of_login(event: LoginEvent) -> Badge:
 
 @dataclass(frozen=True, slots=True)
 class CallerText:
-    """The text in one language, with the code and the name of the language."""
-
     language: str
     name: str
     text: str

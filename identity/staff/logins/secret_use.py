@@ -35,8 +35,6 @@ class Login(NamedTuple):
 
 @dataclass
 class SecretUse:
-    """The logins with one secret."""
-
     issued: int = 0
     refused: int = 0
     last: Login | None = None  # the last one that got a token

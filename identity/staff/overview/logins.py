@@ -26,8 +26,6 @@ _CLOCKS_DIFFER = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True)
 class HourOfLogins:
-    """The logins that began in one hour."""
-
     begins: datetime
     issued: int
     refused: int

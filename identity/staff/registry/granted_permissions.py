@@ -34,8 +34,6 @@ MAX_LISTED = 20
 
 @dataclass(frozen=True, slots=True)
 class ShownPermission:
-    """A permission with its state, and who revoked it and why."""
-
     row: GrantedPermission
     state: Badge
     revocation: Change | None

@@ -62,8 +62,6 @@ _CLIENT_ID = re.compile(r"\bci_(?:live|test)_[0-9A-Za-z]+", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class TypedText:
-    """The text as a search term, and what it has inside."""
-
     term: str
     reference: UUID | None
     network: Network | None
