@@ -40,13 +40,6 @@ from identity.staff.history.changes import recent_changes
 from taxpayers.moments import format_moment
 from tokens.models import ProtectedApi, ProtectedApiSecret
 from tokens.protected_apis import registration
-from tokens.protected_apis.registration import (
-    REGISTER_PROTECTED_API,
-    REVOKE_API_SECRET,
-    ROTATE_API_SECRET,
-    IssuedApiSecret,
-    live_secrets,
-)
 from tokens.protected_apis.secret_once import introspection_endpoint, introspection_example
 
 
@@ -80,7 +73,7 @@ class RevokeApiSecretForm(TaskForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         at = timezone.now()
-        self.valid = live_secrets(self.record, at)
+        self.valid = registration.live_secrets(self.record, at)
         self.in_use = [secret for secret in self.valid if _is_in_use(secret, at)]
         choices = [(str(secret.pk), _label(secret)) for secret in self.valid]
         self.fields["secret"].choices = choices  # type: ignore[attr-defined]  # it has some
@@ -100,7 +93,7 @@ class _ApiSecretTask(SecretOnceTask):
     secret_template = "staff/protected_apis/new_secret.html"
     example_title = gettext_lazy("A working request")
 
-    def hand_over_facts(self, result: IssuedApiSecret) -> list[HandOverFact]:
+    def hand_over_facts(self, result: registration.IssuedApiSecret) -> list[HandOverFact]:
         credentials = result.credentials
         return [
             HandOverFact(_("Protected API"), result.protected_api.name),
@@ -114,28 +107,28 @@ class _ApiSecretTask(SecretOnceTask):
             HandOverFact(_("Secret valid until"), format_moment(result.secret.expires_at)),
         ]
 
-    def example(self, result: IssuedApiSecret) -> str:
+    def example(self, result: registration.IssuedApiSecret) -> str:
         return introspection_example(result.credentials)
 
-    def next_record(self, result: IssuedApiSecret) -> Model:
+    def next_record(self, result: registration.IssuedApiSecret) -> Model:
         return result.protected_api
 
 
 class RegisterProtectedApi(_ApiSecretTask):
     # Submitted twice, the second is refused: each API has another name.
-    operation = REGISTER_PROTECTED_API
+    operation = registration.REGISTER_PROTECTED_API
     variant = "primary"
     form = RegisterApiForm
     is_for_record = False
 
 
 class RotateApiSecret(_ApiSecretTask, IssueOnceTask):
-    operation = ROTATE_API_SECRET
+    operation = registration.ROTATE_API_SECRET
     form = ReplacingSecretForm
 
 
 class RevokeApiSecret(Task):
-    operation = REVOKE_API_SECRET
+    operation = registration.REVOKE_API_SECRET
     form = RevokeApiSecretForm
     template = "staff/protected_apis/revoke_secret.html"
 

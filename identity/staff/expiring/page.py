@@ -14,15 +14,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from identity.staff.expiring import listing
 from identity.staff.expiring.kinds import KIND_NAMES, KINDS, EndingKind
-from identity.staff.expiring.listing import (
-    DEFAULT,
-    MAX_ROWS,
-    ExpiringRow,
-    choices,
-    keys_of,
-    rows_of,
-)
 from identity.staff.framework.lists import Text, page_frame
 from identity.staff.framework.records import task_named
 from identity.staff.framework.tasks import Button
@@ -46,7 +39,7 @@ class Filters:
         kind, within = request.GET.get("kind", ""), request.GET.get("within", "")
         return cls(
             kind if kind in {one.name for one in seen} else "",
-            within if within in dict(choices()) else DEFAULT,
+            within if within in dict(listing.choices()) else listing.DEFAULT,
             seen,
         )
 
@@ -66,18 +59,19 @@ def ending_soon(request: HttpRequest) -> HttpResponse:
     if not filters.seen:
         raise PermissionDenied
     at = timezone.now()
-    keys, has_more = keys_of(filters.kinds, filters.within, at)
+    keys, has_more = listing.keys_of(filters.kinds, filters.within, at)
     page = Paginator(keys, PER_PAGE).get_page(request.GET.get("p"))
-    rows = rows_of(list(page.object_list), at)
+    rows = listing.rows_of(list(page.object_list), at)
     context = page_frame(request, (_TITLE, "")) | {
         "filters": filters,
         "kind_links": _kind_links(filters),
         "period_links": [
-            (title, filters.url(within=name), name == filters.within) for name, title in choices()
+            (title, filters.url(within=name), name == filters.within)
+            for name, title in listing.choices()
         ],
         "count": len(keys),
         "has_more": has_more,
-        "max_rows": MAX_ROWS,
+        "max_rows": listing.MAX_ROWS,
         "page": page,
         "rows": [(row, _button(request, row)) for row in rows],
         "lists": list(_lists(request, filters)),
@@ -86,7 +80,7 @@ def ending_soon(request: HttpRequest) -> HttpResponse:
     return TemplateResponse(request, "staff/expiring/list.html", context)
 
 
-def _button(request: HttpRequest, row: ExpiringRow) -> Button | None:
+def _button(request: HttpRequest, row: listing.ExpiringRow) -> Button | None:
     """What extends or replaces it; None if that is not needed, or not for this person."""
     task = task_named(type(row.page), row.kind.task_name(row.page))
     is_possible = not row.to_do and task.is_allowed(request)

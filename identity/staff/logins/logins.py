@@ -21,15 +21,7 @@ from identity.staff.framework.badges import badge_of_credential
 from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.lists import Context, column
 from identity.staff.framework.tasks import Button
-from identity.staff.logins.login_search import (
-    FixedByFilter,
-    ResultFilter,
-    RoleFilter,
-    TimeFilter,
-    all_found,
-    newest_found,
-    search_conditions,
-)
+from identity.staff.logins import login_search
 from identity.staff.logins.reasons import badge_of_login, checks_of, kind_of_login, staff_text_of
 from identity.staff.logins.refused.answer import answer_to, records_of
 from identity.staff.logins.refused.involved import involved_in
@@ -87,7 +79,12 @@ class LoginEventAdmin(ExportingAdmin):
         column("taxpayer", gettext_lazy("taxpayer"), _taxpayer),
         "source_address",
     )
-    list_filter = (RoleFilter, TimeFilter, ResultFilter, FixedByFilter)
+    list_filter = (
+        login_search.RoleFilter,
+        login_search.TimeFilter,
+        login_search.ResultFilter,
+        login_search.FixedByFilter,
+    )
     list_select_related = ("system_user",)
     search_help_text = gettext_lazy("Reference, client ID, TIN, address")
     record_template = "staff/logins/login.html"
@@ -100,18 +97,18 @@ class LoginEventAdmin(ExportingAdmin):
         return changelist
 
     def found(self, request: HttpRequest, rows: "QuerySet[Any]", term: str) -> "QuerySet[Any]":
-        return newest_found(rows, self._conditions(request, term))
+        return login_search.newest_found(rows, self._conditions(request, term))
 
     def exported_rows(self, request: HttpRequest) -> "QuerySet[Any]":
         changelist = self.get_changelist_instance(request)
         conditions = self._conditions(request, changelist.query)
         changelist.query = ""
         rows = changelist.get_queryset(request)
-        return with_hints(all_found(rows, conditions) if conditions else rows)
+        return with_hints(login_search.all_found(rows, conditions) if conditions else rows)
 
     def _conditions(self, request: HttpRequest, search_term: str) -> list[Q]:
         term = " ".join(search_term.split())
-        return search_conditions(term, request.GET.get("role")) if term else []
+        return login_search.search_conditions(term, request.GET.get("role")) if term else []
 
     def list_context(self, request: HttpRequest, changelist: Any) -> Context:
         term = changelist.query

@@ -20,15 +20,8 @@ from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.tasks import Call, Data, Task
 from identity.staff.history.changes import recent_changes
 from taxpayers.moments import format_moment
+from tokens.keys import store
 from tokens.keys.ring import ALGORITHMS, Key, KeyRing
-from tokens.keys.store import (
-    ROTATE_SIGNING_KEY,
-    STOP_COMPROMISED_KEY,
-    read_key_ring,
-    rotate,
-    signs_at_once,
-    stop_compromised_key,
-)
 from tokens.lifetime import TOKEN_LIFETIME
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent, SigningKey
@@ -59,7 +52,7 @@ class StopForm(RotateForm):
 
 
 class RotateSigningKey(Task):
-    operation = ROTATE_SIGNING_KEY
+    operation = store.ROTATE_SIGNING_KEY
     button_label = gettext_lazy("Rotate")
     variant = "primary"
     form = RotateForm
@@ -69,10 +62,10 @@ class RotateSigningKey(Task):
         return {"alg": settings.SIGNING_ALGORITHM} | super().initial(request, record, at)
 
     def perform(self, record: None, data: Data, **call: Unpack[Call]) -> Key:
-        return rotate(alg=data["alg"], reason=data["reason"], **call)
+        return store.rotate(alg=data["alg"], reason=data["reason"], **call)
 
     def success_message(self, result: Key) -> str:
-        if signs_at_once(result, timezone.now()):
+        if store.signs_at_once(result, timezone.now()):
             return _("The key {kid} is published and signs at once.").format(kid=result.kid)
         return _("The key {kid} is published and signs from {moment}.").format(
             kid=result.kid, moment=format_moment(result.signs_from)
@@ -83,7 +76,7 @@ class RotateSigningKey(Task):
 
 
 class StopCompromisedKey(Task):
-    operation = STOP_COMPROMISED_KEY
+    operation = store.STOP_COMPROMISED_KEY
     form = StopForm
     template = "staff/logins/stop_key.html"
 
@@ -100,11 +93,11 @@ class StopCompromisedKey(Task):
         }
 
     def perform(self, record: SigningKey, data: Data, **call: Unpack[Call]) -> SigningKey:
-        stop_compromised_key(kid=record.kid, alg=data["alg"], reason=data["reason"], **call)
+        store.stop_compromised_key(kid=record.kid, alg=data["alg"], reason=data["reason"], **call)
         return record
 
     def success_message(self, result: SigningKey) -> str:
-        signs = read_key_ring(timezone.now()).signer(timezone.now()).kid
+        signs = store.read_key_ring(timezone.now()).signer(timezone.now()).kid
         text = _("The key {kid} is stopped: no token that it signed is accepted. {new} signs now.")
         return text.format(kid=result.kid, new=signs)
 
@@ -131,7 +124,7 @@ class SigningKeyAdmin(RecordAdmin):
     list_display = (
         "kid",
         "alg",
-        state_column(lambda row, at: badge_of_signing_key(row, read_key_ring(at), at)),
+        state_column(lambda row, at: badge_of_signing_key(row, store.read_key_ring(at), at)),
         column("published", gettext_lazy("published"), lambda row: moment(row.created_at)),
         column("signs", gettext_lazy("signs from"), lambda row: moment(row.signs_from)),
     )
@@ -141,6 +134,6 @@ class SigningKeyAdmin(RecordAdmin):
 
     def record_context(self, request: HttpRequest, record: SigningKey, at: datetime) -> Context:
         return {
-            "state": badge_of_signing_key(record, read_key_ring(at), at),
+            "state": badge_of_signing_key(record, store.read_key_ring(at), at),
             "changes": recent_changes(request, record),
         }

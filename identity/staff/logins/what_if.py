@@ -21,20 +21,13 @@ from identity.staff.framework.forms import (
     parsed_identifier,
 )
 from identity.staff.logins.reasons import ShownCheck, StaffText, staff_text_of
+from taxpayers import rules
 from taxpayers.facts.query import load_facts
 from taxpayers.facts.source_networks import LoginSource
 from taxpayers.facts.token_binding import Confirmation
 from taxpayers.facts.values import Facts, FactsQuery
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Credential, SystemUser
-from taxpayers.rules import (
-    Authorization,
-    AuthorizationRequest,
-    Refused,
-    RegistryReason,
-    decide,
-    required_confirmation,
-)
 from tokens.explanation import results_of
 from tokens.refusals.table import REFUSALS, Check
 
@@ -79,7 +72,7 @@ class WhatIf:
     secret: Credential
     secret_state: Badge
     at: datetime
-    authorization: Authorization | None
+    authorization: rules.Authorization | None
     words: StaffText | None
     checks: list[ShownCheck]
 
@@ -123,7 +116,7 @@ def what_if(asked: dict[str, Any]) -> WhatIf | None:
 # Without a request it is unknown how often it comes, from where, and what it proves.
 _NEEDS_A_REQUEST = frozenset({Check.SOURCE_NETWORK, Check.RATE_LIMIT, Check.TOKEN_BINDING})
 _CHECKS = _NEEDS_A_REQUEST.union(
-    check for reason in RegistryReason if (check := REFUSALS[reason].check)
+    check for reason in rules.RegistryReason if (check := REFUSALS[reason].check)
 )
 
 
@@ -132,21 +125,21 @@ def decide_at(
     at: datetime,
     source: LoginSource | None = None,
     proved: Confirmation | None = None,
-) -> tuple[Authorization | None, Refused | None]:
+) -> tuple[rules.Authorization | None, rules.Refused | None]:
     """The decision about a login that asks for no scope, at the moment `at`: one of the two.
 
     No `source`: it is unknown from where it would come. No `proved`: it proves all that its tokens
     must be bound to.
     """
-    request = AuthorizationRequest(
+    request = rules.AuthorizationRequest(
         facts,
         asked_scopes=None,
         known_scopes=tuple(settings.SCOPES),
         at=at,
-        confirmation=proved or required_confirmation(facts),
+        confirmation=proved or rules.required_confirmation(facts),
         source=source,
     )
     try:
-        return decide(request), None
-    except Refused as refused:
+        return rules.decide(request), None
+    except rules.Refused as refused:
         return None, refused

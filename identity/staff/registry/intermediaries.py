@@ -10,11 +10,7 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldBooleanWidget
 
 from identity.staff.display import moment
-from identity.staff.expiring.extend_tasks import (
-    BulkExtendForm,
-    EndIntermediaryEarlier,
-    ExtendIntermediary,
-)
+from identity.staff.expiring import extend_tasks
 from identity.staff.framework.autocomplete import AutocompleteAdmin
 from identity.staff.framework.badges import (
     ACTIVE,
@@ -110,17 +106,17 @@ class IntermediaryAdmin(AutocompleteAdmin):
     record_template = "staff/registry/intermediary.html"
     bulk_tasks = (
         BulkTask(
-            ExtendIntermediary,
+            extend_tasks.ExtendIntermediary,
             gettext_lazy("Extend the selected intermediaries"),
             gettext_lazy("They may act for other taxpayers for longer."),
-            BulkExtendForm,
+            extend_tasks.BulkExtendForm,
         ),
     )
     tasks: ClassVar = (
         RegisterIntermediary,
         ImportIntermediaries,
-        ExtendIntermediary,
-        EndIntermediaryEarlier,
+        extend_tasks.ExtendIntermediary,
+        extend_tasks.EndIntermediaryEarlier,
         ChangeIntermediary,
     )
 

@@ -26,12 +26,7 @@ from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.tasks import Button, OperationTask, Preview, Task, task
 from identity.staff.history.changes import recent_changes
 from taxpayers.models import GrantedPermission, PermissionCode
-from taxpayers.services.granted_permissions import (
-    GRANT_PERMISSION,
-    REVOKE_PERMISSION,
-    SET_PERMISSION_CODE,
-    codes_of,
-)
+from taxpayers.services import granted_permissions
 
 
 class CodeForm(TaskForm):
@@ -50,7 +45,7 @@ class CodeForm(TaskForm):
 
 SetPermissionCode = task(
     Task,
-    SET_PERMISSION_CODE,
+    granted_permissions.SET_PERMISSION_CODE,
     button_label=gettext_lazy("Add or change a code"),
     form=CodeForm,
     is_for_record=False,
@@ -104,7 +99,7 @@ class GrantPermissionForm(TaskForm):
 
 
 class GrantPermission(Task):
-    operation = GRANT_PERMISSION
+    operation = granted_permissions.GRANT_PERMISSION
     button_label = gettext_lazy("Grant permission")
     variant = "primary"
     form = GrantPermissionForm
@@ -122,7 +117,7 @@ class RevokePermissionForm(TaskForm):
 
 
 class RevokePermission(OperationTask):
-    operation = REVOKE_PERMISSION
+    operation = granted_permissions.REVOKE_PERMISSION
     form = RevokePermissionForm
     button_label = gettext_lazy("Revoke")
     template = "staff/registry/revoke_permission.html"
@@ -130,7 +125,7 @@ class RevokePermission(OperationTask):
     def preview(self, record: GrantedPermission, data: dict[str, Any], at: datetime) -> Preview:
         badge = badge_of_permission(record, at)
         return Preview(
-            format_html("{} {}", badge.html, ", ".join(codes_of(record))),
+            format_html("{} {}", badge.html, ", ".join(granted_permissions.codes_of(record))),
             REVOKED,
             refusal=self.unavailable_reason(record, at),
         )

@@ -26,12 +26,7 @@ from identity.staff.history.changes import recent_changes
 from identity.staff.registry.granted_permissions import shown_permissions
 from taxpayers.models import PermissionCode, PermissionRequest, Taxpayer
 from taxpayers.models.permission_request import APPROVED, DECLINED, EXPIRED, OPEN, WITHDRAWN
-from taxpayers.services.decisions import (
-    APPROVE_CONNECTION,
-    APPROVE_PERMISSION_REQUEST,
-    DECLINE_CONNECTION,
-    DECLINE_PERMISSION_REQUEST,
-)
+from taxpayers.services import decisions
 from taxpayers.services.permission_requests import present_permissions
 
 _BADGES = {
@@ -69,7 +64,7 @@ class ApproveForm(_DecisionForm):
 
 
 class ApproveRequest(Task):
-    operation = APPROVE_PERMISSION_REQUEST
+    operation = decisions.APPROVE_PERMISSION_REQUEST
     variant = "primary"
     form = ApproveForm
 
@@ -78,10 +73,10 @@ class ApproveRequest(Task):
 
 
 ApproveConnection = task(
-    ApproveRequest, APPROVE_CONNECTION, template="staff/registry/approve_connection.html"
+    ApproveRequest, decisions.APPROVE_CONNECTION, template="staff/registry/approve_connection.html"
 )
-DeclineRequest = task(Task, DECLINE_PERMISSION_REQUEST, form=_DecisionForm)
-DeclineConnection = task(DeclineRequest, DECLINE_CONNECTION)
+DeclineRequest = task(Task, decisions.DECLINE_PERMISSION_REQUEST, form=_DecisionForm)
+DeclineConnection = task(DeclineRequest, decisions.DECLINE_CONNECTION)
 
 
 class RequestStateFilter(StateFilter):

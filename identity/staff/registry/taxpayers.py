@@ -34,7 +34,6 @@ from identity.staff.registry.intermediaries import own_system_users
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.services import register_taxpayer, taxpayers
-from taxpayers.services.taxpayers import DEACTIVATE_TAXPAYER, REGISTER_TAXPAYER, RENAME_TAXPAYER
 from taxpayers.similar_names import similar_taxpayers
 
 
@@ -72,7 +71,7 @@ class RegisterTaxpayerForm(TaskForm):
 
 
 class RegisterTaxpayer(Task):
-    operation = REGISTER_TAXPAYER
+    operation = taxpayers.REGISTER_TAXPAYER
     button_label = gettext_lazy("Register taxpayer")
     variant = "primary"
     form = RegisterTaxpayerForm
@@ -83,9 +82,9 @@ class RegisterTaxpayer(Task):
         return register_taxpayer(taxpayer=data["identifier"], name=data["name"], **call)
 
 
-RenameTaxpayer = task(EditTask, RENAME_TAXPAYER, form=RenameForm)
+RenameTaxpayer = task(EditTask, taxpayers.RENAME_TAXPAYER, form=RenameForm)
 DeactivateTaxpayer = task(
-    OperationTask, DEACTIVATE_TAXPAYER, template="staff/registry/deactivate_taxpayer.html"
+    OperationTask, taxpayers.DEACTIVATE_TAXPAYER, template="staff/registry/deactivate_taxpayer.html"
 )
 
 

@@ -24,12 +24,8 @@ from identity.staff.framework.tasks import Task, task
 from taxpayers.certificates.names import MAX_TEXT_LENGTH, NameKind
 from taxpayers.client_keys import MAX_KEYS_LENGTH
 from taxpayers.models import Credential, SystemUser
+from taxpayers.services.login_method import change
 from taxpayers.services.login_method.certificates import REGISTER_CLIENT_CERTIFICATE
-from taxpayers.services.login_method.change import (
-    USE_CERTIFICATE,
-    USE_CLIENT_SECRET,
-    USE_PRIVATE_KEY,
-)
 from taxpayers.services.login_method.keys import REGISTER_CLIENT_KEY
 
 LONG_TEXT = CODE | {"rows": 6}
@@ -159,21 +155,21 @@ class RegisterClientCertificate(Task):
 
 UsePrivateKey = task(
     Task,
-    USE_PRIVATE_KEY,
+    change.USE_PRIVATE_KEY,
     gives_access=True,
     button_label=gettext_lazy("Change to a private key"),
     form=KeyForm,
 )
 UseCertificate = task(
     Task,
-    USE_CERTIFICATE,
+    change.USE_CERTIFICATE,
     gives_access=True,
     button_label=gettext_lazy("Change to a certificate"),
     form=CertificateForm,
 )
 UseClientSecret = task(
     IssueOnceTask,
-    USE_CLIENT_SECRET,
+    change.USE_CLIENT_SECRET,
     gives_access=True,
     button_label=gettext_lazy("Change to a secret"),
     form=NewSecretForm,

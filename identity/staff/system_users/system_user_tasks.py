@@ -36,13 +36,9 @@ from identity.staff.system_users.revoke_secrets import last_login_text
 from identity.staff.system_users.secret_tasks import RevokeSecret
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.models import Credential, GrantedPermission, SystemUser
+from taxpayers.services import system_users
 from taxpayers.services.limits.acting import LIMIT_SYSTEM_USER
 from taxpayers.services.login_method.binding import BIND_TOKENS
-from taxpayers.services.system_users import (
-    BLOCK_SYSTEM_USER,
-    CHANGE_SYSTEM_USER,
-    UNBLOCK_SYSTEM_USER,
-)
 
 
 class ChangeForm(EditConflictForm):
@@ -67,7 +63,7 @@ class ChangeForm(EditConflictForm):
 
 
 class ChangeSystemUser(EditTask):
-    operation = CHANGE_SYSTEM_USER
+    operation = system_users.CHANGE_SYSTEM_USER
     gives_access = True
     form = ChangeForm
 
@@ -149,7 +145,7 @@ BindTokens = task(
 
 
 class BlockSystemUser(OperationTask):
-    operation = BLOCK_SYSTEM_USER
+    operation = system_users.BLOCK_SYSTEM_USER
     template = "staff/system_users/block_system_user.html"
 
     def form_context(self, request: HttpRequest, form: TaskForm, at: datetime) -> Context:
@@ -168,7 +164,7 @@ class BlockSystemUser(OperationTask):
 
 
 class UnblockSystemUser(OperationTask):
-    operation = UNBLOCK_SYSTEM_USER
+    operation = system_users.UNBLOCK_SYSTEM_USER
     gives_access = True
     template = "staff/system_users/unblock_system_user.html"
 

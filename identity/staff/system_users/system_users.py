@@ -9,11 +9,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext, gettext_lazy
 
 from identity.staff.display import moment, named
-from identity.staff.expiring.extend_tasks import (
-    BulkExtendForm,
-    EndSystemUserEarlier,
-    ExtendSystemUser,
-)
+from identity.staff.expiring import extend_tasks
 from identity.staff.framework.badges import (
     TAXPAYER_NOT_ACTIVE,
     badge_of_credential,
@@ -28,29 +24,9 @@ from identity.staff.framework.search import limited_to, network_in
 from identity.staff.framework.tasks import tasks_by_reason
 from identity.staff.history.changes import recent_changes
 from identity.staff.imports.kinds import ImportSystemUsers
-from identity.staff.system_users import exports
+from identity.staff.system_users import exports, login_methods, secret_tasks, system_user_tasks
 from identity.staff.system_users.issue_credentials import IssueCredentials
-from identity.staff.system_users.login_methods import (
-    RegisterClientCertificate,
-    RegisterClientKey,
-    UseCertificate,
-    UseClientSecret,
-    UsePrivateKey,
-)
 from identity.staff.system_users.revoke_secrets import RevokeSecrets, advice_on, is_in_use
-from identity.staff.system_users.secret_tasks import (
-    ChangeSecret,
-    RetireSecret,
-    RevokeSecret,
-    RotateSecret,
-)
-from identity.staff.system_users.system_user_tasks import (
-    BindTokens,
-    BlockSystemUser,
-    ChangeSystemUser,
-    LimitSystemUser,
-    UnblockSystemUser,
-)
 from taxpayers.credentials import HINT_LENGTH
 from taxpayers.models import SystemUser, Taxpayer
 from taxpayers.services import system_users
@@ -81,7 +57,7 @@ class SystemUserAdmin(ExportingAdmin):
     exported = exports.SYSTEM_USERS
     bulk_tasks = (
         BulkTask(
-            BlockSystemUser,
+            system_user_tasks.BlockSystemUser,
             gettext_lazy("Block the selected system users"),
             gettext_lazy(
                 "From now on, every login of these system users is refused. Tokens that were"
@@ -92,10 +68,10 @@ class SystemUserAdmin(ExportingAdmin):
             related=("usage",),
         ),
         BulkTask(
-            ExtendSystemUser,
+            extend_tasks.ExtendSystemUser,
             gettext_lazy("Extend the selected system users"),
             gettext_lazy("These system users can log in for longer."),
-            BulkExtendForm,
+            extend_tasks.BulkExtendForm,
         ),
         BulkTask(
             RevokeSecrets,
@@ -128,21 +104,25 @@ class SystemUserAdmin(ExportingAdmin):
     tasks: ClassVar = (
         IssueCredentials,
         ImportSystemUsers,
-        *tasks_by_reason(vars(system_users), BlockSystemUser, UnblockSystemUser),
-        RotateSecret,
-        RegisterClientKey,
-        RegisterClientCertificate,
-        ExtendSystemUser,
-        ChangeSystemUser,
-        EndSystemUserEarlier,
-        LimitSystemUser,
-        UsePrivateKey,
-        UseCertificate,
-        UseClientSecret,
-        BindTokens,
-        ChangeSecret,
-        RetireSecret,
-        RevokeSecret,
+        *tasks_by_reason(
+            vars(system_users),
+            system_user_tasks.BlockSystemUser,
+            system_user_tasks.UnblockSystemUser,
+        ),
+        secret_tasks.RotateSecret,
+        login_methods.RegisterClientKey,
+        login_methods.RegisterClientCertificate,
+        extend_tasks.ExtendSystemUser,
+        system_user_tasks.ChangeSystemUser,
+        extend_tasks.EndSystemUserEarlier,
+        system_user_tasks.LimitSystemUser,
+        login_methods.UsePrivateKey,
+        login_methods.UseCertificate,
+        login_methods.UseClientSecret,
+        system_user_tasks.BindTokens,
+        secret_tasks.ChangeSecret,
+        secret_tasks.RetireSecret,
+        secret_tasks.RevokeSecret,
     )
 
     def search_conditions(self, term: str) -> Iterable[Q]:
@@ -172,7 +152,7 @@ class SystemUserAdmin(ExportingAdmin):
         if not request.user.has_perm("taxpayers.view_credential"):
             return None
         secrets = list(record.credentials.order_by("-pk")[:MAX_SECRETS])
-        kinds = (ChangeSecret, RetireSecret, RevokeSecret)
+        kinds = (secret_tasks.ChangeSecret, secret_tasks.RetireSecret, secret_tasks.RevokeSecret)
         tasks = [
             task
             for kind in kinds

@@ -9,18 +9,7 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from identity.staff import actions
-from identity.staff.accounts.changes.authority import (
-    end_sessions,
-    lock_account,
-    require_another_manager,
-)
-from identity.staff.accounts.changes.second_person import (
-    ask_for_role,
-    close_until_confirmed,
-    give_role,
-    stop_waiting_to_open,
-)
-from identity.staff.accounts.changes.sign_in import IssuedPassword, issue_password
+from identity.staff.accounts.changes import authority, second_person, sign_in
 from identity.staff.accounts.roles import ROLES
 from identity.staff.models import StaffAccount
 from taxpayers.actions import marked
@@ -52,7 +41,7 @@ CREATE_ACCOUNT = Operation(
 @makes(CREATE_ACCOUNT)
 def create_account(
     *, username: str, name: str, role: str, **asked: Unpack[Asked]
-) -> IssuedPassword:
+) -> sign_in.IssuedPassword:
     """Create an account with one role and a first password, which is shown once.
 
     With a duty it is not active before a second person confirms.
@@ -67,7 +56,7 @@ def create_account(
     group = _group(role)
     try:
         with transaction.atomic():
-            issued = issue_password(account, context.at)
+            issued = sign_in.issue_password(account, context.at)
     except IntegrityError:  # created by another person at this moment
         raise _taken(account) from None
     account.groups.add(group)
@@ -77,7 +66,9 @@ def create_account(
         "role": role,
         "first_password_expires_at": issued.expires_at,
     }
-    record_change(account, context, after=after | close_until_confirmed(account, context))
+    record_change(
+        account, context, after=after | second_person.close_until_confirmed(account, context)
+    )
     return issued
 
 
@@ -94,7 +85,7 @@ RENAME_ACCOUNT = Operation(
 def rename_account(*, account: StaffAccount, name: str, **asked: Unpack[Asked]) -> StaffAccount:
     """Change the name of the person; the user name stays, because the history names it."""
     context = context_of(RENAME_ACCOUNT, **asked)
-    row = lock_account(account, context.by)
+    row = authority.lock_account(account, context.by)
     before, after = row.name, validate_text(name, _("a name"), MAX_NAME_LENGTH)
     if before != after:
         row.first_name, row.last_name = after, ""
@@ -121,11 +112,11 @@ def change_role(*, account: StaffAccount, role: str, **asked: Unpack[Asked]) -> 
     """
     context = context_of(CHANGE_ROLE, **asked)
     _group(role)
-    row = lock_account(account, context.by)
+    row = authority.lock_account(account, context.by)
     if row.roles == [role] and not row.user_permissions.exists():
         return row
-    if not ask_for_role(row, role, context):
-        before, after = give_role(row, role)
+    if not second_person.ask_for_role(row, role, context):
+        before, after = second_person.give_role(row, role)
         record_change(row, context, before=before, after=after)
     return row
 
@@ -158,10 +149,10 @@ def set_account_active(
     """
     operation = ACTIVATE_ACCOUNT if is_active else DEACTIVATE_ACCOUNT
     context = context_of(operation, **asked)
-    row = lock_account(account, context.by)
+    row = authority.lock_account(account, context.by)
     if not is_active:
-        require_another_manager(row)
-        end_sessions(row, context.at)
+        authority.require_another_manager(row)
+        authority.end_sessions(row, context.at)
         update_and_record(row, context, is_active=False)
         return row
     if not row.is_staff:  # from before accounts were created here
@@ -169,10 +160,10 @@ def set_account_active(
         row.save(update_fields=["is_staff", "is_active"])
     if ACTIVATE_ACCOUNT.unneeded(row):
         return row
-    if after := close_until_confirmed(row, context):
+    if after := second_person.close_until_confirmed(row, context):
         record_change(row, context, before={"is_active": False}, after=after)
         return row
-    stop_waiting_to_open(row)
+    second_person.stop_waiting_to_open(row)
     update_and_record(row, context, is_active=True)
     return row
 

@@ -12,12 +12,7 @@ from django.contrib.auth.models import Group
 from django.utils.translation import gettext as _
 
 from identity.staff import actions
-from identity.staff.accounts.changes.authority import (
-    end_sessions,
-    lock_account,
-    require_another_manager,
-    staff_author,
-)
+from identity.staff.accounts.changes import authority
 from identity.staff.accounts.roles import ACCOUNT_MANAGER, ROLES, duties_of
 from identity.staff.models import FirstPassword, StaffAccount, WaitingChange
 from taxpayers.actions import marked
@@ -51,7 +46,7 @@ def close_until_confirmed(account: StaffAccount, context: ChangeContext) -> dict
         return {}
     account.is_active = False
     account.save(update_fields=["is_active"])
-    end_sessions(account, context.at)
+    authority.end_sessions(account, context.at)
     return {"is_active": False} | _ask(account, context)
 
 
@@ -73,7 +68,7 @@ def give_role(account: StaffAccount, role: str) -> tuple[dict[str, Any], dict[st
     if before == after:
         return {}, {}
     if role != ACCOUNT_MANAGER:
-        require_another_manager(account)
+        authority.require_another_manager(account)
     account.is_superuser = False
     account.save(update_fields=["is_superuser"])
     account.groups.set([Group.objects.get(name=role)])
@@ -110,7 +105,7 @@ def confirm_account(
     `shown`: the ids of what this person saw; ServiceError if something else waits by now.
     """
     context = context_of(CONFIRM_ACCOUNT, **asked)
-    row = lock_account(account, context.by)
+    row = authority.lock_account(account, context.by)
     waiting = list(_waiting(row))
     if shown is not None and shown != {str(one.pk) for one in waiting}:
         raise ServiceError(
@@ -149,7 +144,7 @@ DECLINE_ACCOUNT = Operation(
 def decline_account(*, account: StaffAccount, **asked: Unpack[Asked]) -> StaffAccount:
     """Nothing that waits is carried out: the role stays, and a closed account stays closed."""
     context = context_of(DECLINE_ACCOUNT, **asked)
-    row = lock_account(account, context.by)
+    row = authority.lock_account(account, context.by)
     waiting = list(_waiting(row))
     if refusal := _why_nothing_waits(row, context.at):
         raise ServiceError(refusal)
@@ -190,7 +185,7 @@ _NEW_PASSWORD = (actions.CREATE_ACCOUNT.name, actions.SET_FIRST_PASSWORD.name)
 
 
 def _is_asked_by_staff(by: Author) -> bool:
-    return bool(settings.SECOND_PERSON_REQUIRED) and staff_author(by) is not None
+    return bool(settings.SECOND_PERSON_REQUIRED) and authority.staff_author(by) is not None
 
 
 def _waiting(account: StaffAccount) -> Any:

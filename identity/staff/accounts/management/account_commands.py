@@ -5,13 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from identity.staff.accounts.changes import accounts, second_person
-from identity.staff.accounts.changes.sign_in import (
-    END_SESSIONS,
-    RESET_SECOND_FACTOR,
-    SET_FIRST_PASSWORD,
-    IssuedPassword,
-)
+from identity.staff.accounts.changes import accounts, second_person, sign_in
 from identity.staff.accounts.roles import ROLES
 from identity.staff.models import StaffAccount, WaitingChange
 from taxpayers.management.command import Output
@@ -53,10 +47,10 @@ class _ChangeRole(_AccountCommand):
 class _FirstPassword(_AccountCommand):
     """Its answer has a first password, which is shown once."""
 
-    operation = SET_FIRST_PASSWORD
+    operation = sign_in.SET_FIRST_PASSWORD
     note = ""
 
-    def answer(self, done: IssuedPassword, options: Options) -> Output:
+    def answer(self, done: sign_in.IssuedPassword, options: Options) -> Output:
         account = done.account
         data = {"first_password": done.password, "expires_at": done.expires_at}
         text = (
@@ -80,7 +74,7 @@ class _CreateAccount(_FirstPassword):
 
 
 class _ResetSecondFactor(_AccountCommand):
-    operation = RESET_SECOND_FACTOR
+    operation = sign_in.RESET_SECOND_FACTOR
     note = ""
 
     def answer(self, done: list[str], options: Options) -> Output:
@@ -146,7 +140,7 @@ COMMANDS: Commands = {
     "set_first_password": _FirstPassword,
     "changepassword": _FirstPassword,  # Django's would leave no record
     "reset_second_factor": _ResetSecondFactor,
-    "end_sessions": command(_AccountCommand, END_SESSIONS, _SIGNED_OUT),
+    "end_sessions": command(_AccountCommand, sign_in.END_SESSIONS, _SIGNED_OUT),
     "confirm_account": _ConfirmAccount,
     "decline_account": command(_AccountCommand, second_person.DECLINE_ACCOUNT, _DECLINED, note=""),
 }

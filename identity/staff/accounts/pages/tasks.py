@@ -16,26 +16,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminRadioSelectWidget, UnfoldAdminTextInputWidget
 
-from identity.staff.accounts.changes.accounts import (
-    ACTIVATE_ACCOUNT,
-    CHANGE_ROLE,
-    CREATE_ACCOUNT,
-    DEACTIVATE_ACCOUNT,
-    MAX_NAME_LENGTH,
-    RENAME_ACCOUNT,
-)
+from identity.staff.accounts.changes import accounts, second_person, sign_in
 from identity.staff.accounts.changes.authority import lock_account, reason_against
-from identity.staff.accounts.changes.second_person import (
-    CONFIRM_ACCOUNT,
-    DECLINE_ACCOUNT,
-    confirm_account,
-    reason_not_to_confirm,
-)
-from identity.staff.accounts.changes.sign_in import (
-    RESET_SECOND_FACTOR,
-    SET_FIRST_PASSWORD,
-    IssuedPassword,
-)
 from identity.staff.accounts.pages.state import titles_of, waiting_of
 from identity.staff.accounts.roles import ROLES
 from identity.staff.framework.edit_conflicts import EditConflictForm, EditTask, RenameForm
@@ -96,7 +78,7 @@ class AccountEdit(EditTask, AccountTask):
         return super().perform(record, data, **call)
 
 
-RenameAccount = task(AccountEdit, RENAME_ACCOUNT, form=RenameForm)
+RenameAccount = task(AccountEdit, accounts.RENAME_ACCOUNT, form=RenameForm)
 
 
 class RoleForm(EditConflictForm):
@@ -106,12 +88,16 @@ class RoleForm(EditConflictForm):
 
 
 ChangeRole = task(
-    AccountEdit, CHANGE_ROLE, button_label=gettext_lazy("Change role"), form=RoleForm, may_wait=True
+    AccountEdit,
+    accounts.CHANGE_ROLE,
+    button_label=gettext_lazy("Change role"),
+    form=RoleForm,
+    may_wait=True,
 )
 
 
 class ResetSecondFactor(OperationTask, AccountTask):
-    operation = RESET_SECOND_FACTOR
+    operation = sign_in.RESET_SECOND_FACTOR
     button_label = gettext_lazy("Reset second step")
     may_wait = True
 
@@ -121,7 +107,7 @@ class ResetSecondFactor(OperationTask, AccountTask):
 
 
 class ActivateAccount(OperationTask, AccountTask):
-    operation = ACTIVATE_ACCOUNT
+    operation = accounts.ACTIVATE_ACCOUNT
     may_wait = True
 
     def unavailable_reason(self, record: StaffAccount, at: datetime) -> Text:
@@ -131,7 +117,7 @@ class ActivateAccount(OperationTask, AccountTask):
 
 
 class DeactivateAccount(OperationTask, AccountTask):
-    operation = DEACTIVATE_ACCOUNT
+    operation = accounts.DEACTIVATE_ACCOUNT
 
 
 class ShownForm(TaskForm):
@@ -148,29 +134,33 @@ class SecondPersonTask(AccountTask):
 
 
 class ConfirmAccount(SecondPersonTask):
-    operation = CONFIRM_ACCOUNT
+    operation = second_person.CONFIRM_ACCOUNT
     form = ShownForm
 
     def refusal_for(self, request: HttpRequest, record: Any, at: datetime) -> Text:
         refusal = super().refusal_for(request, record, at)
         waiting = list(record.waiting_changes.all())
-        return refusal or reason_not_to_confirm(waiting, author(request), at)
+        return refusal or second_person.reason_not_to_confirm(waiting, author(request), at)
 
     def initial(self, request: HttpRequest, record: StaffAccount, at: datetime) -> dict[str, Any]:
         return {"shown": ",".join(str(one.pk) for one in record.waiting_changes.all())}
 
     def perform(self, record: StaffAccount, data: Data, **call: Unpack[Call]) -> StaffAccount:
         shown = frozenset(data["shown"].split(","))
-        return confirm_account(account=record, reason=data["reason"], **call, shown=shown)
+        return second_person.confirm_account(
+            account=record, reason=data["reason"], **call, shown=shown
+        )
 
 
-DeclineAccount = task(SecondPersonTask, DECLINE_ACCOUNT)
+DeclineAccount = task(SecondPersonTask, second_person.DECLINE_ACCOUNT)
 
 
 class FirstPasswordTask(AccountTask):
     """Its result is a page, never stored, that shows the password once."""
 
-    def success_response(self, request: HttpRequest, result: IssuedPassword) -> HttpResponse:
+    def success_response(
+        self, request: HttpRequest, result: sign_in.IssuedPassword
+    ) -> HttpResponse:
         at, title = timezone.now(), gettext_lazy("First password")
         context = self.admin.page_context(request, result.account, at, breadcrumb=title)
         sign_in_url = f"{settings.STAFF_URL}{reverse('account_login')}"
@@ -182,7 +172,7 @@ class CreateAccountForm(TaskForm):
     name = NameField(help_text=gettext_lazy("The full name of the person."))
     username = forms.CharField(
         label=gettext_lazy("User name"),
-        max_length=MAX_NAME_LENGTH,
+        max_length=accounts.MAX_NAME_LENGTH,
         help_text=gettext_lazy(
             "For the sign-in and the history; it cannot be changed later. Letters, digits and"
             " . - _ @ +"
@@ -196,7 +186,7 @@ class CreateAccountForm(TaskForm):
 
 CreateAccount = task(
     FirstPasswordTask,
-    CREATE_ACCOUNT,
+    accounts.CREATE_ACCOUNT,
     button_label=gettext_lazy("Create account"),
     variant="primary",
     form=CreateAccountForm,
@@ -206,7 +196,7 @@ CreateAccount = task(
 
 
 class SetFirstPassword(FirstPasswordTask, IssueOnceTask):
-    operation = SET_FIRST_PASSWORD
+    operation = sign_in.SET_FIRST_PASSWORD
     button_label = gettext_lazy("New first password")
     form = IssueOnceForm
     may_wait = True

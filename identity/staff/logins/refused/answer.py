@@ -19,13 +19,7 @@ from identity.staff.framework.badges import (
     badge_of_taxpayer,
 )
 from identity.staff.history.changes import action_of
-from identity.staff.logins.reasons import (
-    CallerText,
-    StaffText,
-    caller_texts,
-    kind_of_login,
-    staff_text_of,
-)
+from identity.staff.logins import reasons
 from identity.staff.logins.refused.cures import OfferedCures, offered_cures
 from identity.staff.logins.refused.involved import (
     Involved,
@@ -127,10 +121,10 @@ class RefusalSummary:
     same reason as then.
     """
 
-    callers: list[CallerText]
+    callers: list[reasons.CallerText]
     received: str
     present: Present
-    now: StaffText | None
+    now: reasons.StaffText | None
     is_same: bool
     changes: list[tuple[Any, Change]]
     cures: OfferedCures
@@ -146,10 +140,10 @@ def answer_to(request: HttpRequest, involved: Involved, at: datetime) -> Refusal
     present = present_of(involved, latest, at)
     reason = present.refused.reason if present.refused else event.reason
     return RefusalSummary(
-        callers=caller_texts(lambda: describe(refused, gettext, is_spoken=True)),
+        callers=reasons.caller_texts(lambda: describe(refused, gettext, is_spoken=True)),
         received=describe(refused) if REFUSALS[refused.reason].spoken else "",
         present=present,
-        now=staff_text_of(reason, kind_of_login(event, involved.secret))
+        now=reasons.staff_text_of(reason, reasons.kind_of_login(event, involved.secret))
         if present.refused
         else None,
         is_same=reason == event.reason,
