@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from identity.staff.framework.badges import Badge, badge_of_credential
@@ -138,7 +138,10 @@ class KnownClient:
     addresses: int
     is_capped: bool
     live_secrets: list[tuple[Credential, Badge]]
-    max_logins: ClassVar = MAX_LOGINS
+
+    @property
+    def max_logins(self) -> int:
+        return MAX_LOGINS
 
 
 def known_client(involved: Involved, latest: LatestLogins, at: datetime) -> KnownClient | None:
