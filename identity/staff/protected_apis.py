@@ -17,15 +17,7 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from identity.staff.display import moment, moment_text
-from identity.staff.framework.badges import (
-    ACTIVE,
-    CHANGED_OVER_AFTER,
-    NO_VALID_SECRET,
-    NOT_ACTIVE,
-    Badge,
-    badge_of_credential,
-    until_badge,
-)
+from identity.staff.framework import badges
 from identity.staff.framework.forms import STANDARD_LIFETIME, LastDayField, NameField, TaskForm
 from identity.staff.framework.lists import Context, column, state_column
 from identity.staff.framework.records import RecordAdmin
@@ -80,7 +72,7 @@ class RevokeApiSecretForm(TaskForm):
 
 
 def _is_in_use(secret: ProtectedApiSecret, at: datetime) -> bool:
-    return secret.last_used_at is not None and at - secret.last_used_at < CHANGED_OVER_AFTER
+    return secret.last_used_at is not None and at - secret.last_used_at < badges.CHANGED_OVER_AFTER
 
 
 def _label(secret: ProtectedApiSecret) -> str:
@@ -141,15 +133,17 @@ class RevokeApiSecret(Task):
         return result.protected_api
 
 
-def badge_of_api(row: ProtectedApi, at: datetime) -> Badge:
+def badge_of_api(row: ProtectedApi, at: datetime) -> badges.Badge:
     """What the API would be answered now, and until when; load it with its secrets."""
     if not row.is_active:
-        return Badge(NOT_ACTIVE, "bad", _("Everything that it asks is refused."))
+        return badges.Badge(badges.NOT_ACTIVE, "bad", _("Everything that it asks is refused."))
     live = [secret for secret in row.credentials.all() if secret.is_live(at)]
     if not live:
-        return Badge(NO_VALID_SECRET, "bad", _("It has no valid secret. Issue a new one."))
+        return badges.Badge(
+            badges.NO_VALID_SECRET, "bad", _("It has no valid secret. Issue a new one.")
+        )
     last = max(live, key=lambda secret: secret.expires_at)
-    badge = until_badge(ACTIVE, last.expires_at, at)
+    badge = badges.until_badge(badges.ACTIVE, last.expires_at, at)
     if not badge.also:
         return badge
     text = _("Its last valid secret, …{secret}, expires {moment}. Issue a new one before.")
@@ -184,6 +178,6 @@ class ProtectedApiAdmin(RecordAdmin):
         secrets = sorted(record.credentials.all(), key=lambda secret: -secret.pk)
         return {
             "state": badge_of_api(record, at),
-            "secrets": [(secret, badge_of_credential(secret, at)) for secret in secrets],
+            "secrets": [(secret, badges.badge_of_credential(secret, at)) for secret in secrets],
             "changes": recent_changes(request, record),
         }

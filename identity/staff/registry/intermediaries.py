@@ -11,15 +11,8 @@ from unfold.widgets import UnfoldBooleanWidget
 
 from identity.staff.display import moment
 from identity.staff.expiring import extend_tasks
+from identity.staff.framework import badges
 from identity.staff.framework.autocomplete import AutocompleteAdmin
-from identity.staff.framework.badges import (
-    ACTIVE,
-    EXPIRED,
-    NOT_ACTIVE,
-    badge_of_intermediary,
-    badge_of_system_user,
-    badge_of_taxpayer,
-)
 from identity.staff.framework.bulk_tasks import BulkTask
 from identity.staff.framework.edit_conflicts import EditConflictForm, EditTask
 from identity.staff.framework.filters import Choices, StateFilter, expires_within
@@ -71,7 +64,7 @@ ChangeIntermediary = task(EditTask, CHANGE_INTERMEDIARY, form=ChangeIntermediary
 def own_system_users(owner: Taxpayer, at: datetime) -> Context:
     """The newest system users of a taxpayer, each with its state, and whether there are more."""
     found = list(with_credentials(owner.system_users.order_by("-pk"))[: MAX_SYSTEM_USERS + 1])
-    rows = [(row, badge_of_system_user(row, at)) for row in found[:MAX_SYSTEM_USERS]]
+    rows = [(row, badges.badge_of_system_user(row, at)) for row in found[:MAX_SYSTEM_USERS]]
     return {"rows": rows, "has_more": len(found) > MAX_SYSTEM_USERS}
 
 
@@ -79,10 +72,10 @@ class IntermediaryStateFilter(StateFilter):
     def conditions(self, at: datetime) -> Choices:
         over = Q(active_until__lt=at)
         return {
-            "active": (ACTIVE, Q(is_active=True) & ~over),
-            "not_active": (NOT_ACTIVE, Q(is_active=False)),
+            "active": (badges.ACTIVE, Q(is_active=True) & ~over),
+            "not_active": (badges.NOT_ACTIVE, Q(is_active=False)),
             **expires_within("active_until", at),
-            "expired": (EXPIRED, over),
+            "expired": (badges.EXPIRED, over),
         }
 
 
@@ -95,7 +88,7 @@ class IntermediaryAdmin(AutocompleteAdmin):
     list_display = (
         column("identifier", gettext_lazy("TIN"), lambda row: row.taxpayer.identifier),
         column("name", gettext_lazy("name"), lambda row: row.taxpayer.name),
-        state_column(badge_of_intermediary),
+        state_column(badges.badge_of_intermediary),
         column("until", gettext_lazy("active until"), lambda row: moment(row.active_until)),
     )
     linked_columns = 2
@@ -127,8 +120,8 @@ class IntermediaryAdmin(AutocompleteAdmin):
 
     def record_context(self, request: HttpRequest, record: Intermediary, at: datetime) -> Context:
         return {
-            "state": badge_of_intermediary(record, at),
-            "taxpayer_state": badge_of_taxpayer(record.taxpayer),
+            "state": badges.badge_of_intermediary(record, at),
+            "taxpayer_state": badges.badge_of_taxpayer(record.taxpayer),
             "system_users": own_system_users(record.taxpayer, at),
             "granted": listed_permissions(request, record.permissions, at),
             "changes": recent_changes(request, record),

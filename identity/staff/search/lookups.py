@@ -15,12 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from identity.staff.display import moment_text, record_url
-from identity.staff.framework.badges import (
-    Badge,
-    badge_of_intermediary,
-    badge_of_system_user,
-    badge_of_taxpayer,
-)
+from identity.staff.framework import badges
 from identity.staff.framework.records import RecordAdmin, pages_of
 from identity.staff.framework.search import limited_search, plain, text_of
 from identity.staff.logins.reasons import badge_of_login
@@ -40,7 +35,7 @@ class SearchedKind:
     name: Callable[[Any], str]
     detail: Callable[[Any], str]
     identifier: Callable[[Any], str]
-    state: Callable[[Any, datetime], Badge]
+    state: Callable[[Any, datetime], badges.Badge]
 
 
 SYSTEM_USERS = SearchedKind(
@@ -49,7 +44,7 @@ SYSTEM_USERS = SearchedKind(
     lambda row: row.name or row.client_id,
     lambda row: f"{row.client_id} · {row.taxpayer}",
     lambda row: row.client_id,
-    badge_of_system_user,
+    badges.badge_of_system_user,
 )
 KINDS = (
     SearchedKind(
@@ -58,7 +53,7 @@ KINDS = (
         lambda row: row.name,
         lambda row: str(row.identifier),
         lambda row: str(row.identifier),
-        lambda row, _at: badge_of_taxpayer(row),
+        lambda row, _at: badges.badge_of_taxpayer(row),
     ),
     SYSTEM_USERS,
     SearchedKind(
@@ -67,7 +62,7 @@ KINDS = (
         lambda row: row.taxpayer.name,
         lambda row: str(row.taxpayer.identifier),
         lambda row: "",  # the taxpayer of the same identifier is the exact hit
-        badge_of_intermediary,
+        badges.badge_of_intermediary,
     ),
     SearchedKind(
         ProtectedApi,

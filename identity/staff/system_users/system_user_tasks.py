@@ -10,13 +10,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
-from identity.staff.framework.badges import (
-    BLOCKED,
-    Badge,
-    badge_of_credential,
-    badge_of_system_user,
-    sentence_of_block,
-)
+from identity.staff.framework import badges
 from identity.staff.framework.edit_conflicts import EditConflictForm, EditTask
 from identity.staff.framework.forms import (
     CODE,
@@ -156,8 +150,8 @@ class BlockSystemUser(OperationTask):
 
     def preview(self, record: SystemUser, data: dict[str, Any], at: datetime) -> Preview:
         return Preview(
-            badge_of_system_user(record, at).html,
-            BLOCKED,
+            badges.badge_of_system_user(record, at).html,
+            badges.BLOCKED,
             note=last_login_text(record),
             refusal=self.unavailable_reason(record, at),
         )
@@ -172,11 +166,11 @@ class UnblockSystemUser(OperationTask):
         """Why it was blocked, and what will work again."""
         record, revoke = form.record, RevokeSecret(self.admin)
         return {
-            "why_blocked": sentence_of_block(record),
+            "why_blocked": badges.sentence_of_block(record),
             "secrets": [
                 {
                     "row": secret,
-                    "state": badge_of_credential(secret, at),
+                    "state": badges.badge_of_credential(secret, at),
                     "buttons": [revoke.button_of(secret)] if revoke.is_allowed(request) else [],
                 }
                 for secret in valid_since_before_the_block(record, at)
@@ -192,8 +186,8 @@ def valid_since_before_the_block(record: SystemUser, at: datetime) -> list[Crede
     return [secret for secret in secrets if secret.is_live(at)]
 
 
-def badge_after_unblocking(record: SystemUser, at: datetime) -> Badge:
+def badge_after_unblocking(record: SystemUser, at: datetime) -> badges.Badge:
     """Its state without the block: something else may refuse its logins."""
     unblocked = copy(record)
     unblocked.blocked_at = None
-    return badge_of_system_user(unblocked, at)
+    return badges.badge_of_system_user(unblocked, at)

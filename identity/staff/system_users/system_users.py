@@ -10,12 +10,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from identity.staff.display import moment, named
 from identity.staff.expiring import extend_tasks
-from identity.staff.framework.badges import (
-    TAXPAYER_NOT_ACTIVE,
-    badge_of_credential,
-    badge_of_system_user,
-    badge_of_taxpayer,
-)
+from identity.staff.framework import badges
 from identity.staff.framework.bulk_tasks import BulkTask
 from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.filters import Choices, StateFilter, expires_within
@@ -48,7 +43,7 @@ class SystemUserStateFilter(StateFilter):
             "no_secret": (gettext_lazy("No valid secret, key or certificate"), no_secret),
             "blocked": (gettext_lazy("Blocked"), Q(blocked_at__isnull=False)),
             "expired": (gettext_lazy("Expired"), Q(expires_at__lt=at)),
-            "taxpayer": (TAXPAYER_NOT_ACTIVE, Q(taxpayer__in=inactive)),
+            "taxpayer": (badges.TAXPAYER_NOT_ACTIVE, Q(taxpayer__in=inactive)),
             **expires_within("expires_at", at),
         }
 
@@ -92,7 +87,7 @@ class SystemUserAdmin(ExportingAdmin):
             lambda row: named(row.name or "—", row.client_id),
         ),
         "taxpayer",
-        state_column(badge_of_system_user),
+        state_column(badges.badge_of_system_user),
         column("expires", gettext_lazy("expires"), lambda row: moment(row.expires_at)),
         column("last_used", gettext_lazy("last used"), _last_used),
     )
@@ -139,9 +134,9 @@ class SystemUserAdmin(ExportingAdmin):
 
     def record_context(self, request: HttpRequest, record: SystemUser, at: datetime) -> Context:
         return {
-            "state": badge_of_system_user(record, at),
+            "state": badges.badge_of_system_user(record, at),
             "for_operators": why_only_operators(record),
-            "taxpayer_state": badge_of_taxpayer(record.taxpayer),
+            "taxpayer_state": badges.badge_of_taxpayer(record.taxpayer),
             "secrets": self._secrets(request, record, at),
             "changes": recent_changes(request, record),
         }
@@ -162,7 +157,7 @@ class SystemUserAdmin(ExportingAdmin):
         return [
             {
                 "row": secret,
-                "state": badge_of_credential(secret, at),
+                "state": badges.badge_of_credential(secret, at),
                 "is_in_use": is_in_use(secret, secrets, at),
                 "advice": advice_on(secret, secrets, at),
                 "buttons": [task.button_of(secret) for task in tasks if secret.is_live(at)],

@@ -16,7 +16,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from identity.staff import actions
-from identity.staff.accounts.changes.authority import end_sessions, lock_account
+from identity.staff.accounts.changes import authority
 from identity.staff.accounts.changes.second_person import LIFETIME, close_until_confirmed
 from identity.staff.accounts.sign_ins import open_sessions
 from identity.staff.models import FirstPassword, StaffAccount
@@ -63,9 +63,9 @@ def set_first_password(*, account: StaffAccount, **asked: Unpack[Asked]) -> Issu
     Of an account with a duty it opens nothing before a second person confirms.
     """
     context = context_of(SET_FIRST_PASSWORD, **asked)
-    row = lock_account(account, context.by)
+    row = authority.lock_account(account, context.by)
     issued = issue_password(row, context.at)
-    end_sessions(row, context.at)
+    authority.end_sessions(row, context.at)
     after = {"first_password_expires_at": issued.expires_at} | close_until_confirmed(row, context)
     record_change(row, context, after=after)
     return issued
@@ -126,7 +126,7 @@ def reset_second_factor(*, account: StaffAccount, **asked: Unpack[Asked]) -> lis
     An account with a duty is closed before a second person confirms.
     """
     context = context_of(RESET_SECOND_FACTOR, **asked)
-    row = lock_account(account, context.by)
+    row = authority.lock_account(account, context.by)
     found = Authenticator.objects.filter(user_id=row.pk)
     names = sorted(
         _NAMES[Authenticator.Type(kind)] for kind in found.values_list("type", flat=True)
@@ -135,7 +135,7 @@ def reset_second_factor(*, account: StaffAccount, **asked: Unpack[Asked]) -> lis
         return []
     found.delete()
     # Who has the lost phone or key could have a session too, and set up a second step in it.
-    end_sessions(row, context.at)
+    authority.end_sessions(row, context.at)
     after = {"second_step": []} | close_until_confirmed(row, context)
     record_change(row, context, before={"second_step": names}, after=after)
     return names
@@ -193,7 +193,7 @@ def end_open_sessions(
 ) -> StaffAccount:
     """End the session with this mark; empty: all. Nothing happens if there is none."""
     context = context_of(END_SESSIONS, **asked)
-    row = lock_account(account, context.by)
+    row = authority.lock_account(account, context.by)
     present = open_sessions(context.at, row)
     ended = [one.key for one in present if session in ("", one.mark)]
     if ended:

@@ -12,15 +12,8 @@ from django.utils.translation import gettext, gettext_lazy
 
 from identity.staff.accounts.changes.authority import reason_against
 from identity.staff.accounts.changes.second_person import reason_not_to_confirm
+from identity.staff.accounts.pages import state
 from identity.staff.accounts.pages.sign_ins import EndSessions, shown_sessions
-from identity.staff.accounts.pages.state import (
-    WAITS,
-    badge_of_account,
-    roles_of,
-    second_steps_of,
-    titles_of,
-    waiting_of,
-)
 from identity.staff.accounts.pages.tasks import (
     ActivateAccount,
     ChangeRole,
@@ -62,7 +55,7 @@ class AccountStateFilter(StateFilter):
             "active": (gettext_lazy("Active"), active),
             "not_active": (gettext_lazy("Not active"), ~active),
             "first_password": (gettext_lazy("First password"), Q(first_password__isnull=False)),
-            "waiting": (WAITS, Q(pk__in=waiting)),
+            "waiting": (state.WAITS, Q(pk__in=waiting)),
             "no_second_step": (gettext_lazy("No second step"), Q(authenticator__isnull=True)),
         }
 
@@ -79,7 +72,7 @@ def _first_password_until(row: StaffAccount) -> datetime | None:
 
 
 def _second_steps(row: StaffAccount) -> str:
-    return ", ".join(map(str, second_steps_of(row))) or gettext("None yet")
+    return ", ".join(map(str, state.second_steps_of(row))) or gettext("None yet")
 
 
 class StaffAccountAdmin(ExportingAdmin):
@@ -93,10 +86,10 @@ class StaffAccountAdmin(ExportingAdmin):
     list_display = (
         column("user_name", gettext_lazy("user name"), lambda row: row.username),
         column("full_name", gettext_lazy("name"), lambda row: row.name or "—"),
-        column("role_title", gettext_lazy("role"), titles_of),
+        column("role_title", gettext_lazy("role"), state.titles_of),
         column("second_step", gettext_lazy("second step"), _second_steps),
         column("last_sign_in", gettext_lazy("last sign-in"), lambda row: moment(row.last_login)),
-        state_column(badge_of_account),
+        state_column(state.badge_of_account),
     )
     linked_columns = 2
     list_filter = (RoleFilter, AccountStateFilter)
@@ -134,11 +127,11 @@ class StaffAccountAdmin(ExportingAdmin):
 
     def record_context(self, request: HttpRequest, record: StaffAccount, at: datetime) -> Context:
         by, may_change = author(request), any(t.is_allowed(request) for t in self.get_tasks())
-        waiting = waiting_of(record, at)
+        waiting = state.waiting_of(record, at)
         return {
-            "state": badge_of_account(record, at),
-            "roles": roles_of(record),
-            "second_steps": second_steps_of(record),
+            "state": state.badge_of_account(record, at),
+            "roles": state.roles_of(record),
+            "second_steps": state.second_steps_of(record),
             "is_second_step_required": settings.SECOND_FACTOR_REQUIRED,
             "reason_against": reason_against(record, by) if may_change else "",
             "waiting": waiting,

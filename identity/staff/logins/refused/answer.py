@@ -11,13 +11,7 @@ from django.db.models import Q
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
-from identity.staff.framework.badges import (
-    Badge,
-    badge_of_intermediary,
-    badge_of_permission,
-    badge_of_system_user,
-    badge_of_taxpayer,
-)
+from identity.staff.framework import badges
 from identity.staff.history.changes import action_of
 from identity.staff.logins import reasons
 from identity.staff.logins.refused.cures import OfferedCures, offered_cures
@@ -153,20 +147,20 @@ def answer_to(request: HttpRequest, involved: Involved, at: datetime) -> Refusal
     )
 
 
-def records_of(involved: Involved, at: datetime) -> list[tuple[str, Any, Badge]]:
+def records_of(involved: Involved, at: datetime) -> list[tuple[str, Any, badges.Badge]]:
     """The records of the login with their state now: title, record, state."""
     user, own = involved.system_user, involved.own_taxpayer
-    found: list[tuple[str, Any, Badge]] = []
+    found: list[tuple[str, Any, badges.Badge]] = []
     if user is not None and own is not None:
-        found.append((gettext("System user"), user, badge_of_system_user(user, at)))
-        found.append((gettext("Taxpayer"), own, badge_of_taxpayer(own)))
+        found.append((gettext("System user"), user, badges.badge_of_system_user(user, at)))
+        found.append((gettext("Taxpayer"), own, badges.badge_of_taxpayer(own)))
     if involved.role is not None:
-        state = badge_of_intermediary(involved.role, at)
+        state = badges.badge_of_intermediary(involved.role, at)
         found.append((gettext("Intermediary"), involved.role, state))
     if involved.represented is not None:
-        state = badge_of_taxpayer(involved.represented)
+        state = badges.badge_of_taxpayer(involved.represented)
         found.append((gettext("Represented taxpayer"), involved.represented, state))
     if involved.permission is not None:
-        state = badge_of_permission(involved.permission, at)
+        state = badges.badge_of_permission(involved.permission, at)
         found.append((gettext("Newest permission"), involved.permission, state))
     return found
