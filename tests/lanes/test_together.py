@@ -1,10 +1,12 @@
 """Calls that wait go together, and each has its own result (both databases)."""
 
 import asyncio
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from django.db import DatabaseError, connection, transaction
+from uuid_utils.compat import uuid7
 
 from taxpayers.async_sql import _OWN_SESSION
 from taxpayers.models import RateLimitCounter
@@ -18,7 +20,15 @@ from tests.lanes.calls import (
     results,
     with_store,
 )
-from tokens.calls import Call
+from tokens.calls import (
+    ApiSecretUse,
+    AssertionUse,
+    Call,
+    ProofUse,
+    TakeStatusIndex,
+    TokenQuery,
+    TokenRevocation,
+)
 from tokens.models import LoginEvent
 from tokens.store.async_store import AsyncStore
 from tokens.store.lanes import MAX_WAITING, Overloaded, TooLate
@@ -144,10 +154,16 @@ def test_a_lane_closes_after_what_is_under_way() -> None:
 def test_no_statement_reads_a_whole_table_however_small_it_was_when_planned() -> None:
     (secret,) = clients(1)
     twice: list[Call] = [counted(secret), counted(secret)]
-    batches: list[list[Call]] = [[query(secret)], [failed(1)], [rejected(1)], twice[:1], twice]
+    id_, at = uuid7(), datetime.now(UTC)
+    others: tuple[Call, ...] = (
+        *(query(secret), failed(1), rejected(1), AssertionUse(id_, at), ProofUse(id_, at)),
+        *(TokenQuery(id_, None, 1, "id", "lookup"), TokenRevocation(id_, at, 1), ApiSecretUse(1)),
+        TakeStatusIndex(1, 1, "C1", "", "", (), (), epoch=1, check_at=None),
+    )
+    batches: list[list[Call]] = [twice[:1], twice, *([call] for call in others)]
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_OWN_SESSION.replace("SET ", "SET LOCAL ").lstrip("; "))
         for batch in batches:
             statement = statement_for(batch)
             cursor.execute(f"EXPLAIN {statement.sql}", statement.parameters)
-            assert [line for (line,) in cursor.fetchall() if "Seq Scan" in line] == []
+            assert [line for (line,) in cursor.fetchall() if "Seq Scan" in line] == [], batch
