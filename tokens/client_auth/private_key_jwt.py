@@ -7,11 +7,7 @@ client or a key that does not exist costs one verification as well, and learns n
 from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache
 
-from cryptography.hazmat.primitives.asymmetric.ec import (
-    SECP256R1,
-    EllipticCurvePublicKey,
-    generate_private_key,
-)
+from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicNumbers
 
@@ -78,7 +74,7 @@ def _is_signed(sent: ClientAssertion, public_jwk: str) -> bool:
 
 def _could_have_signed(key: PublicKey, sent: ClientAssertion) -> bool:
     """Whether a verification would look at more than the size of the signature."""
-    if isinstance(key, EllipticCurvePublicKey):
+    if isinstance(key, ec.EllipticCurvePublicKey):
         return sent.algorithm == "ES256"
     if isinstance(key, Ed25519PublicKey):
         return sent.algorithm == "EdDSA"
@@ -99,7 +95,7 @@ def _stand_in(algorithm: str, signature_bytes: int) -> PublicKey:
 @cache
 def _stand_in_on_a_curve(algorithm: str) -> PublicKey:
     if algorithm == "ES256":
-        return generate_private_key(SECP256R1()).public_key()
+        return ec.generate_private_key(ec.SECP256R1()).public_key()
     return Ed25519PrivateKey.generate().public_key()
 
 

@@ -13,11 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from cryptography.hazmat.primitives.asymmetric.ec import (
-    SECP256R1,
-    EllipticCurvePrivateKey,
-    EllipticCurvePublicKey,
-)
+from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ec import generate_private_key as generate_ec
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key as generate_rsa
@@ -25,7 +21,7 @@ from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
 from tokens.lifetime import TOKEN_LIFETIME
 
-PrivateKey = EllipticCurvePrivateKey | RSAPrivateKey
+PrivateKey = ec.EllipticCurvePrivateKey | RSAPrivateKey
 
 # A new key is published this long before it signs: cached copies of the JWKS live for five minutes.
 PUBLISHED_AHEAD = timedelta(minutes=10)
@@ -42,7 +38,7 @@ def _new_rsa() -> RSAPrivateKey:
 
 
 _GENERATORS: dict[str, Callable[[], PrivateKey]] = {
-    "ES256": lambda: generate_ec(SECP256R1()),
+    "ES256": lambda: generate_ec(ec.SECP256R1()),
     "RS256": _new_rsa,
     "PS256": _new_rsa,
 }
@@ -126,7 +122,7 @@ def thumbprint(members: dict[str, str]) -> str:
     return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
 
 
-def _public_members(public_key: EllipticCurvePublicKey | RSAPublicKey) -> dict[str, str]:
+def _public_members(public_key: ec.EllipticCurvePublicKey | RSAPublicKey) -> dict[str, str]:
     jwk: dict[str, Any]
     if isinstance(public_key, RSAPublicKey):
         jwk = RSAAlgorithm.to_jwk(public_key, as_dict=True)

@@ -22,13 +22,8 @@ from taxpayers.services.connections import ask_connection
 from tokens.http import rfc3339_or_none
 from tokens.rate_limits.backoff import counted_address
 from tokens.rate_limits.call_limit import CallLimit
+from tokens.resource_server import authentication
 from tokens.resource_server.active_token import dpop_challenge
-from tokens.resource_server.authentication import (
-    ANSWER_SECONDS,
-    Challenge,
-    KeyAuthentication,
-    ProvedKey,
-)
 from tokens.self_service.requested import AskedBody, RequestsView
 
 POLL_SECONDS = 5
@@ -54,9 +49,9 @@ class _Asked(AskedBody):
 class Connections(RequestsView):
     """What a key asks."""
 
-    authentication_classes = (KeyAuthentication,)
+    authentication_classes = (authentication.KeyAuthentication,)
     permission_classes = ()
-    answer_seconds = ANSWER_SECONDS
+    answer_seconds = authentication.ANSWER_SECONDS
     logger = logging.getLogger("tokens.self_service")
     log_message = "connection"
     body = _Asked
@@ -72,10 +67,10 @@ class Connections(RequestsView):
         super().perform_authentication(request)
 
     @property
-    def key(self) -> ProvedKey:
+    def key(self) -> authentication.ProvedKey:
         """That the caller possesses."""
         key: Any = self.request.auth
-        return cast("ProvedKey", key)
+        return cast("authentication.ProvedKey", key)
 
     @property
     def at(self) -> datetime:
@@ -94,7 +89,7 @@ class Connections(RequestsView):
         """What this key has asked. Raises NotFound or Challenge."""
         row = super().found(text)
         if thumbprint_of(row.public_jwk) != self.key.thumbprint:
-            raise Challenge(dpop_challenge(_OTHER_KEY))
+            raise authentication.Challenge(dpop_challenge(_OTHER_KEY))
         self.key.use_once()
         return row
 

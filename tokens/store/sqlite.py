@@ -16,22 +16,7 @@ from taxpayers.facts.query import read_facts_from_sqlite
 from taxpayers.facts.values import FactsQuery
 from taxpayers.models import StatusIndex
 from taxpayers.sql import fetch_through_django
-from tokens.calls import (
-    ApiSecretUse,
-    AssertionUse,
-    CountedLogin,
-    CountResult,
-    Event,
-    FailedAuthentication,
-    FailedLogin,
-    ProofUse,
-    ProofUsedBefore,
-    RejectedRequest,
-    TakeStatusIndex,
-    TokenQuery,
-    TokenRevocation,
-    UsedBefore,
-)
+from tokens import calls
 from tokens.models import FailureBucket, RevokedToken
 from tokens.rate_limits.backoff import BucketState, count_failure, count_rejection
 from tokens.rate_limits.quota import CounterState, count_login
@@ -42,8 +27,8 @@ from tokens.store.token_query import read_token_from_sqlite
 from tokens.store.used_once import SOME_EXPIRED
 
 _ADD = f"""
-INSERT INTO login_events ({", ".join(Event._fields)})
-VALUES ({", ".join(["%s"] * len(Event._fields))}) RETURNING id"""
+INSERT INTO login_events ({", ".join(calls.Event._fields)})
+VALUES ({", ".join(["%s"] * len(calls.Event._fields))}) RETURNING id"""
 _READ_COUNTER = """
 SELECT window_started_at, used FROM client_usage WHERE system_user_id = %s AND epoch = %s
 AND (%s IS NULL OR EXISTS (
@@ -55,23 +40,23 @@ WHERE system_user_id = %s RETURNING used"""
 
 _USE = """
 INSERT INTO {table} (id, expires_at) VALUES (%s, %s) ON CONFLICT DO NOTHING RETURNING id"""
-_TABLES = {AssertionUse: "used_assertions", ProofUse: "used_proofs"}
+_TABLES = {calls.AssertionUse: "used_assertions", calls.ProofUse: "used_proofs"}
 _FORGET = SOME_EXPIRED.format(table="{table}", before="%s", lock="")
 
 
-def perform(calls: Sequence[Any]) -> list[Any]:
+def perform(asked: Sequence[Any]) -> list[Any]:
     """The results of these calls, in their order. Raises django.db.DatabaseError."""
-    if all(isinstance(call, FactsQuery | TokenQuery) for call in calls):
-        return [_PERFORM[type(call)](call) for call in calls]  # readers do not wait
+    if all(isinstance(call, FactsQuery | calls.TokenQuery) for call in asked):
+        return [_PERFORM[type(call)](call) for call in asked]  # readers do not wait
     with transaction.atomic():
-        return [_PERFORM[type(call)](call) for call in calls]
+        return [_PERFORM[type(call)](call) for call in asked]
 
 
-def _add(event: Event) -> None:
+def _add(event: calls.Event) -> None:
     fetch_through_django(_ADD, [_stored(value) for value in event])
 
 
-def _count(login: CountedLogin) -> CountResult:
+def _count(login: calls.CountedLogin) -> calls.CountResult:
     index, version = login.status_index, login.status_version
     rows = fetch_through_django(
         _READ_COUNTER, (login.system_user_id, login.epoch, index, index, version)
@@ -84,9 +69,9 @@ def _count(login: CountedLogin) -> CountResult:
     if isinstance(outcome, Throttle):
         return None
     if login.proof is not None and not _use(login.proof):
-        return ProofUsedBefore()
+        return calls.ProofUsedBefore()
     if login.assertion is not None and not _use(login.assertion):
-        return UsedBefore()
+        return calls.UsedBefore()
     began = outcome.window_started_at
     # A refused login counts, but is no use of its secret.
     used = {} if login.event.reason else {login.secret_id: began.isoformat()}
@@ -97,19 +82,19 @@ def _count(login: CountedLogin) -> CountResult:
     return outcome
 
 
-def _count_failure(login: FailedLogin | FailedAuthentication) -> Throttle | None:
+def _count_failure(login: calls.FailedLogin | calls.FailedAuthentication) -> Throttle | None:
     ids = (login.pair_bucket, login.address_bucket)
     before = _read_buckets(ids)
     outcome = count_failure(before.get(ids[0]), before.get(ids[1]), datetime.now(UTC))
     if isinstance(outcome, Throttle):
         return outcome
     _save_buckets(dict(zip(ids, outcome, strict=True)))
-    if isinstance(login, FailedLogin):
+    if isinstance(login, calls.FailedLogin):
         _add(login.event)
     return None
 
 
-def _count_rejection(request: RejectedRequest) -> Throttle | None:
+def _count_rejection(request: calls.RejectedRequest) -> Throttle | None:
     before = _read_buckets([request.bucket])
     outcome = count_rejection(before.get(request.bucket), datetime.now(UTC))
     if isinstance(outcome, Throttle):
@@ -119,7 +104,7 @@ def _count_rejection(request: RejectedRequest) -> Throttle | None:
     return None
 
 
-def _revoke(row: TokenRevocation) -> None:
+def _revoke(row: calls.TokenRevocation) -> None:
     if row.jti is not None and row.expires_at is not None:
         revoked = RevokedToken(jti=row.jti, expires_at=row.expires_at, revoked_at=datetime.now(UTC))
         RevokedToken.objects.bulk_create([revoked], ignore_conflicts=True)  # once is enough
@@ -127,12 +112,12 @@ def _revoke(row: TokenRevocation) -> None:
         StatusIndex.objects.filter(pk=row.status_index).delete()
 
 
-def _use(use: AssertionUse | ProofUse) -> bool:
+def _use(use: calls.AssertionUse | calls.ProofUse) -> bool:
     sent = (use.id.hex, _stored(use.expires_at))
     return bool(fetch_through_django(_USE.format(table=_TABLES[type(use)]), sent))
 
 
-def _use_and_forget(use: AssertionUse | ProofUse) -> bool:
+def _use_and_forget(use: calls.AssertionUse | calls.ProofUse) -> bool:
     expired = _stored(datetime.now(UTC) - timedelta(minutes=1))
     fetch_through_django(_FORGET.format(table=_TABLES[type(use)]), (expired,))
     return _use(use)
@@ -161,14 +146,14 @@ def _stored(value: object) -> object:
 
 _PERFORM: dict[type, Callable[[Any], Any]] = {
     FactsQuery: read_facts_from_sqlite,
-    CountedLogin: _count,
-    FailedLogin: _count_failure,
-    FailedAuthentication: _count_failure,
-    TokenQuery: read_token_from_sqlite,
-    TokenRevocation: _revoke,
-    AssertionUse: _use_and_forget,
-    ProofUse: _use_and_forget,
-    TakeStatusIndex: take_status_index,
-    ApiSecretUse: store_use_on_sqlite,
-    RejectedRequest: _count_rejection,
+    calls.CountedLogin: _count,
+    calls.FailedLogin: _count_failure,
+    calls.FailedAuthentication: _count_failure,
+    calls.TokenQuery: read_token_from_sqlite,
+    calls.TokenRevocation: _revoke,
+    calls.AssertionUse: _use_and_forget,
+    calls.ProofUse: _use_and_forget,
+    calls.TakeStatusIndex: take_status_index,
+    calls.ApiSecretUse: store_use_on_sqlite,
+    calls.RejectedRequest: _count_rejection,
 }

@@ -5,13 +5,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    load_pem_private_key,
-)
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
@@ -62,7 +57,9 @@ class Command(ServiceCommand):
 
 def _new_key(file: Path) -> Output:
     key = Ed25519PrivateKey.generate()
-    text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    text = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
     try:
         with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as opened:
             opened.write(text)
@@ -79,7 +76,7 @@ def _new_key(file: Path) -> Output:
 
 def _key(file: Path) -> Ed25519PrivateKey:
     try:
-        key = load_pem_private_key(file.read_bytes(), None)
+        key = serialization.load_pem_private_key(file.read_bytes(), None)
     except OSError as error:
         raise CommandError(f"{file}: {error.strerror}") from None
     except (ValueError, TypeError):
