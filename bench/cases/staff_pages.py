@@ -26,7 +26,7 @@ _DAYS, _REFUSED_PERCENT = 30, 5
 _UUID7 = (7 << 76) | (1 << 63)  # version and variant
 _WARM_UP_REQUESTS = 4  # open each process's connection to the database
 
-_EXPIRY_DATES = """
+_DATES = """
 UPDATE credentials SET expires_at = now() + (1 + id % 365) * interval '1 day';
 UPDATE credentials SET revoked_at = now(), slot = NULL WHERE id % 1000 = 0;
 UPDATE system_users SET last_secret_ends_at = (SELECT max(expires_at) FROM credentials
@@ -36,6 +36,10 @@ UPDATE granted_permissions SET valid_until = now() + (1 + id % 730) * interval '
     WHERE id % 5 = 0;
 UPDATE intermediaries SET active_until = now() + (id % 365 - 10) * interval '1 day'
     WHERE id % 10 = 0;
+-- Each permission was used before: the first uses of a month are no work of one night.
+UPDATE granted_permissions SET first_used_at = created_at;
+INSERT INTO login_counting_mark (id, next_id)
+    SELECT 2, id FROM login_events ORDER BY id DESC LIMIT 1;
 """
 _SAMPLE = "SELECT id FROM login_events TABLESAMPLE BERNOULLI (%s)"
 
@@ -189,10 +193,9 @@ def _fill_month(url: str, events: int, users: int) -> None:
     since = datetime.now(UTC) - timedelta(days=_DAYS)
     add_login_events(url, events, users, since, refused_percent=_REFUSED_PERCENT)
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(_EXPIRY_DATES)
+        connection.execute(_DATES)
     add_history(url)
     run_python("manage.py", "count_logins", DATABASE_URL=url)
-    run_python("manage.py", "nightly_webhooks", DATABASE_URL=url)  # each change gets its hash
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("VACUUM ANALYZE")
 

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 from django.db.models import Q
 from django.http import HttpRequest
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from identity.staff.display import moment
@@ -19,7 +18,7 @@ from identity.staff.framework.forms import (
     ReasonField,
     TaskForm,
 )
-from identity.staff.framework.lists import Text, column, state_column
+from identity.staff.framework.lists import column, state_column
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.tasks import Task, task
 from identity.staff.history.changes import recent_changes
@@ -122,14 +121,7 @@ class PermissionRequestAdmin(RecordAdmin):
         return {
             "state": badge_of_request(record, at),
             "asked": asked,
-            "effect": _effect(record),
             "codes": PermissionCode.objects.filter(code__in=record.codes.split()).order_by("code"),
             "present": shown_permissions(request, present_permissions(record, at), at),
             "changes": recent_changes(request, record),
         }
-
-
-def _effect(record: PermissionRequest) -> Text:
-    if record.replaces:
-        return _("Approving it ends what the taxpayer has granted to the intermediary before.")
-    return _("What the taxpayer has granted to the intermediary before stays.")

@@ -14,6 +14,9 @@ document.addEventListener("copy", () => {
   isSaved ||= String(window.getSelection()).includes(secret);
 });
 
+document.getElementById("codes-saved")?.addEventListener("change", (event) => {
+  isSaved = event.target.checked;
+});
 document.querySelectorAll("[data-print]").forEach((button) => {
   button.addEventListener("click", () => window.print());
 });
