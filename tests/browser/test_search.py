@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from taxpayers.credentials import new_client_secret
 from tests.browser import open_window
 from tests.browser.support.accessibility import violations
 from tests.browser.support.clicks import find, says, tab_to, too_wide_parts
@@ -27,20 +26,6 @@ def test_a_taxpayer_is_found_from_any_page_with_0_clicks(office: Office) -> None
     page.keyboard.press("Enter")
     page.wait_for_url("**/taxpayers/taxpayer/*/change/")
     says(page, "Selangor Semiconductor Sdn Bhd")
-
-
-def test_a_secret_in_the_search_field_gets_a_warning_and_into_no_address(office: Office) -> None:
-    page, secret = office.page("viewer"), new_client_secret("test")
-    addresses: list[str] = []
-    page.on("request", lambda request: addresses.append(request.url))
-    page.goto("/admin/")
-    page.locator("#search-field").fill(secret)
-    says(page, "Treat it as compromised")
-    page.locator("#search-field").press("Enter")
-    page.wait_for_url("**/admin/search/")
-    says(page, "Treat it as compromised")
-    assert secret not in page.content()
-    assert not [address for address in addresses if secret in address]
 
 
 def test_search_and_filters_work_without_script(office: Office) -> None:

@@ -37,10 +37,12 @@ def test_an_officer(office: Office, tmp_path: Path) -> None:
     page, secret = office.page("security officer"), new_client_secret("test")
     addresses: list[str] = []
     page.on("request", lambda request: addresses.append(request.url))
-    page.goto("/admin/taxpayers/systemuser/")
-    page.locator("#searchbar").fill(secret)
-    page.locator("#searchbar").press("Enter")
-    says(page, "Treat it as compromised")
+    for field in ("#search-field", "#searchbar"):
+        page.goto("/admin/taxpayers/systemuser/")
+        page.locator(field).fill(secret)
+        page.locator(field).press("Enter")
+        says(page, "Treat it as compromised")
+        assert secret not in page.content()
     assert not [address for address in addresses if secret in address]
 
     page.goto("/admin/taxpayers/systemuser/issue_credentials/")
@@ -103,12 +105,9 @@ def test_an_auditor(office: Office) -> None:
     alarm = page.get_by_role("alert").inner_text()
     assert TIN in alarm
     assert "Forged Sdn Bhd" in alarm
-    page.goto("/admin/taxpayers/systemuser/issue_credentials/")
-    says(page, "Not allowed")
     navigation = page.locator("#navigation")
     assert navigation.is_visible()
     assert navigation.get_by_text("Permission codes").count() == 0
-    office.windows["auditor", "wide"].complaints.clear()  # of the 403
 
 
 def test_a_security_administrator(office: Office) -> None:
