@@ -17,6 +17,7 @@ import resource
 import shutil
 import signal
 import sqlite3
+import subprocess
 import sys
 import threading
 import time
@@ -276,7 +277,9 @@ class _Recorder:
         sys.settrace(self._note)
 
     def _note(self, frame: FrameType, event: str, argument: Any) -> None:
-        if frame.f_code.co_filename.startswith(self._root):
+        if frame.f_code is subprocess.Popen.__init__.__code__:
+            self._called.add(_ANYTHING)
+        elif frame.f_code.co_filename.startswith(self._root):
             module = frame.f_code.co_filename.removeprefix(self._root)
             self._called.add(f"{module}:{frame.f_code.co_qualname}")
 
