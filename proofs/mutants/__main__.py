@@ -136,7 +136,7 @@ def _try(room: Room, mutants: list[Mutant], report: Report, copies: Sequence[Cop
     for database in room.databases:
         if not mutants:
             return
-        arguments = ["-m", "not slow" if room.has_programs else "not (processes or slow)"]
+        arguments = [] if room.has_programs else ["-m", "not (processes or slow)"]
         arguments += [f"--database={database}"] if database else []
         began = time.monotonic()
         known = learn(copies[0], [*arguments, *room.tests])
