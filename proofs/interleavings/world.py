@@ -2,12 +2,12 @@
 
 from datetime import datetime, timedelta
 from random import Random
+from typing import Any
 
 from proofs.interleavings.oracle.registry import Registry
 from taxpayers.client_keys import key_name
 from taxpayers.credentials import hash_secret, new_client_id, new_client_secret
 from taxpayers.identifiers import TaxpayerId
-from taxpayers.models import SystemUser
 from tests.client_auth.key_erp import KeyPair
 from tests.support.factories import (
     ENVIRONMENT,
@@ -70,7 +70,13 @@ def populate(credentials: Credentials, at: datetime) -> None:
     ]
     owners = (first.taxpayer, first.taxpayer, second.taxpayer, plain, with_rob)
     for number, owner in enumerate(owners):
-        add_client(credentials, owner.pk, f"ERP {number}", at)
+        scopes, limit = " ".join(SCOPES[:2]), 30
+        client = SystemUserFactory.create(
+            taxpayer=owner, name=f"ERP {number}", scopes=scopes, logins_per_minute=limit
+        )
+        begin = at - timedelta(days=60)
+        secret: Any = CredentialFactory.create(system_user=client, created_at=begin)
+        credentials.add(secret.clear)
     for taxpayer in (*represented, plain):
         GrantedPermissionFactory.create(
             taxpayer=taxpayer,
@@ -84,16 +90,3 @@ def populate(credentials: Credentials, at: datetime) -> None:
         codes=CODES,
         valid_from=at - timedelta(days=90),
     )
-
-
-def add_client(credentials: Credentials, taxpayer_id: int, name: str, at: datetime) -> None:
-    client: SystemUser = SystemUserFactory.create(
-        taxpayer_id=taxpayer_id,
-        taxpayer=None,
-        name=name,
-        scopes=" ".join(SCOPES[:2]),
-        logins_per_minute=30,
-    )
-    begin = at - timedelta(days=60)
-    secret = CredentialFactory.create(system_user=client, created_at=begin)
-    credentials.add(secret.clear)  # type: ignore[attr-defined]

@@ -1,9 +1,13 @@
 """An intermediary that asks, a taxpayer that decides, and the portal between them."""
 
+import re
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+from django.db import connection
 from django.http import HttpResponse
+from django.test.utils import CaptureQueriesContext
 
 from taxpayers.evidence import Evidence, EvidenceKind
 from taxpayers.models import PermissionRequest
@@ -57,3 +61,21 @@ def asked(agent: Erp, tin: str, **body: Any) -> PermissionRequest:
 def make_late(row: PermissionRequest) -> None:
     """As if its last moment had passed."""
     PermissionRequest.objects.filter(pk=row.pk).update(expires_at=now() - timedelta(seconds=1))
+
+
+def look_of(ask_of: Callable[[str], Any], tin: str) -> tuple[Any, ...]:
+    """All that tells the answer from others by a byte, and by time: the statements, without values.
+
+    None of them looks for the taxpayer.
+    """
+    with CaptureQueriesContext(connection) as queries:
+        answer = ask_of(tin)
+    body, masked = body_of(answer), answer.content.decode()
+    for value in (body["id"], tin, body["asked_at"], body["expires_at"]):
+        masked = masked.replace(value, "*")
+    texts = (query["sql"] for query in queries.captured_queries)
+    # Keys are read again every few seconds.
+    own = [re.sub(r"'[^']*'|\d+", "?", text) for text in texts if "signing_keys" not in text]
+    assert not [one for one in own if '"taxpayers"."tin"' in one.partition("WHERE")[2]]
+    headers = tuple(sorted({*answer.headers} - {"correlationId", "Location"}))
+    return answer.status_code, masked, headers, tuple(own)

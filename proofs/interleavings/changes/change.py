@@ -155,16 +155,22 @@ class Context:
             cursor.execute(sql, parameters)
 
 
+Making = Callable[[Context], None]
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """One kind of change: which tables it may alter, and how often it is made."""
 
-    name: str
+    make: Making
     tables: tuple[str, ...]
     weight: float
-    is_counter_changed: bool
-    is_held: bool  # whether its transaction may stay open for some steps
-    make: Callable[[Context], None]
+    is_counter_changed: bool = False
+    is_held: bool = True  # whether its transaction may stay open for some steps
+
+    @property
+    def name(self) -> str:
+        return self.make.__name__
 
 
 class Changes:
@@ -173,19 +179,11 @@ class Changes:
     def __init__(self) -> None:
         self.kinds: list[Change] = []
 
-    def add(
-        self,
-        *tables: str,
-        weight: float = 4,
-        is_counter_changed: bool = False,
-        is_held: bool = True,
-    ) -> Callable[[Callable[[Context], None]], Callable[[Context], None]]:
-        """Decorates the function that makes a change."""
+    def add(self, *tables: str, weight: float = 4, **how: bool) -> Callable[[Making], Making]:
+        """Decorates the function that makes a change; `how` are more fields of it."""
 
-        def decorate(make: Callable[[Context], None]) -> Callable[[Context], None]:
-            self.kinds.append(
-                Change(make.__name__, tables, weight, is_counter_changed, is_held, make)
-            )
+        def decorate(make: Making) -> Making:
+            self.kinds.append(Change(make, tables, weight, **how))
             return make
 
         return decorate

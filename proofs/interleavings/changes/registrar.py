@@ -6,14 +6,13 @@ from itertools import accumulate
 from proofs.interleavings.changes.by_service import BY_SERVICE
 from proofs.interleavings.changes.by_sql import BY_SQL
 from proofs.interleavings.changes.change import Change, Context
-from proofs.interleavings.changes.permissions_by_sql import PERMISSIONS_BY_SQL
 from proofs.interleavings.changes.session import ChangingSession
 from proofs.interleavings.changes.wholesale import TAKE_COPY, WHOLESALE, restore_backup
 from proofs.interleavings.oracle.claims import adopt_counters, check_connections
 from proofs.interleavings.oracle.registry import read_again
 from proofs.interleavings.state import RunState
 
-KINDS = (*BY_SERVICE.kinds, *BY_SQL.kinds, *PERMISSIONS_BY_SQL.kinds, *WHOLESALE.kinds)
+KINDS = (*BY_SERVICE.kinds, *BY_SQL.kinds, *WHOLESALE.kinds)
 _MOST_OPEN = 3  # changes in one transaction
 _BEGINNING = timedelta(days=30)  # before the run: the first moment of a change by a service
 
