@@ -7,7 +7,7 @@ before the first byte who exports what, and after the last one how many rows, an
 import csv
 import re
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime
+from datetime import datetime, tzinfo
 from hashlib import sha256
 from itertools import count, islice
 from operator import attrgetter
@@ -53,9 +53,10 @@ def table_of(records: Iterable[Any], columns: Iterable[Column]) -> Iterator[list
     """The names of the columns, then a row for each record."""
     named = [(one, one) if isinstance(one, str) else one for one in columns]
     values = [attrgetter(value) if isinstance(value, str) else value for _name, value in named]
+    zone = timezone.get_current_timezone()
     yield [name for name, _value in named]
     for record in records:
-        yield [escape_formula(_text(value(record))) for value in values]
+        yield [escape_formula(_text(value(record), zone)) for value in values]
 
 
 class ExportingAdmin(RecordAdmin):
@@ -180,13 +181,15 @@ def as_workbook(rows: Iterator[list[str]], name: str) -> StreamingHttpResponse:
     return FileResponse(file, as_attachment=True, filename=name, content_type=_XLSX)
 
 
-def _text(value: Any) -> str:
+def _text(value: Any, zone: tzinfo) -> str:
     match value:
+        case str():  # first, because most are
+            return str(value)
         case None:
             return ""
         case bool():
             return "yes" if value else "no"  # as an import reads it, so never translated
         case datetime():
-            return timezone.localtime(value).isoformat(timespec="seconds")
+            return value.astimezone(zone).isoformat(timespec="seconds")
         case _:
             return str(value)
