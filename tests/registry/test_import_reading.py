@@ -36,10 +36,11 @@ ACME = entry(2, "C1234567890", "R-123", "Acme")
         'TIN, Rob ,"Name"\n c1234567890 ,r-123,"Acme"',
         "tin,rob,name,active\nC1234567890,R-123,Acme,",
         "tin,rob,name\nC1234567890,R-123,Acme\n\n,,\n \n",
+        "tin,rob,name,,\nC1234567890,R-123,Acme,,\n",
     ],
     ids=[
         *("commas", "semicolons", "CRLF", "byte order mark", "any order", "blanks and capitals"),
-        *("active left open", "blank rows"),
+        *("active left open", "blank rows", "blank columns"),
     ],
 )
 def test_the_same_table_is_read_however_it_was_written(content: str) -> None:
@@ -53,6 +54,7 @@ def test_the_same_table_is_read_however_it_was_written(content: str) -> None:
 def test_active_is_yes_or_no_as_spreadsheets_write_it(word: str, is_active: bool) -> None:
     reading = read(f"{HEADER}C1234567890,,Acme,{word}")
     assert reading.rows == [entry(2, "C1234567890", "", "Acme", is_active)]
+    assert reading.rows[0].shown == ("C1234567890", "Acme", "", "yes" if is_active else "no")
 
 
 def test_every_bad_row_is_named_with_its_line_and_its_fault() -> None:
