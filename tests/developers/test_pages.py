@@ -127,14 +127,15 @@ def test_pip_installs_what_is_offered_and_refuses_another_file(
     assert "hash" in refused.stderr.lower()
 
 
-def test_a_translated_guide_is_served_in_its_language_and_every_guide_is_in_the_image() -> None:
-    page, english = (page_of(f"/{code}/permission-requests") for code in ("ms", "en"))
-    assert '<div class="guide" lang="ms">' in page
-    assert "Panduan ini dalam bahasa Inggeris." not in page
-    pattern = r'<h[1-6] id="([\w-]+)"'
-    assert re.findall(pattern, page) == re.findall(pattern, english)
-    assert 'href="/guide#connect-without-a-secret"' in page
-    assert '<div class="guide" lang="en">' in page_of("/ms/webhooks")
+def test_every_guide_is_served_in_two_languages_and_is_in_the_image() -> None:
+    for guide in _GUIDES.values():
+        page, english = (page_of(f"/{code}/{guide.address}") for code in ("ms", "en"))
+        assert '<div class="guide" lang="ms">' in page, guide
+        assert "Panduan ini dalam bahasa Inggeris." not in page
+        pattern = r'<h[1-6] id="([\w-]+)"'
+        assert re.findall(pattern, page) == re.findall(pattern, english)
+    assert 'href="/guide#connect-without-a-secret"' in page_of("/ms/permission-requests")
+    assert '<div class="guide" lang="en">' in page_of("/ms/reference")
     visible = (CHECKOUT / ".dockerignore").read_text().split()
     assert {f"!docs/{file}" for file in (*_GUIDES, "ms")} <= {*visible}
 
