@@ -19,7 +19,15 @@ from tests.support.answers import body_of
 from tests.support.command_line import run
 from tests.support.factories import SUBMIT, GrantedPermissionFactory, TaxpayerFactory
 from tests.support.moments import now, why
-from tests.support.staff import opened, page_url, staff_client, task_url, text_of
+from tests.support.staff import (
+    csv_rows_of,
+    list_url,
+    opened,
+    page_url,
+    staff_client,
+    task_url,
+    text_of,
+)
 
 pytestmark = pytest.mark.django_db
 LATER, EARLIER = "2037-12-31", str((now() + timedelta(days=9)).date())
@@ -147,6 +155,8 @@ def test_what_was_entered_before_says_so_and_is_part_of_the_past(settings: Setti
     page = text_of(client.get(page_url(row)))
     assert "p-1 as director" in page
     assert "words portal-1, sha256:0f" in page
+    exported = csv_rows_of(client.get(f"{list_url(GrantedPermission)}export.csv"))
+    assert "p-1 as director" in str(exported)
     row.refresh_from_db()
     assert row.evidence["approved_by"] == "p-1"
     (past,) = rows_as_of([row], before)
