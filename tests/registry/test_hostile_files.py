@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -191,3 +192,28 @@ def test_a_workbook_that_takes_too_long_is_ended(
     monkeypatch.setattr(spreadsheets, "_WAIT_SECONDS", 0.5)
     with pytest.raises(ServiceError, match="too large"):
         read_by(monkeypatch, tmp_path, "import time; time.sleep(60)")
+
+
+@pytest.mark.parametrize(
+    ("cells", "fits"),
+    [
+        ('<row r="8000000"><c r="A8000000"><v/></c></row>', True),
+        ('<row r="8000001"><c r="A8000001"><v/></c></row>', False),
+        ('<row r="4000000"><c r="B4000000"><v/></c></row>', True),
+        ('<row r="4000001"><c r="B4000001"><v/></c></row>', False),
+        ('<row r="285715"><c r="AB285715"><v/></c></row>', False),
+        ('<row r="285715"><c r="AB285715"/></row>', True),  # a coloured cell
+        ('<row r="8000000"/><row><c><v/></c></row>', False),  # each after the one before it
+        ('<row r="4000001"><c/><c><is/></c></row>', False),
+        ('<row r="1"><c/><c/><c/><c/></row>', True),
+        ('<row r="1"><c/><c/><c/><c/><c/></row>', False),
+    ],
+)
+def test_a_sheet_is_measured_before_it_is_read(
+    cells: str, fits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the limits of the kernel, which refuse such a file too, later."""
+    monkeypatch.setattr(workbook_program, "MAX_CELLS", 4)
+    sheet = workbook_program._SheetCheck()
+    with nullcontext() if fits else pytest.raises(workbook_program.TooLargeError):
+        sheet.feed(f"<sheetData>{cells}</sheetData>".encode())
