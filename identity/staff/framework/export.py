@@ -59,6 +59,16 @@ def table_of(records: Iterable[Any], columns: Iterable[Column]) -> Iterator[list
         yield [escape_formula(_text(value(record), zone)) for value in values]
 
 
+def _as_values(records: "QuerySet[Any]", columns: Iterable[Column]) -> "QuerySet[Any]":
+    """The records; only what is exported of them, if that is fields: half of the time."""
+    fields = {one.name for one in records.model._meta.fields if not one.is_relation}
+    paths = {one if isinstance(one, str) else one[1] for one in columns}
+    if not paths <= fields:
+        return records
+    read = fields & paths | {str(name).removeprefix("-") for name in records.query.order_by}
+    return records.prefetch_related(None).values_list(*read, named=True)
+
+
 class ExportingAdmin(RecordAdmin):
     """A list with export buttons for people who have the permission, and may see the list."""
 
@@ -132,7 +142,8 @@ class ExportingAdmin(RecordAdmin):
         record_export(self.model, context, filters=self.filters(request), form=file_format)
         name = f"{self.opts.model_name}-{timezone.localtime(at):%Y-%m-%d-%H%M}.{file_format}"
         counter = count()
-        counted = zip(table_of(in_batches(records, _CHUNK), self.exported), counter, strict=False)
+        found = in_batches(_as_values(records, self.exported), _CHUNK)
+        counted = zip(table_of(found, self.exported), counter, strict=False)
         rows = (row for row, _number in counted)
         response = as_workbook(rows, name) if file_format == "xlsx" else as_csv(rows, name)
         content = cast("Iterable[bytes]", response.streaming_content)
