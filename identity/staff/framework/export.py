@@ -66,7 +66,7 @@ def _as_values(records: "QuerySet[Any]", columns: Iterable[Column]) -> "QuerySet
     if not paths <= fields:
         return records
     read = fields & paths | {str(name).removeprefix("-") for name in records.query.order_by}
-    return records.prefetch_related(None).values_list(*read, named=True)
+    return records.prefetch_related(None).values_list(*sorted(read), named=True)
 
 
 class ExportingAdmin(RecordAdmin):
