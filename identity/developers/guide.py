@@ -24,7 +24,7 @@ _PACKAGE = "](../packages/einvoicing_tokens/"  # a link from a document to a fil
 
 
 def guide(request: HttpRequest, language: str, file: str) -> HttpResponse:
-    """A document of docs/, or its translation if it has one."""
+    """A document of docs/, or its translation."""
     return show(request, _GUIDES[file], language)
 
 
@@ -56,7 +56,7 @@ def _anchors(tokens: list[Token]) -> Iterator[str]:
 def _document(file: str, title: str) -> Mapping[str, Any]:
     docs, language = settings.BASE_DIR / "docs", get_language() or ENGLISH
     text = original = (docs / file).read_text(encoding="utf-8")
-    if is_translated := (docs / language / file).exists():
+    if language != ENGLISH:
         text = (docs / language / file).read_text(encoding="utf-8").replace("](../", "](")
     for address in (AUTH_URL_OF_THE_FILES, _EXAMPLE):
         text = text.replace(address, settings.AUTH_URL)
@@ -66,8 +66,7 @@ def _document(file: str, title: str) -> Mapping[str, Any]:
     text = text.replace(_PACKAGE, f"]({base}/packages/")
     for name, page in _GUIDES.items():
         text = text.replace(f"]({name}", f"]({base}/{page.address}")
-    written_in = language if is_translated else ENGLISH
-    return {"title": gettext(title), "guide": as_html(text, original), "written_in": written_in}
+    return {"title": gettext(title), "guide": as_html(text, original), "written_in": language}
 
 
 _TEMPLATE = "developers/guide.html"
