@@ -1,6 +1,5 @@
 """Public paths bypass the staff middleware: no session, CSRF or redirect (contract 1)."""
 
-from collections.abc import Callable
 from typing import cast
 
 from django.conf import settings
@@ -10,9 +9,8 @@ from django.utils import translation
 
 from identity.urls import urlpatterns as public
 from identity.urls import views_of
+from tokens.http import Handler
 from tokens.request.proxies import TrustedProxies
-
-Handler = Callable[[HttpRequest], HttpResponseBase]
 
 
 def set_content_length(get_response: Handler) -> Handler:

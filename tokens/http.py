@@ -11,6 +11,7 @@ from django.utils.module_loading import import_string
 from taxpayers.redaction import hide_secrets
 
 View = Callable[[HttpRequest], HttpResponse]
+Handler = Callable[[HttpRequest], HttpResponseBase]  # what a middleware is and wraps
 
 _READ_METHODS = ("GET", "HEAD")
 _NO_STORE = {"Cache-Control": "no-store"}

@@ -11,9 +11,9 @@ from django.http.request import UnreadablePostError
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from identity.middleware import Handler
 from identity.staff.error_pages import STAFF_PATHS
 from taxpayers.redaction import hide_pasted_secrets, holds_secret
+from tokens.http import Handler
 
 # The first five are not used. Passkeys and the copy button are, by our own pages only.
 _PERMISSIONS_POLICY = (

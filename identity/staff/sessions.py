@@ -5,7 +5,6 @@ nothing here. Only the same account gets it back, in the form with the same addr
 files, keys and client secrets are left out, and so is a task for records selected in a list.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -31,8 +30,8 @@ from django.views.csrf import csrf_failure
 from django.views.decorators.http import require_safe
 
 from taxpayers.redaction import hide_pasted_secrets
+from tokens.http import Handler
 
-_Handler = Callable[[HttpRequest], HttpResponseBase]
 _SECONDS = 3600  # to sign in
 _MOST_CHARACTERS = 100_000
 _IN_SESSION = "unsaved_entries"
@@ -158,7 +157,7 @@ def _now() -> float:
     return datetime.now(UTC).timestamp()
 
 
-def limit_sessions(get_response: _Handler) -> _Handler:
+def limit_sessions(get_response: Handler) -> Handler:
     """Signs out a session that is older than settings.SESSION_LONGEST.
 
     Otherwise restarts its idle time. A form that was sent too late is saved for the next sign-in.

@@ -18,8 +18,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from identity.middleware import Handler
 from identity.staff.models import FirstPassword
+from tokens.http import Handler
 
 _FACTORS = [Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN]
 
