@@ -12,10 +12,10 @@ import pytest
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
-from identity.server import limits
+from identity.server import limits, worker
 from identity.server.answers import InvalidHeader, head
 from identity.server.connection import Connection
-from identity.server.fair_share import ConnectionCounts, counts
+from identity.server.fair_share import ConnectionCounts
 from identity.server.worker import Process
 from tests.servers.nginx import CONFIGURATION
 from tests.servers.processes import CHECKOUT, completed
@@ -218,22 +218,22 @@ def test_a_process_with_fewer_connections_accepts_the_next_one() -> None:
     assert shared.take_slot() == other
 
 
-def test_a_process_that_stops_attracts_no_connections() -> None:
-    process = Process(Config("identity.asgi:application"), slot=counts.take_slot())
-    busy = counts.take_slot()
+def test_a_process_that_stops_attracts_no_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    shared = ConnectionCounts()  # of this test alone: every process of a test publishes its count
+    monkeypatch.setattr(worker, "counts", shared)
+    process, busy = (
+        Process(Config("identity.asgi:application"), shared.take_slot()),
+        shared.take_slot(),
+    )
     nothing: Any = SimpleNamespace(cancel=lambda: None, shutdown=lambda: asyncio.sleep(0))
     process.listeners, process.deadlines, process.lifespan = [], nothing, nothing
     process.closing = nothing
-    try:
-        counts.publish(busy, 20)
-        assert counts.has_more_than_another(busy)
-        asyncio.run(process.shutdown())
-        process.server_state.connections.add(object())  # type: ignore[arg-type]  # of its queue
-        assert not counts.has_more_than_another(busy)
-        assert counts.next_step(process.slot) == 1
-    finally:
-        counts.release_slot(process.slot)
-        counts.release_slot(busy)
+    shared.publish(busy, 20)
+    assert shared.has_more_than_another(busy)
+    asyncio.run(process.shutdown())
+    process.server_state.connections.add(object())  # type: ignore[arg-type]  # of its queue
+    assert not shared.has_more_than_another(busy)
+    assert shared.next_step(process.slot) == 1
 
 
 TIN = "C1234567890"
