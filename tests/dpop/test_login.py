@@ -1,9 +1,13 @@
-"""Logins of clients whose tokens are bound to a key (RFC 9449 section 5, 8 and 11)."""
+"""Who gets a bound token by DPoP, and where else a proof of its key is needed (RFC 9449)."""
 
 import json
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
+from django.conf import settings
+from django.test import Client
 from joserfc.jwk import ECKey, OKPKey, RSAKey
 
 from taxpayers.facts.token_binding import TokenBinding
@@ -12,6 +16,7 @@ from tests.client_auth.key_erp import new_key_erp, new_pair
 from tests.dpop.dpop_erp import NONCE, DpopErp, events, new_dpop_erp, reason_of
 from tests.status_lists.reader import is_ended
 from tests.support.erp import Erp, assert_every_answer, claims_of, new_erp
+from tokens.dpop.proof import hash_of_token
 from tokens.models import LoginEvent, UsedProof
 
 pytestmark = pytest.mark.django_db
@@ -132,3 +137,53 @@ def test_a_login_with_an_assertion_and_a_proof_uses_both_once() -> None:
     assert reason_of(log_in(proof, fresh)) == "invalid_dpop_proof"
     assert reason_of(log_in(None, fresh)) == "invalid_credentials"  # used by a login that counted
     assert log_in(None, key_erp.assertion()).status_code == 200
+
+
+ME, CREDENTIALS = "/api/v1/me", "/api/v1/credentials/current"
+CHALLENGE = 'DPoP error="{error}", algs="ES256 Ed25519 EdDSA PS256"'
+
+
+def refused(response: Any, error: str, says: str) -> None:
+    body = json.loads(response.content)
+    assert (response.status_code, body["error"]) == (401, error)
+    assert response["WWW-Authenticate"] == CHALLENGE.format(error=error)
+    assert says in body["error_description"]
+
+
+def api_proof(erp: DpopErp, token: str) -> str:
+    address, of_token = f"{settings.AUTH_URL}{ME}", hash_of_token(token)
+    return erp.proof(htm="GET", htu=address, ath=of_token, nonce=None)
+
+
+@pytest.mark.parametrize("algorithm", ["ES256", "PS256", "EdDSA"])
+def test_with_a_proof_it_opens(algorithm: str) -> None:
+    erp = new_dpop_erp(algorithm)
+    token = erp.token()
+    for path in (ME, CREDENTIALS):
+        assert erp.call(path, token).status_code == 200
+    assert erp.call(f"{ME}?query=1", token, proof=api_proof(erp, token)).status_code == 200
+
+
+def test_sent_as_a_bearer_token_it_does_not(erp: DpopErp) -> None:
+    token = erp.token()
+    for headers in ({}, {"DPoP": api_proof(erp, token)}):
+        response = Client().get(ME, headers={"Authorization": f"Bearer {token}", **headers})
+        refused(response, "invalid_token", "bound to a key")
+
+
+def test_a_proof_opens_once(erp: DpopErp) -> None:
+    token = erp.token()
+    proof = api_proof(erp, token)
+    assert erp.call(ME, token, proof=proof).status_code == 200
+    refused(erp.call(ME, token, proof=proof), "invalid_dpop_proof", "used before")
+
+
+def test_proofs_that_have_expired_do_not_fill_the_database(erp: DpopErp) -> None:
+    token, now = erp.token(), datetime.now(UTC)
+    ends = [now - timedelta(minutes=minutes) for minutes in (1.5, 60, 0.5)]
+    expired, long_expired, recent = (
+        UsedProof.objects.create(id=uuid4(), expires_at=end) for end in ends
+    )
+    assert erp.call(ME, token).status_code == 200
+    left = UsedProof.objects.filter(pk__in=[expired.pk, long_expired.pk, recent.pk])
+    assert list(left) == [recent], "and what another node may still accept is not forgotten"

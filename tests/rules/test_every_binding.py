@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from taxpayers.facts.token_binding import UNBOUND, Confirmation, TokenBinding
 from taxpayers.rules import AuthorizationRequest, decide
 from tests.rules.states import AT, IN_ORDER, KNOWN_SCOPES, SOURCE, Refusal, facts_of, outcome_of
-from tests.rules.test_order import right_or_wrong
+from tests.rules.test_every_state import right_or_wrong
 
 KEY, CERTIFICATE = (Confirmation(b, "a-thumbprint") for b in (TokenBinding.DPOP, TokenBinding.TLS))
 NO_PROOF, NO_CERTIFICATE = Refusal("dpop_proof_missing"), Refusal("certificate_missing")
