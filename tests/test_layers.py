@@ -102,7 +102,7 @@ PURE = {
         "taxpayers.rules",
     ),
     *("taxpayers.actions", "taxpayers.operations", "tokens.actions", "identity.webhooks.actions"),
-    *("taxpayers.client_keys", "taxpayers.certificates.names", "taxpayers.certificates.subject"),
+    *("taxpayers.client_keys", "taxpayers.certificates"),
     *("taxpayers.redaction", "taxpayers.names", "taxpayers.standing.standing"),
     *("taxpayers.facts.values", "taxpayers.facts.validity"),
     *(f"taxpayers.facts.epochs.{module}" for module in ("row", "postgresql", "sqlite")),

@@ -7,7 +7,7 @@ import msgspec
 from django.db import connection
 from msgspec.structs import replace
 
-from taxpayers.certificates.names import TLS_CLIENT_AUTH, is_certificate_lookup
+from taxpayers.certificates import TLS_CLIENT_AUTH, is_certificate_lookup
 from taxpayers.client_keys import PRIVATE_KEY_JWT
 from taxpayers.credentials import is_same_secret
 from taxpayers.facts.values import (
@@ -81,8 +81,7 @@ _POSTGRESQL = _QUERY.format(
 # SQLite runs in this process, so its clock is that of this process.
 _SQLITE = _QUERY.format(
     clock="NULL",
-    queries="(SELECT 0 AS number, %s AS client_id, value AS lookup, %s AS tin, %s AS rob"
-    " FROM json_each(%s)) AS q",
+    queries="(SELECT 0 AS number, %s AS client_id, %s AS lookup, %s AS tin, %s AS rob) AS q",
 )
 # Where the columns are in a row.
 _CLOCK, _NUMBER, _CLIENT, _SECRET = 0, 1, slice(2, 10), slice(10, 15)
@@ -107,12 +106,11 @@ def facts_statement(queries: Sequence[FactsQuery]) -> Statement[list[Reading]]:
         {
             "number": number,
             "client_id": query.client_id,
-            "lookup": lookup,
+            "lookup": query.lookup,
             "tin": query.on_behalf_of and query.on_behalf_of.tin,
             "rob": query.on_behalf_of and query.on_behalf_of.rob,
         }
         for number, query in enumerate(queries)
-        for lookup in query.all_lookups or ("",)
     ]
 
     def parse(rows: list[Row]) -> list[Reading]:
@@ -128,36 +126,20 @@ def read_facts_from_sqlite(query: FactsQuery) -> Reading:
     """The same from SQLite, in this process. Raises django.db.DatabaseError."""
     represented = query.on_behalf_of
     tin, rob = (represented.tin, represented.rob) if represented else (None, None)
-    lookups = msgspec.json.encode(query.all_lookups or ("",)).decode()
-    parameters = (query.client_id, tin, rob, lookups)
+    parameters = (query.client_id, query.lookup, tin, rob)
     return _reading(query, fetch_through_django(_SQLITE, parameters))
 
 
 def _reading(query: FactsQuery, rows: list[Row]) -> Reading:
     at = rows[0][_CLOCK] or datetime.now(UTC)
-    rows = rows if query.lookups is None else _of_one_name(rows)
     row = rows[0]
     # The query has compared them by the column's collation; this compares their bytes.
-    if not any(is_same_secret(lookup, row[_LOOKUP] or "") for lookup in query.all_lookups):
+    if not is_same_secret(query.lookup, row[_LOOKUP] or ""):
         return Reading(at, None)
     window_started_at, used = row[_COUNTER]
     facts = facts_of(query.client_id, query.on_behalf_of, rows)
     counter = (aware(window_started_at), used)
     return Reading(at, replace(facts, status=status_facts(*row[_STATUS])), counter)
-
-
-def _of_one_name(rows: list[Row]) -> list[Row]:
-    """Of a certificate with several registered names: the rows of the one that is valid longest."""
-    found = [row for row in rows if row[_LOOKUP] is not None]
-    if not found:
-        return rows
-
-    def rank(row: Row) -> tuple[bool, datetime, str]:
-        _id, lookup, _hint, expires_at, revoked_at = row[_SECRET]
-        return revoked_at is None, expires_at, lookup
-
-    best = max(found, key=rank)[_LOOKUP]
-    return [row for row in found if row[_LOOKUP] == best]
 
 
 def status_facts(

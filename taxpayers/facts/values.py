@@ -126,19 +126,13 @@ class Facts(Value):
 class FactsQuery(Value):
     """Whose facts: the id and the hash of the secret as sent, and the taxpayer of `onbehalfof`.
 
-    For a key `lookup` is its name, `taxpayers.client_keys.key_name`. A certificate has
-    several `lookups`, of which one must be registered; `lookup` is the hash of all of them.
+    For a key `lookup` is its name, `taxpayers.client_keys.key_name`, for a certificate the hash of
+    its subject.
     """
 
     client_id: str
     lookup: Hidden[str]
     on_behalf_of: TaxpayerId | None
-    lookups: tuple[str, ...] | None = None
-
-    @property
-    def all_lookups(self) -> tuple[str, ...]:
-        """All that the credential can be stored under: of a certificate one for each name."""
-        return (self.lookup,) if self.lookups is None else self.lookups
 
 
 class Reading(Value):

@@ -3,13 +3,10 @@
 from functools import partial
 from typing import Any
 
-from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from taxpayers.management.arguments import (
-    add_certificate_name,
     add_network_options,
-    certificate_name,
     networks_text,
     read_keys,
 )
@@ -55,15 +52,16 @@ class _BlockSystemUser(SystemUserCommand):
 
 class _RegisterClientCertificate(SystemUserCommand):
     operation = REGISTER_CLIENT_CERTIFICATE
-    fields = {"expires_at": last_day("--expires", "last day of the registration")}
+    fields = {
+        "certificate": {
+            "metavar": "FILE",
+            "type": read_keys,
+            "required": True,
+            "help": "a certificate of the ERP system (PEM; -: stdin): its subject is registered",
+        },
+        "expires_at": last_day("--expires", "last day of the registration"),
+    }
     note = ""
-
-    def add_options(self, parser: CommandParser) -> None:
-        add_certificate_name(parser, required=True)
-        super().add_options(parser)
-
-    def given(self, options: Options) -> dict[str, Any]:
-        return {**super().given(options), **certificate_name(options)}
 
     def answer(self, done: Credential, options: Options) -> Output:
         return shown_credentials(done.system_user)

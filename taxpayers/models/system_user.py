@@ -8,7 +8,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 from oauth2_provider.models import AbstractApplication
 
-from taxpayers.certificates.names import TLS_CLIENT_AUTH
+from taxpayers.certificates import TLS_CLIENT_AUTH
 from taxpayers.client_keys import PRIVATE_KEY_JWT
 from taxpayers.credential_kind import CredentialKind
 from taxpayers.facts.token_binding import TokenBinding

@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 from django.http import HttpResponse
 from django.utils import timezone
 
-from taxpayers.certificates.names import NameKind
 from taxpayers.models import SystemUser
 from taxpayers.services import Author, use_certificate
 from tests.certificates.addresses import PROXY
@@ -72,16 +71,13 @@ class CertificateErp:
 
 def new_certificate_erp(
     issued: IssuedCertificate | None = None,
-    text: str = "",
-    kind: NameKind | None = None,
     **system_user: Any,
 ) -> CertificateErp:
-    """A system user that logs in with this certificate; registered by its subject, or this name."""
+    """A system user that logs in with this certificate."""
     issued = issued or certificate()
     user = use_certificate(
         system_user=SystemUserFactory.create(**system_user),
-        text=text or issued.pem,
-        kind=kind,
+        certificate=issued.pem,
         reason="it has a certificate",
         by=BY,
         at=timezone.now(),

@@ -7,16 +7,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from cryptography import x509
 from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
-from taxpayers.certificates.names import NameKind
 from taxpayers.credentials import new_client_id
 from taxpayers.facts.token_binding import TokenBinding
-from taxpayers.models import Credential, SystemUser
-from taxpayers.services import bind_tokens, register_client_certificate, revoke_credential
+from taxpayers.models import SystemUser
+from taxpayers.services import bind_tokens
 from tests.certificates.addresses import MTLS_URL, PROXY, STRANGER
 from tests.certificates.certificate_erp import (
     BY,
@@ -33,7 +31,6 @@ from tests.introspection.api import Api, token_of
 from tests.servers.certificates import IssuedCertificate
 from tests.support.erp import Erp, claims_of, description_of, new_erp, reason_of
 from tokens.dpop.proof import hash_of_token
-from tokens.models import LoginEvent
 
 pytestmark = pytest.mark.django_db
 ME, CREDENTIALS = "/api/v1/me", "/api/v1/credentials/current"
@@ -141,43 +138,6 @@ def test_in_other_hands_it_opens_nothing(
         assert "mtls_endpoint_aliases" in body["error_description"]
     settings.MTLS_URL = ""
     assert call(path, token, nginx(erp.issued)).status_code == 401
-
-
-HOST, EMAIL = "erp.example.com", "erp@example.com"
-
-
-def now() -> dict[str, Any]:
-    return {"by": BY, "at": timezone.now()}
-
-
-@pytest.mark.parametrize("ended", ["revoked", "expired"])
-@pytest.mark.parametrize("first", ["subject", "alternative name"])
-def test_of_two_registered_names_in_one_certificate_the_one_that_works_counts(
-    ended: str, first: str
-) -> None:
-    issued = authority().issue("CN=both,C=MY", x509.DNSName(HOST), x509.RFC822Name(EMAIL))
-    names: list[tuple[str, Any]] = [(issued.pem, None), (HOST, NameKind.SAN_DNS)]
-    if first != "subject":
-        names.reverse()
-    erp = new_certificate_erp(issued, *names[0])
-    text, kind = names[1]
-    soon = timezone.now() + timedelta(days=30)  # the one that is revoked would live for longer
-    register_client_certificate(
-        reason="a test", system_user=erp.system_user, text=text, kind=kind, expires_at=soon, **now()
-    )
-    assert erp.login().status_code == 200
-    old, new = erp.system_user.credentials.order_by("pk")
-    if ended == "revoked":
-        revoke_credential(credential=old, reason="rotated", **now())
-    else:
-        moment = timezone.now() - timedelta(days=1)
-        rows = Credential.objects.filter(pk=old.pk)
-        rows.update(created_at=moment - timedelta(days=1), expires_at=moment)
-    for _ in range(2):  # as the registry has it, and as the node remembers it
-        event = LoginEvent.objects.get(pk=erp.login()["correlationId"])
-        assert (event.reason, event.secret_id) == ("", new.pk)
-    revoke_credential(credential=new, reason="rotated", **now())
-    assert reason_of(erp.login()) in ("secret_revoked", "secret_expired")
 
 
 def test_the_clock_of_the_database_is_asked_too() -> None:

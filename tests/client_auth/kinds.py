@@ -124,13 +124,13 @@ class Certificate(Kind):
         user, issued = erp.system_user, certificate(f"CN=erp{number},C=MY")
         moment = at or timezone.now()
         register_client_certificate(
-            reason="a test", system_user=user, text=issued.pem, **more, by=BY, at=moment
+            reason="a test", system_user=user, certificate=issued.pem, **more, by=BY, at=moment
         )
         return CertificateErp(user, issued)
 
     def use(self, user: SystemUser, *, at: datetime | None = None, **more: Any) -> CertificateErp:
         issued = certificate()
-        changed = use_certificate(system_user=user, text=issued.pem, **_why(at), **more)
+        changed = use_certificate(system_user=user, certificate=issued.pem, **_why(at), **more)
         return CertificateErp(changed, issued)
 
 

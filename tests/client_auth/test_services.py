@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from taxpayers.certificates.names import NameKind
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.models import Change, Credential, SystemUser
 from taxpayers.services import (
@@ -22,7 +21,7 @@ from taxpayers.services import (
     use_certificate,
     use_private_key,
 )
-from tests.certificates.certificate_erp import SUBJECT, certificate
+from tests.certificates.certificate_erp import SUBJECT, authority, certificate
 from tests.client_auth.key_erp import BY, jwks, new_pair
 from tests.client_auth.kinds import CERTIFICATE, KEY, KINDS, SECRET, Kind, newest
 from tests.support.factories import CredentialFactory, SystemUserFactory
@@ -130,10 +129,9 @@ KEYS = [new_pair() for _ in range(3)]
         (use_private_key, {"keys": jwks(KEYS[0]), "reason": ""}, "Give a reason"),
         (use_private_key, {"keys": jwks(KEYS[0]), "expires_at": AT - YEAR}, "the key would end"),
         (use_private_key, {"keys": jwks(*KEYS)}, "two keys at most"),
-        (use_certificate, {"text": "x"}, "no certificate"),
-        (use_certificate, {"text": "x", "kind": NameKind.SUBJECT_DN}, "no distinguished name"),
-        (use_certificate, {"text": PEM, "reason": ""}, "a reason: it is missing"),
-        (use_certificate, {"text": PEM, "expires_at": AT}, "the certificate would end"),
+        (use_certificate, {"certificate": "x"}, "no certificate"),
+        (use_certificate, {"certificate": PEM, "reason": ""}, "a reason: it is missing"),
+        (use_certificate, {"certificate": PEM, "expires_at": AT}, "the certificate would end"),
     ],
 )
 def test_what_cannot_be_changed_changes_nothing(
@@ -172,7 +170,7 @@ def test_a_private_key_is_refused_and_no_part_of_it_is_stored_or_shown(
         use: Any = (
             partial(use_private_key, keys=text)
             if kind is KEY
-            else partial(use_certificate, text=text)
+            else partial(use_certificate, certificate=text)
         )
         with pytest.raises(ServiceError, match="PRIVATE") as refused:
             use(system_user=user, **WHY)
@@ -243,24 +241,26 @@ def test_two_system_users_may_have_keys_of_the_same_name() -> None:
 
 
 def test_a_name_that_works_is_not_registered_again(user: SystemUser) -> None:
-    use_certificate(system_user=user, text=PEM, **WHY)
-    spelled: dict[str, Any] = {"text": SUBJECT.lower(), "kind": NameKind.SUBJECT_DN}
+    use_certificate(system_user=user, certificate=PEM, **WHY)
+    renewed = authority().issue(SUBJECT).pem
     with pytest.raises(ServiceError, match=f"{SUBJECT} is there already"):
-        register_client_certificate(reason="a test", system_user=user, **spelled, **NOW)
+        register_client_certificate(reason="a test", system_user=user, certificate=renewed, **NOW)
 
 
 @pytest.mark.parametrize("ended", ["revoked", "expired"])
 def test_a_name_that_has_ended_can_be_registered_again(user: SystemUser, ended: str) -> None:
-    use_certificate(system_user=user, text=PEM, **WHY)
+    use_certificate(system_user=user, certificate=PEM, **WHY)
     (old,), at = live(user), AT
     if ended == "revoked":
         revoke_credential(credential=old, **WHY)
     else:
         at = AT + YEAR + timedelta(seconds=1)
-    new = register_client_certificate(reason="a test", system_user=user, text=PEM, by=BY, at=at)
+    new = register_client_certificate(
+        reason="a test", system_user=user, certificate=PEM, by=BY, at=at
+    )
     old.refresh_from_db()
     assert new.pk != old.pk  # so the tokens of the old one stay ended
     assert (old.lookup != new.lookup, old.slot) == (True, None)
     revoke_credential(credential=new, reason="r", by=BY, at=at)
-    register_client_certificate(reason="a test", system_user=user, text=PEM, by=BY, at=at)
+    register_client_certificate(reason="a test", system_user=user, certificate=PEM, by=BY, at=at)
     assert user.credentials.filter(certificate_name=old.certificate_name).count() == 3

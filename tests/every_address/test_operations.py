@@ -36,6 +36,7 @@ from taxpayers.models import (
 )
 from taxpayers.operations import ByReason, Reason
 from taxpayers.services import granted_permissions, intermediaries, system_users, taxpayers
+from tests.certificates.certificate_erp import certificate
 from tests.client_auth.key_erp import new_pair
 from tests.every_address.test_staff import TASKS
 from tests.management_api.portal import SCOPES, Portal, new_portal
@@ -64,8 +65,7 @@ ENDS = {"expires_at": timezone.now() + timedelta(days=99)}
 KEY_CLIENT = {"token_endpoint_auth_method": "private_key_jwt"}
 CERTIFICATE_CLIENT = {"token_endpoint_auth_method": "tls_client_auth"}
 BLOCKED = {"blocked_at": timezone.now(), "blocked_by": "x", "blocked_reason": "x"}
-NAME = {"text": "erp.example.com", "kind": "tls_client_auth_san_dns"}
-REST_NAME = {"certificate": "erp.example.com", "name_kind": "san_dns"}
+PEM = {"certificate": certificate().pem}
 CHANGE_COMMAND = ("change_system_user", "<CLIENT>")
 WITHOUT_RECORD = ("issue_credentials", "import_system_users")
 CREDENTIAL = "/credentials/<SECRET>"
@@ -246,9 +246,9 @@ ROWS = {
     ),
     "use_certificate": Row(
         "issue",
-        ("use_certificate", {**NAME, **WHY}),
-        ("POST", "/use-certificate", {**REST_NAME, **WHY}),
-        (*CHANGE_COMMAND, "--auth-method", "tls_client_auth", "--san-dns", "erp.example.com"),
+        ("use_certificate", PEM | WHY),
+        ("POST", "/use-certificate", PEM | WHY),
+        (*CHANGE_COMMAND, "--auth-method", "tls_client_auth", "--certificate", "<CERTIFICATE>"),
     ),
     "use_client_secret": Row(
         "issue",
@@ -278,9 +278,9 @@ ROWS = {
     ),
     "register_client_certificate": Row(
         "issue",
-        ("register_client_certificate", NAME | WHY),
-        ("POST", "/register-certificate", REST_NAME | WHY),
-        ("register_client_certificate", "<CLIENT>", "--san-dns", "erp.example.com"),
+        ("register_client_certificate", PEM | WHY),
+        ("POST", "/register-certificate", PEM | WHY),
+        ("register_client_certificate", "<CLIENT>", "--certificate", "<CERTIFICATE>"),
         CERTIFICATE_CLIENT,
     ),
     "change_secret": Row(
@@ -539,10 +539,11 @@ def by_rest(portal: Portal) -> Any:
 def by_command(tmp_path: Path, operation: Row, values: Mapping[str, Any]) -> bool:
     if not operation.command:
         return False
-    file, keys = tmp_path / "rows.csv", tmp_path / "keys.json"
+    file, keys, pem = (tmp_path / name for name in ("rows.csv", "keys.json", "erp.pem"))
     file.write_text(filled(operation.file, values), encoding="utf-8")
     keys.write_text(KEY, encoding="utf-8")
-    files = {"<FILE>": str(file), "<KEY_FILE>": str(keys)}
+    pem.write_text(PEM["certificate"], encoding="utf-8")
+    files = {"<FILE>": str(file), "<KEY_FILE>": str(keys), "<CERTIFICATE>": str(pem)}
     run(*filled(operation.command, {**values, **files}))
     return True
 

@@ -163,66 +163,11 @@ def test_many_are_read_at_once_each_for_its_own_query() -> None:
 
 
 def test_what_is_sent_is_the_number_the_names_and_the_taxpayer_of_each() -> None:
-    certificate = replace(QUERY, client_id="ci_test_2", on_behalf_of=None, lookups=("a", "b"))
-    nameless = replace(certificate, client_id="ci_test_3", lookups=())
-    (sent,) = facts_statement([QUERY, certificate, nameless]).parameters
+    other = replace(QUERY, client_id="ci_test_2", on_behalf_of=None)
+    (sent,) = facts_statement([QUERY, other]).parameters
     assert sent == (
         '[{"number":0,"client_id":"ci_test_1","lookup":"sha256$of-the-secret",'
         '"tin":"C2000000002","rob":"R-2"},'
-        '{"number":1,"client_id":"ci_test_2","lookup":"a","tin":null,"rob":null},'
-        '{"number":1,"client_id":"ci_test_2","lookup":"b","tin":null,"rob":null},'
-        '{"number":2,"client_id":"ci_test_3","lookup":"","tin":null,"rob":null}]'
+        '{"number":1,"client_id":"ci_test_2","lookup":"sha256$of-the-secret",'
+        '"tin":null,"rob":null}]'
     )
-
-
-CERTIFICATE = FactsQuery("ci_test_1", "tls$all-names", None, ("a", "b", "c"))
-
-
-def name_found(*changes: dict[str, Any]) -> int | None:
-    """The number of the row whose secret was taken."""
-    rows = [row(*STATUS, secret=n, **change) for n, change in enumerate(changes)]
-    facts = read(*rows, query=CERTIFICATE).facts
-    return None if facts is None else facts.credential.id
-
-
-@pytest.mark.parametrize(
-    ("changes", "found"),
-    [
-        ([{"lookup": None}, {"lookup": "a"}], 1),
-        ([{"lookup": None}, {"lookup": None}], None),
-        ([{"lookup": "x"}], None),
-        # One that is not revoked; of these, the one that is valid longest.
-        (
-            [
-                {"lookup": "a", "secret_expires_at": AT + 9 * HOUR},
-                {"lookup": "b", "secret_revoked_at": None},
-            ],
-            1,
-        ),
-        (
-            [
-                {"lookup": "a", "secret_expires_at": AT + 8 * HOUR},
-                {"lookup": "b", "secret_expires_at": AT + 9 * HOUR},
-                {"lookup": "c"},
-            ],
-            1,
-        ),
-        ([{"lookup": "b"}, {"lookup": "a"}], 0),
-    ],
-)
-def test_of_several_names_the_best_one_counts(
-    changes: list[dict[str, Any]], found: int | None
-) -> None:
-    assert name_found(*changes) == found
-
-
-def test_all_rows_of_that_name_and_no_others_are_read() -> None:
-    query = replace(CERTIFICATE, on_behalf_of=OTHER)
-    found = facts_in(
-        row(*STATUS, lookup="a", code="a"),
-        row(*STATUS, lookup="b", code="b"),
-        row(*STATUS, lookup="b", code="c"),
-        query=query,
-    )
-    assert found.represented is not None
-    assert found.represented.permissions == (replace(PERMISSION, codes=("b", "c")),)

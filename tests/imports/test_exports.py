@@ -7,7 +7,7 @@ import pytest
 from django.db.models import Model
 from django.utils import timezone
 
-from taxpayers.certificates.names import TLS_CLIENT_AUTH
+from taxpayers.certificates import TLS_CLIENT_AUTH
 from taxpayers.client_keys import PRIVATE_KEY_JWT
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.models import Credential, GrantedPermission, Intermediary, SystemUser

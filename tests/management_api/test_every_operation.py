@@ -24,6 +24,7 @@ from identity.api.urls import records, urlpatterns
 from identity.webhooks.endpoints import send_test
 from taxpayers.duties import MANAGEMENT_SCOPES
 from taxpayers.models import Change
+from tests.certificates.certificate_erp import certificate
 from tests.client_auth.key_erp import new_pair
 from tests.introspection.api import token_of
 from tests.management_api.portal import (
@@ -61,8 +62,7 @@ VALUES: dict[str, Any] = {
     **dict.fromkeys(("allowed_permissions", "allowed_taxpayers", "allowed_networks"), ()),
     "token_binding": "dpop",
     "keys": new_pair().public_jwk,
-    "certificate": "erp.example.org",
-    "name_kind": "san_dns",
+    "certificate": certificate().pem,
     "url": "https://x.example.org",
 }
 

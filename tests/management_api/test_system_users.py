@@ -8,6 +8,7 @@ import pytest
 from django.http import HttpResponse
 
 from taxpayers.models import Change, SystemUser
+from tests.certificates.certificate_erp import certificate
 from tests.client_auth.key_erp import new_pair
 from tests.management_api.portal import BASE, Portal, assert_ok, assert_problem, new_portal, text_of
 from tests.support.answers import body_of
@@ -138,9 +139,9 @@ def test_keys_secret_and_certificate_take_turns(portal: Portal, settings: Any) -
     more = assert_ok(do(portal, erp, "register-key", keys={"keys": [second.public_jwk]}))
     assert [key["kind"] for key in more["credentials"]] == ["key", "key"]
     for task, host, count in (("use", "a", 1), ("register", "b", 2)):
-        named = {"certificate": f"{host}.example.org", "name_kind": "san_dns"}
-        named |= {"reason": "x"} if task == "use" else {}
-        answer = assert_ok(do(portal, erp, f"{task}-certificate", **named))
+        given = {"certificate": certificate(f"CN={host}").pem}
+        given |= {"reason": "x"} if task == "use" else {}
+        answer = assert_ok(do(portal, erp, f"{task}-certificate", **given))
         assert [each["kind"] for each in answer["credentials"]] == ["certificate"] * count
     body = assert_ok(do(portal, erp, "use-client-secret", reason="x"))
     assert body["login_method"] == "client_secret"

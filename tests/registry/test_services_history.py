@@ -15,13 +15,13 @@ from django.db import DatabaseError
 from pytest_django import Settings
 
 from taxpayers import services
-from taxpayers.certificates.names import NameKind
 from taxpayers.credentials import hash_secret
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.files.row_kinds import read_taxpayers
 from taxpayers.identifiers import Notation, TaxpayerId
 from taxpayers.models import Change
 from taxpayers.services import Author
+from tests.certificates.certificate_erp import SUBJECT, certificate
 from tests.support.factories import (
     SUBMIT,
     VIEW,
@@ -262,15 +262,14 @@ CASES = [
         "register_client_certificate",
         lambda: {
             "system_user": system_user(token_endpoint_auth_method="tls_client_auth"),
-            "text": "erp.example.com",
-            "kind": NameKind.SAN_DNS,
+            "certificate": certificate().pem,
             "expires_at": AT + DAY,
         },
         added={
-            "secret": "…5cb4",
+            "secret": "…08f3",
             "credential": "certificate",
             "secret_expires_at": TOMORROW,
-            "certificate_name": "tls_client_auth_san_dns:erp.example.com",
+            "certificate_name": SUBJECT,
         },
     ),
     Case(
@@ -344,7 +343,7 @@ def test_neither_a_secret_nor_its_hash_is_ever_in_the_history() -> None:
 
 
 # Those whose record shows a part of what is generated.
-DN = {"text": "CN=erp", "kind": NameKind.SUBJECT_DN}
+DN = {"certificate": certificate().pem}
 MORE: dict[str, Arguments] = {
     "register_system_user": lambda: {"taxpayer": taxpayer(), "name": "ERP"},
     "register_system_user_with_keys": lambda: {"taxpayer": taxpayer(), "name": "ERP", "keys": KEY},

@@ -108,10 +108,6 @@ _FAULTS: Mapping[str, str] = {
         "The proxy of this service passed on two client certificates. Give the reference to the"
         " operators of this service."
     ),
-    CertificateFault.TOO_MANY_NAMES: _(
-        "The client certificate has more than 32 names. The operator of the ERP system must have"
-        " one with fewer issued."
-    ),
     CertificateFault.EXPIRED: _(
         "The client certificate has expired by the clock of this service. The operator of the ERP"
         " system must put the new one in place."

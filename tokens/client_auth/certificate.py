@@ -16,14 +16,13 @@ from urllib.parse import unquote_to_bytes
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from taxpayers.certificates.names import UNREADABLE, names_in
+from taxpayers.certificates import UNREADABLE, subject_of
 from taxpayers.facts.values import CERTIFICATE
 from taxpayers.rules import Refused
 from taxpayers.value import Hidden, Value
 from tokens.refusals.table import ProtocolReason
 
 MAX_DER_BYTES = 8 * 1024
-MAX_NAMES = 32
 SKEW = timedelta(seconds=10)  # by which the clock of the proxy may be off
 _MAX_LENGTH = 3 * MAX_DER_BYTES  # of a header: percent-encoding triples a byte
 _VERIFIED, _NO_CERTIFICATE = "SUCCESS", "NONE"
@@ -40,7 +39,6 @@ class CertificateFault(StrEnum):
     UNREADABLE = "certificate_unreadable"
     TOO_LONG = "certificate_too_long"
     TWICE = "certificate_twice"
-    TOO_MANY_NAMES = "certificate_has_too_many_names"
     EXPIRED = "certificate_expired"
     NOT_YET_VALID = "certificate_not_yet_valid"
 
@@ -68,18 +66,13 @@ class CertificateHeaders(Value):
 class ClientCertificate(Value):
     """A certificate that the proxy has verified.
 
-    `lookups` are what its names are looked up by; `thumbprint` is `x5t#S256` (RFC 8705 3.1).
+    `lookup` is what its subject is looked up by; `thumbprint` is `x5t#S256` (RFC 8705 3.1).
     """
 
-    lookups: tuple[str, ...]
+    lookup: str
     thumbprint: str
     valid_from: datetime
     valid_until: datetime
-
-    @property
-    def lookup(self) -> str:
-        """One lookup for all its names: their hash."""
-        return f"tls${hashlib.sha256(''.join(self.lookups).encode()).hexdigest()}"
 
     def check_time(self, at: datetime) -> None:
         """Raises Refused if it is not valid at this moment."""
@@ -115,15 +108,13 @@ def _parsed(client_cert: str, escaped_pem: str) -> ClientCertificate:
         raise refused(CertificateFault.TOO_LONG)
     try:
         certificate = x509.load_der_x509_certificate(der)
-        lookups = tuple(dict.fromkeys(name.lookup for name in names_in(certificate)))
+        lookup = subject_of(certificate).lookup
         valid_from, valid_until = certificate.not_valid_before_utc, certificate.not_valid_after_utc
-    except (ValueError, *UNREADABLE):
+    except UNREADABLE:
         raise refused(CertificateFault.UNREADABLE) from None
-    if len(lookups) > MAX_NAMES:
-        raise refused(CertificateFault.TOO_MANY_NAMES)
     digest = hashlib.sha256(certificate.public_bytes(Encoding.DER)).digest()
     thumbprint = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
-    return ClientCertificate(lookups, thumbprint, valid_from, valid_until)
+    return ClientCertificate(lookup, thumbprint, valid_from, valid_until)
 
 
 def _der(client_cert: str, escaped_pem: str) -> bytes:

@@ -61,12 +61,7 @@ def check_form(sent: SentCredentials, environment: Environment, issuer: str) -> 
 
 def facts_query(credentials: CheckedCredentials, on_behalf_of: TaxpayerId | None) -> FactsQuery:
     """Which facts of the registry these credentials need."""
-    lookups = (
-        credentials.certificate.lookups
-        if isinstance(credentials, tls_client_auth.CertificateCredentials)
-        else None
-    )
-    return FactsQuery(credentials.client_id, credentials.lookup, on_behalf_of, lookups)
+    return FactsQuery(credentials.client_id, credentials.lookup, on_behalf_of)
 
 
 def authenticate(

@@ -1,7 +1,7 @@
 """Client authentication with a certificate: `tls_client_auth` (RFC 8705 section 2.1). Pure.
 
-The proxy has verified the certificate; the client is the one that one of its names is registered
-for. Who sends a certificate for a client that does not exist learns nothing.
+The proxy has verified the certificate; the client is the one that its subject is registered for.
+Who sends a certificate for a client that does not exist learns nothing.
 """
 
 from datetime import datetime
@@ -38,7 +38,7 @@ class CertificateCredentials(Value):
 
     @property
     def lookup(self) -> str:
-        """The hash of the names of the certificate, where a secret is looked up by its hash."""
+        """The hash of the subject of the certificate, where a secret is looked up by its hash."""
         return self.certificate.lookup
 
     @property
@@ -55,7 +55,7 @@ def read_form(sent: SentCertificate) -> CertificateCredentials:
 def authenticate(
     sent: CertificateCredentials, facts: Facts | None, at: datetime
 ) -> AuthenticatedClient:
-    """The client that one of its names is registered for; `facts` are those of both.
+    """The client that its subject is registered for; `facts` are those of both.
 
     Raises Refused: an unknown client and another client's certificate are one.
     """

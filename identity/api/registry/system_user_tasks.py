@@ -3,7 +3,7 @@
 from identity.api.framework import fields
 from identity.api.framework.kinds import ApiTask, end_tasks, tasks_by_reason
 from identity.api.registry.system_user_records import IssuedSystemUserRecord, show_once
-from taxpayers.certificates.names import NameKind
+from taxpayers.certificates import MAX_TEXT_LENGTH
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.services import system_users
 from taxpayers.services.credential_changes import ROTATE_SECRET
@@ -36,9 +36,6 @@ class BindingBody(fields.Body):
     reason = fields.Reason()
 
 
-_NAMES = {kind.value.removeprefix("tls_client_auth_"): kind for kind in NameKind}
-
-
 class RotateSecretBody(fields.Body):
     """A new secret beside the present one."""
 
@@ -51,16 +48,9 @@ class RotateSecretBody(fields.Body):
 
 
 class CertificateBody(fields.Body):
-    """A name in a certificate: from the certificate itself, or as a text."""
+    """A certificate, of which the subject is registered."""
 
-    certificate = fields.Text(
-        source="text",
-        max_length=20_000,
-        help_text="PEM, of which the subject is registered; or a name.",
-    )
-    name_kind = fields.Choice(
-        _NAMES, required=False, source="kind", help_text="Which name it is. Left out: it is PEM."
-    )
+    certificate = fields.Text(max_length=MAX_TEXT_LENGTH, help_text="In PEM.")
     expires_at = fields.End(required=False)
     reason = fields.Reason()
 

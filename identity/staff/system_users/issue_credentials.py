@@ -184,7 +184,7 @@ class IssueCredentials(SecretOnceTask):
                 return register_system_user_with_keys(keys=text, keys_expire_at=ends, **fields)
             case CredentialKind.CERTIFICATE:
                 return register_system_user_with_certificate(
-                    text=text, certificate_expires_at=ends, **fields
+                    certificate=text, certificate_expires_at=ends, **fields
                 )
             case _secret:
                 return register_system_user(secret_expires_at=ends, **fields)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
+from unfold.widgets import UnfoldAdminTextareaWidget
 
 from identity.staff.framework.forms import (
     CODE,
@@ -21,7 +21,7 @@ from identity.staff.framework.forms import (
 )
 from identity.staff.framework.secret_once import IssueOnceTask, NewSecretForm
 from identity.staff.framework.tasks import Task, task
-from taxpayers.certificates.names import MAX_TEXT_LENGTH, NameKind
+from taxpayers.certificates import MAX_TEXT_LENGTH
 from taxpayers.client_keys import MAX_KEYS_LENGTH
 from taxpayers.models import Credential, SystemUser
 from taxpayers.services.login_method import change
@@ -67,22 +67,6 @@ class TextOrFileForm(TaskForm):
         return True
 
 
-_KINDS = [
-    ("", gettext_lazy("A certificate (PEM): its subject is registered")),
-    (NameKind.SUBJECT_DN.value, gettext_lazy("Subject (RFC 4514)")),
-    (NameKind.SAN_DNS.value, gettext_lazy("Alternative name: DNS")),
-    (NameKind.SAN_URI.value, gettext_lazy("Alternative name: URI")),
-    (NameKind.SAN_EMAIL.value, gettext_lazy("Alternative name: e-mail")),
-]
-
-
-class NameWidget(UnfoldAdminTextareaWidget):
-    """Shows what was entered again, unless it is a private key."""
-
-    def format_value(self, value: Any) -> str:
-        return "" if "PRIVATE KEY" in str(value or "") else str(value or "")
-
-
 class KeyForm(TextOrFileForm):
     text_field = "keys"
 
@@ -104,23 +88,17 @@ class KeyForm(TextOrFileForm):
 
 
 class CertificateForm(TextOrFileForm):
-    text_field = "text"
+    text_field = "certificate"
 
-    kind = forms.ChoiceField(
-        label=gettext_lazy("What is entered"),
-        choices=_KINDS,
-        required=False,
-        widget=UnfoldAdminSelectWidget,
-    )
-    text = forms.CharField(
-        label=gettext_lazy("Certificate or name"),
+    certificate = forms.CharField(
+        label=gettext_lazy("Certificate (PEM)"),
         help_text=gettext_lazy(
-            "As the operator of the ERP system sent it; never ask for the private key. A renewed"
-            " certificate with the same name needs no new registration."
+            "As the operator of the ERP system sent it; never ask for the private key. Its subject"
+            " is registered: a renewed certificate with the same one needs no new registration."
         ),
         max_length=MAX_TEXT_LENGTH,
         required=False,
-        widget=NameWidget(attrs=LONG_TEXT),
+        widget=KeysWidget(attrs=LONG_TEXT),
     )
     expires = LastDayField(
         label=gettext_lazy("Last day of the registration"),
@@ -128,11 +106,7 @@ class CertificateForm(TextOrFileForm):
         help_text=STANDARD_LIFETIME,
     )
     reason = ReasonField(*CREDENTIAL_REASONS)
-    field_order = ("kind", "text", "file")
-
-    def clean_kind(self) -> NameKind | None:
-        kind = self.cleaned_data["kind"]
-        return NameKind(kind) if kind else None
+    field_order = ("certificate", "file")
 
 
 class RegisterClientKey(Task):

@@ -7,14 +7,12 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
-from taxpayers.certificates.names import TLS_CLIENT_AUTH
+from taxpayers.certificates import TLS_CLIENT_AUTH
 from taxpayers.client_keys import PRIVATE_KEY_JWT
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.management.arguments import (
     NEVER,
-    add_certificate_name,
     add_limit_options,
-    certificate_name,
     limit_data,
     limit_text,
     parse_end_or_never,
@@ -78,6 +76,12 @@ _LOGIN_METHOD: dict[str, dict[str, Any]] = {
         "help": f"with --auth-method {PRIVATE_KEY_JWT}: its public keys (JWK Set, JWK or PEM;"
         " -: stdin)",
     },
+    "certificate": {
+        "metavar": "FILE",
+        "type": read_keys,
+        "help": f"with --auth-method {TLS_CLIENT_AUTH}: its certificate (PEM; -: stdin), whose"
+        " subject is registered",
+    },
 }
 _LIMITS = {"only_permission", "only_taxpayer"}
 
@@ -94,7 +98,6 @@ class Command(ServiceCommand):
         for name, field in {**_FIELDS, **_OTHERS}.items():
             add_fields(parser, {name: {**field, "default": SUPPRESS}})
         add_fields(parser, _LOGIN_METHOD)
-        add_certificate_name(parser, required=False)
         add_limit_options(parser)
         parser.add_argument(
             "--not-limited",
@@ -143,7 +146,7 @@ def _change(row: SystemUser, options: Options, who: dict[str, Any]) -> IssuedSec
     if method == PRIVATE_KEY_JWT:
         use_private_key(system_user=row, keys=options["jwks"], **who)
     elif method == TLS_CLIENT_AUTH:
-        use_certificate(system_user=row, **certificate_name(options), **who)
+        use_certificate(system_user=row, certificate=options["certificate"], **who)
     elif method == _SECRET:
         issued = use_client_secret(system_user=row, **who)
     if fields := {name: options[name] for name in _FIELDS if name in options}:
@@ -159,9 +162,9 @@ def _change(row: SystemUser, options: Options, who: dict[str, Any]) -> IssuedSec
 
 
 def _check_options(options: Options) -> None:
-    method, certificate = options["auth_method"], certificate_name(options)
+    method, has_certificate = options["auth_method"], options["certificate"] is not None
     is_given = {*_FIELDS, *_OTHERS} & options.keys() or _changes_limit(options)
-    if not (is_given or certificate) and method is None and options["jwks"] is None:
+    if not (is_given or has_certificate) and method is None and options["jwks"] is None:
         raise CommandError(
             "Nothing to change: give --name, --logins-per-minute, --scope, --expires,"
             " --return-address, --only-permission, --only-taxpayer, --only-on-behalf,"
@@ -174,10 +177,9 @@ def _check_options(options: Options) -> None:
         " register_client_key CLIENT_ID FILE",
     )
     _check_together(
-        *(method == TLS_CLIENT_AUTH, bool(certificate)),
-        f"--auth-method {TLS_CLIENT_AUTH} and --certificate (or --subject-dn, --san-dns, --san-uri,"
-        " --san-email) belong together. To add a certificate: manage.py"
-        " register_client_certificate CLIENT_ID --certificate FILE",
+        *(method == TLS_CLIENT_AUTH, has_certificate),
+        f"--auth-method {TLS_CLIENT_AUTH} and --certificate belong together. To add a certificate:"
+        " manage.py register_client_certificate CLIENT_ID --certificate FILE",
     )
 
 

@@ -1,4 +1,4 @@
-"""The names of certificates that system users log in with (RFC 8705); two live ones at most."""
+"""The certificates that system users log in with (RFC 8705); two live ones at most."""
 
 from datetime import datetime
 from typing import Any, Unpack
@@ -9,13 +9,7 @@ from django.utils.translation import gettext_lazy
 
 from taxpayers import actions
 from taxpayers.actions import marked
-from taxpayers.certificates.names import (
-    CertificateName,
-    NameFault,
-    NameKind,
-    UnusableName,
-    read_name,
-)
+from taxpayers.certificates import Subject, SubjectFault, UnusableSubject, read_subject
 from taxpayers.credentials import hint_of
 from taxpayers.models import Credential, SystemUser
 from taxpayers.operations import Operation
@@ -27,27 +21,23 @@ from taxpayers.services.management_clients import lock_to_change
 from taxpayers.validation import ServiceError
 
 _FAULTS = {
-    NameFault.PRIVATE: gettext_lazy(
+    SubjectFault.PRIVATE: gettext_lazy(
         "This is a PRIVATE key, and nothing was stored. Who has it can log in: the ERP system must"
         " make a new pair and have a new certificate issued."
     ),
-    NameFault.CERTIFICATE: gettext_lazy(
+    SubjectFault.CERTIFICATE: gettext_lazy(
         "This is no certificate. Give a PEM file that begins with -----BEGIN CERTIFICATE-----."
     ),
-    NameFault.EMPTY_SUBJECT: gettext_lazy(
-        "The subject is empty. Register one of the alternative names instead: DNS, URI or e-mail."
+    SubjectFault.EMPTY: gettext_lazy(
+        "The subject of the certificate is empty. The ERP system must have one issued that names"
+        " its company there."
     ),
-    NameFault.SUBJECT_DN: gettext_lazy(
-        "This is no distinguished name. Give the certificate itself, or the name as RFC 4514 writes"
-        " it, for example CN=erp,O=Aminah,C=MY: openssl x509 -in FILE -noout -subject -nameopt"
-        " RFC2253"
+    SubjectFault.NOT_PRINTABLE: gettext_lazy(
+        "The subject of the certificate has characters that cannot be printed."
     ),
-    NameFault.SAN_DNS: gettext_lazy(
-        "This is no complete host name without wildcards, for example erp.example.com."
+    SubjectFault.TOO_LONG: gettext_lazy(
+        "The subject of a certificate has at most 1000 characters here."
     ),
-    NameFault.SAN_URI: gettext_lazy("This is no complete URI, for example spiffe://example/erp."),
-    NameFault.SAN_EMAIL: gettext_lazy("This is no e-mail address."),
-    NameFault.TOO_LONG: gettext_lazy("A name has at most 1000 characters."),
 }
 
 
@@ -76,24 +66,22 @@ REGISTER_CLIENT_CERTIFICATE = Operation(
 def register_client_certificate(
     *,
     system_user: SystemUser,
-    text: str,
-    kind: NameKind | None = None,
+    certificate: str,
     expires_at: datetime | None = None,
     **asked: Unpack[Asked],
 ) -> Credential:
-    """Register a name in a certificate beside the present one.
+    """Register the subject of a certificate (PEM) beside the present one.
 
-    `kind` says what `text` is; None: a certificate in PEM, whose subject is registered. Valid until
-    `expires_at`; None: for settings.SECRET_LIFETIME. Logins may come from the networks of the
-    newest other one. Raises ServiceError if there would be more than two live ones, or if the
-    system user does not log in with a certificate.
+    Valid until `expires_at`; None: for settings.SECRET_LIFETIME. Logins may come from the networks
+    of the newest other one. Raises ServiceError if there would be more than two live ones, or if
+    the system user does not log in with a certificate.
     """
     context = context_of(REGISTER_CLIENT_CERTIFICATE, **asked)
     owner = lock_to_change(system_user, context.by)
     if refusal := why_no_certificate(owner, context.at):
         raise ServiceError(refusal)
-    networks = networks_for_new(owner, None)
-    return create_certificate(owner, validate_name(text, kind), expires_at, networks, context)
+    subject, networks = validate_certificate(certificate), networks_for_new(owner, None)
+    return create_certificate(owner, subject, expires_at, networks, context)
 
 
 def why_not_taken() -> str:
@@ -112,40 +100,41 @@ def check_certificates_are_taken() -> None:
         raise ServiceError(refusal)
 
 
-def validate_name(text: str, kind: NameKind | None) -> CertificateName:
-    """The name in the text. Raises ServiceError, which never shows any of it."""
+def validate_certificate(pem: str) -> Subject:
+    """The subject of the certificate. Raises ServiceError, which never shows any of the text."""
     try:
-        return read_name(text, kind)
-    except UnusableName as unusable:
-        raise ServiceError(str(_FAULTS[unusable.fault]), "invalid_certificate", "text") from None
+        return read_subject(pem)
+    except UnusableSubject as unusable:
+        fault = str(_FAULTS[unusable.fault])
+        raise ServiceError(fault, "invalid_certificate", "certificate") from None
 
 
 def create_certificate(
     owner: SystemUser,
-    name: CertificateName,
+    subject: Subject,
     expires_at: datetime | None,
     allowed_networks: str,
     context: ChangeContext,
     also: dict[str, Any] | None = None,
 ) -> Credential:
     """Create it in a free slot; `also` is stored in the history beside it."""
-    former = owner.credentials.filter(lookup=name.lookup).first()
+    former = owner.credentials.filter(lookup=subject.lookup).first()
     if former is not None:
         _replace(former, context.at)
     row = Credential(
         system_user=owner,
         slot=free_slot(owner, context.at),
-        lookup=name.lookup,
-        hint=hint_of(name.lookup),
-        certificate_name=str(name),
+        lookup=subject.lookup,
+        hint=hint_of(subject.lookup),
+        certificate_name=subject.text,
         allowed_networks=allowed_networks,
     )
-    stored = {**(also or {}), "certificate_name": str(name)}
+    stored = {**(also or {}), "certificate_name": subject.text}
     return store_new(row, expires_at, _("the certificate"), context, stored)
 
 
 def _replace(former: Credential, at: datetime) -> None:
-    """Let no login find a name that has ended, so that it can be registered again.
+    """Let no login find a subject that has ended, so that it can be registered again.
 
     An authority gives a renewed certificate the same name. The old row stays, and so do the ends of
     the tokens that were issued with it.

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from taxpayers import actions
 from taxpayers.actions import marked
-from taxpayers.certificates.names import TLS_CLIENT_AUTH, NameKind
+from taxpayers.certificates import TLS_CLIENT_AUTH
 from taxpayers.client_keys import PRIVATE_KEY_JWT
 from taxpayers.models import SystemUser
 from taxpayers.operations import Operation
@@ -27,7 +27,7 @@ from taxpayers.services.login_method.certificates import (
     REGISTER_CLIENT_CERTIFICATE,
     check_certificates_are_taken,
     create_certificate,
-    validate_name,
+    validate_certificate,
     why_not_taken,
 )
 from taxpayers.services.login_method.keys import REGISTER_CLIENT_KEY, create_keys, validate_keys
@@ -99,21 +99,20 @@ USE_CERTIFICATE = Operation(
 def use_certificate(
     *,
     system_user: SystemUser,
-    text: str,
-    kind: NameKind | None = None,
+    certificate: str,
     expires_at: datetime | None = None,
     **asked: Unpack[Asked],
 ) -> SystemUser:
-    """Let it log in with a certificate with this name, and with nothing else from now on.
+    """Let it log in with this certificate, and with nothing else from now on.
 
-    The name as for `register_client_certificate`. Raises ServiceError if it does so already, and
-    where no client can present a certificate.
+    As for `register_client_certificate`. Raises ServiceError if it does so already, and where no
+    client can present a certificate.
     """
     check_certificates_are_taken()
-    name = validate_name(text, kind)
+    subject = validate_certificate(certificate)
     owner, networks = _change(system_user, TLS_CLIENT_AUTH, **asked)
     context = context_of(REGISTER_CLIENT_CERTIFICATE, **asked)
-    create_certificate(owner, name, expires_at, networks, context)
+    create_certificate(owner, subject, expires_at, networks, context)
     return owner
 
 
@@ -164,21 +163,20 @@ def register_system_user_with_keys(
 @transaction.atomic
 def register_system_user_with_certificate(
     *,
-    text: str,
-    kind: NameKind | None = None,
+    certificate: str,
     certificate_expires_at: datetime | None = None,
     allowed_networks: Collection[str] = (),
     **given: Unpack[NewSystemUser],
 ) -> SystemUser:
     """Register a system user that logs in with a certificate; no secret is issued.
 
-    As `register_system_user`; the name as for `register_client_certificate`.
+    As `register_system_user`; the certificate as for `register_client_certificate`.
     """
     check_certificates_are_taken()
-    name = validate_name(text, kind)
+    subject = validate_certificate(certificate)
     context, owner, stored = create_system_user(**given, token_endpoint_auth_method=TLS_CLIENT_AUTH)
     networks = networks_for_new(owner, allowed_networks)
-    create_certificate(owner, name, certificate_expires_at, networks, context, stored)
+    create_certificate(owner, subject, certificate_expires_at, networks, context, stored)
     return owner
 
 

@@ -102,9 +102,7 @@ def _prepare() -> None:
         )
     new_key_erp(token_binding="dpop")
     with_certificate = SystemUserFactory.create(token_endpoint_auth_method="tls_client_auth")
-    CredentialFactory.create(
-        system_user=with_certificate, certificate_name="tls_client_auth_subject_dn:CN=erp,C=MY"
-    )
+    CredentialFactory.create(system_user=with_certificate, certificate_name="CN=erp,C=MY")
     blocked = {"blocked_at": at, "blocked_by": "kumar", "blocked_reason": "leaked"}
     CredentialFactory.create(system_user=SystemUserFactory.create(**blocked))
     for secret in ({"expires_at": soon}, {"protected_api__is_active": False}):
