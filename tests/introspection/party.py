@@ -28,7 +28,7 @@ class Party:
 
     def introspect(self, token: str, node: Service | None = None) -> dict[str, Any]:
         form = {**credentials(self.api), "token": token}
-        answer = httpx.post(f"{(node or self.service).url}{INTROSPECT}", data=form, timeout=5)
+        answer = httpx.post(f"{(node or self.service).url}{INTROSPECT}", data=form, timeout=20)
         body: dict[str, Any] = answer.raise_for_status().json()
         return body
 

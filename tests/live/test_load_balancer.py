@@ -156,7 +156,7 @@ def test_a_client_that_offers_http_2_is_answered_with_a_reason_phrase(cluster: C
     tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
     tls.set_alpn_protocols(["h2", "http/1.1"])
     with (
-        socket.create_connection((HOST, cluster.ports.https), timeout=5) as plain,
+        socket.create_connection((HOST, cluster.ports.https), timeout=30) as plain,
         tls.wrap_socket(plain) as connection,
     ):
         assert connection.selected_alpn_protocol() == "http/1.1"

@@ -84,7 +84,7 @@ def test_a_pooler_that_restarts_costs_no_login_and_a_database_lost_behind_it_is_
     )
     started = time.monotonic()
     assert logins(node, erp, 4) == {503: 4}
-    assert time.monotonic() - started < 15
+    assert time.monotonic() - started < 15 * slowness()
     postgres.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS true')
     until(lambda: logins(node, erp, 1) == {200: 1})  # the pooler itself tries again every second
     node[0].manage("block_system_user", erp.client_id, "--reason", "test")

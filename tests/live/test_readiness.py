@@ -21,7 +21,7 @@ from tests.live.clients import new_client
 from tests.live.test_start_and_stop import is_listening
 from tests.servers.fake_clock import FakeClock, fake_clock
 from tests.servers.postgres import Postgres, postgres_user, start_postgres
-from tests.servers.processes import stopping, until
+from tests.servers.processes import slowness, stopping, until
 from tests.servers.service import Service, manage, service_environment
 from tests.servers.small_disk import mount_small_disk
 from tests.support.erp import PATH, Erp
@@ -101,7 +101,7 @@ def read_only(server: Postgres, node: Service) -> Any:
 
 
 def checks(node: Service) -> dict[str, str]:
-    answer = httpx.get(f"{node.url}/health/ready", timeout=4)
+    answer = httpx.get(f"{node.url}/health/ready", timeout=4 * slowness())
     found: dict[str, str] = answer.json()["checks"]
     assert (answer.status_code == 200) is (set(found.values()) == {"ok"})
     return found

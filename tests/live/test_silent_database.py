@@ -63,13 +63,13 @@ def test_what_waits_longer_than_it_may_fails_and_the_next_connection_works(
 
 
 def statuses(node: Service, path: str) -> set[int]:
-    return {httpx.get(f"{node.url}{path}", timeout=5).status_code for _ in range(REQUESTS)}
+    return {httpx.get(f"{node.url}{path}", timeout=20).status_code for _ in range(REQUESTS)}
 
 
 def keys_of(node: Service) -> set[int]:
     """How many keys each process publishes."""
     url = f"{node.url}/.well-known/jwks.json"
-    return {len(httpx.get(url, timeout=5).json()["keys"]) for _ in range(REQUESTS)}
+    return {len(httpx.get(url, timeout=20).json()["keys"]) for _ in range(REQUESTS)}
 
 
 def test_a_database_that_falls_silent_is_a_503_in_time_and_its_successor_is_found(
@@ -95,8 +95,8 @@ def test_a_database_that_falls_silent_is_a_503_in_time_and_its_successor_is_foun
     assert 503 in {status for status, _ in answers}
     assert max(seconds for _, seconds in answers) < ANSWER_SECONDS + slowness()
     while statuses(node, "/health/ready") != {200}:
-        assert time.monotonic() - began < 15
+        assert time.monotonic() - began < 15 * slowness()
     node.manage("rotate_signing_key")
     while keys_of(node) != {2}:
-        assert time.monotonic() - began < 40
+        assert time.monotonic() - began < 40 * slowness()
         time.sleep(0.5)

@@ -8,7 +8,6 @@ import itertools
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -185,10 +184,9 @@ def test_a_workbook_that_takes_too_long_is_ended(
 ) -> None:
     """By the kernel, when it computes; by the service, when it waits."""
     assert workbook_program.CPU_SECONDS < spreadsheets._WAIT_SECONDS < 30
-    began = time.monotonic()
+    monkeypatch.setattr(spreadsheets, "_WAIT_SECONDS", 600)
     with pytest.raises(ServiceError, match="too large"):
         read_by(monkeypatch, tmp_path, ENDLESS)
-    assert time.monotonic() - began < spreadsheets._WAIT_SECONDS
     monkeypatch.setattr(spreadsheets, "_WAIT_SECONDS", 0.5)
     with pytest.raises(ServiceError, match="too large"):
         read_by(monkeypatch, tmp_path, "import time; time.sleep(60)")
