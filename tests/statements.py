@@ -27,9 +27,8 @@ ABOUT_DATABASES = (
     *("tests/facts/", "tests/proofs/", "tests/lanes/", "tests/registry/"),
     *("tests/search/test_name_lookups.py", "tests/status_lists/", "tests/test_health.py"),
     *("tests/tokens/test_batches.py", "tests/tokens/test_login_event_store.py"),
-    *("tests/tokens/test_overlapping_failures.py", "tests/tokens/test_prune_logins.py"),
-    *("tests/tokens/test_rate_limits.py", "tests/introspection/test_at_once.py"),
-    "tests/introspection/test_columns.py",
+    *("tests/tokens/test_prune_logins.py", "tests/tokens/test_rate_limits.py"),
+    *("tests/introspection/test_at_once.py", "tests/introspection/test_columns.py"),
 )
 _LONG_TEXT, _INTEGER, _BIG_INTEGER = 255, 2**31, 2**63
 _MOST_ROWS = 1000  # of many like them

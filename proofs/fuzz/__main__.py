@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from proofs.fuzz.corpus import read_inputs
-from proofs.fuzz.plant import plant
+from proofs.fuzz.planted import plant
 from proofs.fuzz.run import Run, random_inputs
 from proofs.fuzz.watch import Watch
 from tests.servers import processes

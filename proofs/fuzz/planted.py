@@ -1,16 +1,18 @@
-"""The credentials that inputs carry: what logs in, what does not, and nothing of it may come back.
-
-In a corpus placeholders of the same length replace them, so that lengths in a request stay right.
-"""
+"""The credentials that inputs carry: what logs in, what does not, and what may not come back."""
 
 import base64
 import binascii
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
+from typing import Any
 from urllib.parse import unquote_to_bytes
+
+import httpx
+
+from taxpayers.credentials import new_client_secret
 
 CLIENT_ID = b"ci_test_" + b"I" * 28
 CLIENT_SECRET = b"cs_test_" + b"S" * 49
@@ -102,3 +104,27 @@ def _readings(data: bytes) -> Iterator[bytes]:
             yield unquote_to_bytes(base64.b64decode(value))
         except binascii.Error:
             continue
+
+
+def plant(url: str, manage: Callable[..., Any]) -> Planted:
+    """A new client of the service; `manage` is `manage.py` with its answer for machines."""
+    own, other = "C1000000041", "C1000000049"
+    manage("register_taxpayer", own, "--name", "Sample")
+    manage("register_taxpayer", other, "--name", "Other")
+    manage("register_intermediary", own)
+    parties = ("--taxpayer", other, "--intermediary", own)
+    manage("grant_permission", *parties, "--permission", "documents:submit")
+    issued = manage("issue_credentials", own, "--name", "fuzz", "--logins-per-minute", "0")
+    form = {name: issued[name] for name in ("client_id", "client_secret")}
+    form["grant_type"] = "client_credentials"
+    first, spare = (
+        httpx.post(f"{url}/connect/token", data=form).json()["access_token"] for _ in range(2)
+    )
+    return Planted(
+        client_id=form["client_id"].encode(),
+        client_secret=form["client_secret"].encode(),
+        wrong_secret=new_client_secret("test").encode(),
+        access_token=first.encode(),
+        represented=other.encode(),
+        spare_token=spare.encode(),
+    )

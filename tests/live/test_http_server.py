@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import pytest
 
 from identity.server import limits
-from tests.live.clients import new_client
+from tests.live.cluster import new_client
 from tests.servers.service import Service
 from tests.servers.wire import WireAnswer, answers_in, connected, read_answer, read_to_end, send_all
 from tests.support.erp import FORM, Erp

@@ -12,7 +12,7 @@ from tests.conftest import StartService
 from tests.introspection.api import INACTIVE
 from tests.introspection.api import claims_of as claims_in
 from tests.introspection.party import Party
-from tests.live.clients import login_at, logins, new_client, recorded
+from tests.live.cluster import login_at, logins, new_client, recorded
 from tests.servers.processes import slowness, until
 from tests.servers.service import Service
 from tests.status_lists.reader import bits_of

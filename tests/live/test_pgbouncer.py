@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from tests.conftest import StartService
-from tests.live.clients import logins, new_client, recorded
+from tests.live.cluster import logins, new_client, recorded
 from tests.servers.pgbouncer import Pooler, start_pooler
 from tests.servers.postgres import Postgres
 from tests.servers.processes import children_of, slowness, stopping, suspended, until

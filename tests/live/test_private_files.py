@@ -12,7 +12,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from identity.private_files import private_folder
-from tests.live.clients import login_at, new_client
+from tests.live.cluster import login_at, new_client
 from tests.servers.processes import CHECKOUT, completed, free_port, start_process, stopping
 from tests.servers.service import CONFIGURATION, GUNICORN, Service, is_ready, service_environment
 from tests.support.private import mode, names, open_to_others, without_umask

@@ -17,7 +17,7 @@ import psycopg
 import pytest
 
 from tests.conftest import StartService
-from tests.live.clients import new_client
+from tests.live.cluster import new_client
 from tests.live.test_start_and_stop import is_listening
 from tests.servers.fake_clock import FakeClock, fake_clock
 from tests.servers.postgres import Postgres, postgres_user, start_postgres

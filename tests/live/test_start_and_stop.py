@@ -18,7 +18,7 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 
 from tests.conftest import StartService
-from tests.live.clients import new_client, recorded
+from tests.live.cluster import new_client, recorded
 from tests.live.test_http_server import FORM_TYPE, GET_LIVE, START, assert_refusal, login
 from tests.servers.processes import (
     children_of,

@@ -5,7 +5,7 @@ import re
 import psycopg
 import pytest
 
-from tests.live.clients import login_at, new_client
+from tests.live.cluster import login_at, new_client
 from tests.operations.machine import Machine
 from tests.operations.runbook import blocks_of
 from tests.operations.test_runbooks import UNLIMITED, is_valid, machine, token

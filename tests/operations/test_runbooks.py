@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.live.clients import login_at, new_client
+from tests.live.cluster import login_at, new_client
 from tests.operations.machine import Machine
 from tests.operations.runbook import blocks_of
 from tests.operations.units import commands_of

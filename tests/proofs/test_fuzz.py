@@ -8,8 +8,7 @@ import pytest
 
 from proofs.fuzz.__main__ import SETTINGS
 from proofs.fuzz.corpus import read_inputs
-from proofs.fuzz.plant import plant
-from proofs.fuzz.planted import Planted
+from proofs.fuzz.planted import Planted, plant
 from proofs.fuzz.run import Findings, Run, random_inputs
 from proofs.fuzz.watch import Watch
 from tests.conftest import StartService

@@ -25,7 +25,7 @@ MODULES = [
     ("changed", "touched", "left_out"),
     [
         ("taxpayers/facts/query.py", {"interleavings", "fuzz", "test_chaos"}, {"test_pages"}),
-        ("proofs/interleavings/oracle/limits.py", {"interleavings"}, {"fuzz", "test_chaos"}),
+        ("proofs/interleavings/oracle/claims.py", {"interleavings"}, {"fuzz", "test_chaos"}),
         ("identity/staff/display.py", {"test_hostile_requests", "test_pages"}, {"interleavings"}),
         ("templates/admin/base.html", {"test_pages"}, {"interleavings", "fuzz"}),
         (

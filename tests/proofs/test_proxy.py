@@ -20,7 +20,7 @@ import pytest
 
 from proofs.containers.composed import service as composed
 from tests.conftest import StartService
-from tests.live.clients import new_client
+from tests.live.cluster import new_client
 from tests.servers.nginx import CONFIGURATION, nginx_program, write_certificate
 from tests.servers.processes import (
     CHECKOUT,

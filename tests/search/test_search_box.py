@@ -4,9 +4,14 @@ from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.db import connection
+from django.db.models import Q
+from django.db.models.expressions import RawSQL
 from django.test import Client
 from django.urls import reverse
 
+from identity.staff.framework import search
+from identity.staff.registry.taxpayers import TaxpayerAdmin
 from taxpayers.models import Change, Taxpayer
 from tests.support.accounts import signed_in, with_totp
 from tests.support.answers import body_of
@@ -17,7 +22,7 @@ from tests.support.factories import (
     SystemUserFactory,
     TaxpayerFactory,
 )
-from tests.support.staff import list_url, page_url
+from tests.support.staff import list_url, page_url, text_of
 from tokens.models import LoginEvent
 
 pytestmark = pytest.mark.django_db
@@ -171,3 +176,45 @@ def test_a_pasted_token_says_whose_it_is_once_its_signature_is_right(
     assert token[-12:] not in page.content.decode()
     forged = officer.post(URL, {"q": f"{head}.{claims}.{signature[::-1]}"})
     assert page_url(erp.system_user) not in forged.content.decode()
+
+
+TEXT = "This search is too general, and was stopped. Add another word, or search for a number."
+TAXPAYERS = list_url(Taxpayer)
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that takes a minute."""
+    sql = "SELECT id FROM taxpayers WHERE pg_sleep(60) IS NOT NULL"
+    minute = Q(pk__in=RawSQL(sql, ()))  # noqa: S611 - a constant
+    monkeypatch.setattr(search, "SEARCH_SECONDS", 0.05)
+    monkeypatch.setattr(TaxpayerAdmin, "search_conditions", lambda *_: [minute])
+    TaxpayerFactory.create()
+
+
+@pytest.mark.postgresql
+@pytest.mark.usefixtures("slow")
+@pytest.mark.parametrize("path", [TAXPAYERS, reverse("staff_search")])
+def test_a_page_says_that_the_search_is_too_general(path: str, registrar: Client) -> None:
+    page = registrar.get(path, {"q": "sdn bhd trading"})
+    assert page.status_code == 200
+    assert TEXT in text_of(page)
+
+
+@pytest.mark.postgresql
+@pytest.mark.usefixtures("slow")
+def test_there_is_no_empty_export_of_it_and_there_are_no_suggestions(registrar: Client) -> None:
+    answer: Any = registrar.get(f"{TAXPAYERS}export.csv?q=sdn")
+    assert (answer.status_code, answer["Location"]) == (302, f"{TAXPAYERS}?q=sdn")
+    assert not Change.objects.exists()
+    suggested: Any = registrar.get(f"{TAXPAYERS}suggest/?q=sdn")
+    assert suggested.json() == {"suggestions": []}
+
+
+@pytest.mark.postgresql
+def test_the_limit_is_for_the_search_and_for_nothing_after_it(registrar: Client) -> None:
+    TaxpayerFactory.create(name="Kedai Emas")
+    assert "Kedai Emas" in text_of(registrar.get(TAXPAYERS, {"q": "emas"}))
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW statement_timeout")
+        assert cursor.fetchone() == ("0",)

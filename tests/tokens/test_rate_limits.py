@@ -1,10 +1,14 @@
 """Limits: each rule once as a case, for the pure function and for the store of this database."""
 
 import heapq
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import psycopg
 import pytest
 from django.db import connection
 
@@ -12,7 +16,8 @@ from taxpayers.credentials import hash_secret
 from taxpayers.facts.values import FactsQuery
 from taxpayers.models import RateLimitCounter
 from taxpayers.sql import fetch
-from tests.lanes.calls import event
+from tests.lanes.calls import event, failed, rejected
+from tests.support.databases import present_url
 from tests.support.erp import Erp
 from tests.tokens.rate_limit_cases import (
     AT,
@@ -34,6 +39,7 @@ from tokens.rate_limits.quota import CounterState, Quota, current_quota
 from tokens.rate_limits.throttle import DenialCache, Throttle
 from tokens.store import postgresql, sqlite
 from tokens.store.django_store import perform
+from tokens.store.postgresql import statement_for
 
 LONG_AGO = CounterState(datetime(1970, 1, 1, tzinfo=UTC), 0)  # of a client that never logged in
 EPOCH, SECRET_ID = 77, 5
@@ -271,3 +277,58 @@ def test_a_crowd_is_spread_until_about_200_a_second_come_back() -> None:
     assert pauses.next(1_200.0) <= 305
     last = [pauses.next(second) for second in range(1_300, 1_400, 2)][-1]
     assert last <= 15, "as soon as few come they wait no longer than before"
+
+
+SESSIONS, CALLERS, IN_A_BATCH = 2, 800, 40
+# So often a bucket may fail without a pause: then every failure is stored.
+ROUNDS = 10 // SESSIONS
+# Found after a tenth of a second, not after PostgreSQL's one.
+OPTIONS = "-c deadlock_timeout=100ms"
+
+
+FailureOf = Callable[[int], FailedLogin | RejectedRequest]
+
+
+each_kind = pytest.mark.parametrize(
+    ("kind", "buckets"), [(failed, 2), (rejected, 1)], ids=["failed", "rejected"]
+)
+
+
+def count_together(kind: FailureOf, numbers: Sequence[int]) -> None:
+    """All sessions count these callers, each in another order; raises their errors."""
+    begin = threading.Barrier(SESSIONS)
+
+    def count(order: Sequence[int]) -> None:
+        with psycopg.connect(present_url(), autocommit=True, options=OPTIONS) as session:
+            for _ in range(ROUNDS):
+                statement = statement_for([kind(number) for number in order])
+                begin.wait(30)
+                session.execute(statement.sql.encode(), statement.parameters)
+
+    def count_or_stop(order: Sequence[int]) -> None:
+        with suppress(threading.BrokenBarrierError):  # the other one has failed
+            try:
+                count(order)
+            except psycopg.Error:
+                begin.abort()
+                raise
+
+    with ThreadPoolExecutor(SESSIONS) as threads:
+        for done in [threads.submit(count_or_stop, order) for order in orders(numbers)]:
+            done.result(60)
+
+
+def orders(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
+    for number in range(SESSIONS):
+        yield numbers if number % 2 else numbers[::-1]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.postgresql
+@each_kind
+def test_batches_in_opposite_orders_count_each_caller_once(kind: FailureOf, buckets: int) -> None:
+    for first in range(0, CALLERS, IN_A_BATCH):  # others each time, so that none has to wait
+        count_together(kind, range(first, first + IN_A_BATCH))
+    assert LoginEvent.objects.count() == CALLERS * ROUNDS * SESSIONS
+    failures = list(FailureBucket.objects.values_list("failures", flat=True))
+    assert failures == [ROUNDS * SESSIONS] * CALLERS * buckets

@@ -9,8 +9,7 @@ import sys
 import pytest
 
 from tests.conftest import StartService
-from tests.live.clients import login_at, new_client
-from tests.live.cluster import Cluster, behind
+from tests.live.cluster import Cluster, behind, login_at, new_client
 from tests.servers.nginx import free_ports, start_balancer
 from tests.servers.processes import CHECKOUT, STOP_SECONDS, free_port, stopping, until
 from tests.servers.service import Service, clean_environment
