@@ -133,7 +133,7 @@ def test_nothing_stays_in_a_session_that_a_pooler_gives_to_another(tmp_path: Pat
 
 
 def test_a_host_that_vanishes_is_noticed_in_ten_seconds(tmp_path: Path) -> None:
-    """That these options do it: tests/live/test_silent_database.py, with smaller numbers."""
+    """That these options do it: tests/live/test_readiness.py, with smaller numbers."""
     options = database("postgresql://u@h/n", tmp_path)["OPTIONS"]
     assert options["connect_timeout"] == 3
     assert options["tcp_user_timeout"] == 10_000

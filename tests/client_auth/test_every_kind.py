@@ -5,16 +5,21 @@ from collections.abc import Callable
 from datetime import timedelta
 from itertools import permutations
 from typing import Any
+from uuid import uuid4
 
 import pytest
+from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
 from taxpayers.credentials import new_client_id
 from taxpayers.models import Credential, RateLimitCounter, SystemUser
 from taxpayers.services import block_system_user, revoke_credential
-from tests.client_auth.key_erp import KeyErp, new_pair
+from tests.client_auth.key_erp import JWT_BEARER, KeyErp, new_key_erp, new_pair, signed_as
 from tests.client_auth.kinds import CERTIFICATE, KEY, KINDS, SECRET, Kind, newest
+from tests.introspection.api import INACTIVE, REVOKE, Api, post, token_of
+from tests.self_service.calls import CREDENTIALS, REVOKE_LAST, call
+from tests.support.answers import body_of
 from tests.support.erp import (
     Erp,
     assert_every_answer,
@@ -26,7 +31,8 @@ from tests.support.erp import (
 )
 from tests.support.moments import why
 from tests.support.queries import statements_sent
-from tokens.models import LoginEvent
+from tokens.client_auth import compact_jws, private_key_jwt
+from tokens.models import LoginEvent, UsedAssertion
 from tokens.operations.node import this_node
 from tokens.rate_limits.backoff import PAIR_BACKOFF
 
@@ -272,3 +278,128 @@ def test_it_is_used_from_its_networks_only(kind: Kind, erp: Any) -> None:
         if status == 400:
             assert reason_of(response) == "source_network_not_allowed"
             assert "from another address: 127.0.0.1. " in description_of(response)
+
+
+@pytest.fixture
+def key_erp() -> KeyErp:
+    return new_key_erp()
+
+
+def test_eddsa_is_accepted_by_its_new_name_too() -> None:
+    """RFC 9864: oauth4webapi, openid-client and jose send `Ed25519`."""
+    key_erp = new_key_erp("EdDSA")
+    for name in ("EdDSA", "Ed25519"):
+        assert key_erp.login(signed_as(name, key_erp.assertion(), key_erp.pair)).status_code == 200
+
+
+def test_an_assertion_logs_in_once_and_staff_see_why(key_erp: KeyErp) -> None:
+    assertion = key_erp.assertion()
+    assert key_erp.login(assertion).status_code == 200
+    again = key_erp.login(assertion)
+    assert_refused(
+        again,
+        reason="invalid_credentials",
+        says="its jti was used before",
+        fixed_by="The developer of the ERP system",
+    )
+    event = LoginEvent.objects.get(pk=again["correlationId"])
+    assert (event.detail, event.secret_id) == (
+        "used_before",
+        key_erp.system_user.credentials.get().pk,
+    )
+    assert RateLimitCounter.objects.get(system_user=key_erp.system_user).used == 1
+
+
+def test_a_stranger_cannot_use_up_a_jti(key_erp: KeyErp) -> None:
+    jti = str(uuid4())
+    forged = key_erp.assertion(pair=new_pair(), header={"kid": key_erp.pair.kid}, jti=jti)
+    assert key_erp.login(forged).status_code == 400
+    assert not UsedAssertion.objects.exists()
+    assert key_erp.login(key_erp.assertion(jti=jti)).status_code == 200
+
+
+def verifications(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    found: list[bytes] = []
+    verify = compact_jws.is_signature
+
+    def noting(key: Any, made: bytes, signed: bytes) -> bool:
+        found.append(signed)
+        return verify(key, made, signed)
+
+    monkeypatch.setattr(private_key_jwt, "is_signature", noting)
+    return found
+
+
+@pytest.mark.parametrize("algorithm", ["ES256", "PS256", "EdDSA"])
+def test_each_login_costs_one_verification_also_of_a_stranger(
+    algorithm: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key_erp = new_key_erp(algorithm)
+    assert key_erp.login().status_code == 200  # from now on this node remembers it
+    found = verifications(monkeypatch)
+    other, known = new_pair(algorithm), {"kid": key_erp.pair.kid}
+    strangers = [
+        KeyErp(user, new_pair(algorithm))
+        for user in (new_erp().system_user, SystemUser(client_id=new_erp().client_id))
+    ]
+    for sent in (
+        *(
+            key_erp.assertion(),
+            key_erp.assertion(pair=other),
+            key_erp.assertion(pair=other, header=known),
+        ),
+        *(stranger.assertion() for stranger in strangers),
+    ):
+        found.clear()
+        key_erp.login(sent)
+        assert len(found) == 1
+
+
+def proof(assertion: str) -> dict[str, str]:
+    return {"client_assertion_type": JWT_BEARER, "client_assertion": assertion}
+
+
+def test_an_assertion_ends_a_token_or_logs_in_once(api: Api, key_erp: KeyErp) -> None:
+    token, assertion = token_of(key_erp), key_erp.assertion()
+    assert body_of(api.introspect(token))["active"] is True
+    assert post(REVOKE, {"token": token, **proof(assertion)}).status_code == 200
+    assert body_of(api.introspect(token)) == INACTIVE
+    assert key_erp.login(assertion).status_code == 400
+    used = key_erp.assertion()
+    assert key_erp.login(used).status_code == 200
+    refused = post(REVOKE, {"token": token, **proof(used)})
+    assert (refused.status_code, body_of(refused)["error"]) == (401, "invalid_client")
+
+
+def test_the_same_rules_hold_and_a_stranger_ends_nothing(api: Api, key_erp: KeyErp) -> None:
+    token = token_of(key_erp)
+    for wrong in (
+        key_erp.assertion(aud=f"{settings.AUTH_URL}/connect/revocation"),
+        key_erp.assertion(pair=new_pair(), header={"kid": key_erp.pair.kid}),
+    ):
+        assert post(REVOKE, {"token": token, **proof(wrong)}).status_code == 401
+    assert body_of(api.introspect(token))["active"] is True
+
+
+def test_assertions_that_end_tokens_are_limited_as_logins_are_and_those_of_others_are_not(
+    key_erp: KeyErp,
+) -> None:
+    """Each that is used is a row."""
+    limit, other = key_erp.system_user.logins_per_minute, new_key_erp()
+    answers = [post(REVOKE, {"token": "x", **proof(key_erp.assertion())}) for _ in range(limit + 2)]
+    assert [answer.status_code for answer in answers] == [200] * limit + [429] * 2
+    assert UsedAssertion.objects.count() == limit
+    assert "Too many tokens were ended" in body_of(answers[-1])["error_description"]
+    assert 0 < int(answers[-1]["Retry-After"]) <= 60
+    assert post(REVOKE, {"token": "x", **proof(other.assertion())}).status_code == 200
+    assert key_erp.login().status_code == 200
+
+
+def test_it_ends_its_key_and_then_nothing_logs_in_with_it(api: Api, key_erp: KeyErp) -> None:
+    token = token_of(key_erp)
+    assert call("DELETE", CREDENTIALS, token).status_code == 409
+    assert key_erp.login().status_code == 200
+    answer = call("DELETE", REVOKE_LAST, token)
+    assert body_of(answer)["revoked"]["hint"] == key_erp.pair.kid[-4:]
+    assert key_erp.login().status_code == 400
+    assert body_of(api.introspect(token)) == INACTIVE

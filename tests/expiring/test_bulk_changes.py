@@ -7,7 +7,7 @@ from django.test import Client
 from django.utils import timezone
 
 from taxpayers.models import Change, Credential, GrantedPermission, SystemUser
-from tests.staff.test_bulk import act_on
+from tests.staff.test_lists import act_on
 from tests.support.erp import new_erp
 from tests.support.factories import (
     CredentialFactory,

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser
 from taxpayers.services.ends import end_of
-from tests.staff.test_bulk import act_on, button_of
+from tests.staff.test_lists import act_on, button_of
 from tests.support.factories import GrantedPermissionFactory, IntermediaryFactory, SystemUserFactory
 from tests.support.staff import (
     errors_of,

@@ -92,7 +92,7 @@ def test_each_call_is_in_the_log_without_the_token(
 def test_an_answer_waits_for_the_database_no_longer_than_it_may(
     kind: type[SelfServiceView] | type[ManagementView], seconds: float
 ) -> None:
-    """That the connection is then shut down is tested in live/test_silent_database.py."""
+    """That the connection is then shut down is tested in live/test_readiness.py."""
 
     def show_deadlines(_view: object, _request: Request) -> Response:
         running = [each for each in threading.enumerate() if isinstance(each, threading.Timer)]
