@@ -22,7 +22,7 @@ import sys
 import threading
 import time
 import traceback
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import _lru_cache_wrapper
@@ -73,7 +73,7 @@ class Known:
         """In the order in which they meet a mutant of it; `function` is empty for the module."""
         wanted = f"{module}:{function}"
         near, far, programs = list[str](), list[str](), list[str]()
-        of_files = Counter[str]()
+        of_files = defaultdict[str, float](float)
         for test, seconds in self.seconds.items():
             of_files[_file(test)] += seconds
         for test in sorted(self.seconds, key=self.seconds.__getitem__):
@@ -282,6 +282,7 @@ class _Recorder:
         self._path, self._root = path, f"{root}/"
         self._known = Known()
         self._called: dict[int, CodeType] = {}  # since the last look, by their ids
+        self._shared: dict[str, dict[int, CodeType]] = {}  # the same in fixtures of a module
         self._caches: list[Any] = []
         threading.settrace(self._note)
         sys.settrace(self._note)
@@ -309,6 +310,8 @@ class _Recorder:
             return (yield)
         finally:
             seconds, waited = time.process_time() - began, time.monotonic() - began_to_wait
+            for name in getattr(item, "fixturenames", ()):
+                self._called |= self._shared.get(name, {})
             is_marked = item.get_closest_marker("processes") is not None
             self._take(item.nodeid, *([_ANYTHING] if is_marked else ()))
             has_programs = _ANYTHING in self._known.calls[item.nodeid]
@@ -316,13 +319,18 @@ class _Recorder:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Iterator[Any]:
-        if fixturedef.scope != "session":
+        """What several tests share is called once, and each of them may notice a fault in it."""
+        if fixturedef.scope == "function":
             return (yield)
         before = dict(self._called)
+        self._called.clear()
         try:
             return (yield)
         finally:
-            self._take(_AT_START)
+            if fixturedef.scope == "session":
+                self._take(_AT_START)
+            else:
+                self._shared.setdefault(fixturedef.argname, {}).update(self._called)
             self._called |= before
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:
