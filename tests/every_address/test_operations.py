@@ -234,7 +234,7 @@ ROWS = {
     "let it never end": Row(
         "issue",
         ("extend_system_user", {"expires": "", **WHY}),
-        ("PATCH", "", {"expires_at": None, **WHY}),
+        ("POST", "/extend", {"expires_at": None, **WHY}),
         (*CHANGE_COMMAND, "--expires", "never"),
         ENDS,
     ),
@@ -326,10 +326,6 @@ PLACES: Mapping[str, tuple[type[Model], str, str]] = {
     "protected_api": (ProtectedApi, "", "<API>"),
     "account": (StaffAccount, "", "<ACCOUNT>"),
 }
-PAGES = {
-    "activate_intermediary": ("change_intermediary", {"is_active": "on", **WHY}),
-    "deactivate_intermediary": ("change_intermediary", WHY),
-}
 DUTIES = {
     Duty.REGISTER: "register",
     Duty.GRANT: "grant",
@@ -348,7 +344,7 @@ def row_of(record: ByReason) -> Row:
     assert record.duty is not None
     return Row(
         DUTIES[record.duty],
-        PAGES.get(record.name, (record.name, WHY)),
+        (record.name, WHY),
         ("POST", f"{path}/{verb}", WHY) if has_rest else None,
         (command, named, "--reason", "a test"),
         BLOCKED if verb == "unblock" else {"is_active": False} if verb == "activate" else {},

@@ -185,12 +185,6 @@ def test_a_form_that_was_opened_before_a_colleagues_change_does_not_undo_it(
 
 # The task, what is entered, and what a colleague has changed meanwhile.
 OUTDATED: dict[str, tuple[Any, dict[str, Any], dict[str, Any], str]] = {
-    "change_intermediary": (
-        IntermediaryFactory,
-        {"is_active": "on", "until": "2099-12-31"},
-        {"is_active": False},
-        "May act for other taxpayers: no",
-    ),
     "rename_taxpayer": (TaxpayerFactory, {"name": "Mine"}, {"name": "Theirs"}, "Name: Theirs"),
     "end_system_user_earlier": (
         SystemUserFactory,

@@ -3,27 +3,25 @@
 from datetime import datetime
 from typing import ClassVar
 
-from django import forms
 from django.db.models import Q
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy
-from unfold.widgets import UnfoldBooleanWidget
 
 from identity.staff.display import moment
 from identity.staff.expiring import extend_tasks
 from identity.staff.framework import badges
 from identity.staff.framework.autocomplete import AutocompleteAdmin
 from identity.staff.framework.bulk_tasks import BulkTask
-from identity.staff.framework.edit_conflicts import EditConflictForm, EditTask
 from identity.staff.framework.filters import Choices, StateFilter, expires_within
 from identity.staff.framework.forms import LastDayField, TaskForm, TaxpayerField
 from identity.staff.framework.lists import Context, column, state_column
-from identity.staff.framework.tasks import Button, Task, task
+from identity.staff.framework.tasks import Button, Task, task, tasks_by_reason
 from identity.staff.history.changes import recent_changes
 from identity.staff.imports.kinds import ImportIntermediaries
 from identity.staff.registry.granted_permissions import listed_permissions
 from taxpayers.models import GrantedPermission, Intermediary, Taxpayer
-from taxpayers.services.intermediaries import CHANGE_INTERMEDIARY, REGISTER_INTERMEDIARY
+from taxpayers.services import intermediaries
+from taxpayers.services.intermediaries import REGISTER_INTERMEDIARY
 from taxpayers.standing.loaded_rows import with_credentials
 
 MAX_SYSTEM_USERS = 20
@@ -46,19 +44,6 @@ RegisterIntermediary = task(
     form=RegisterIntermediaryForm,
     is_for_record=False,
 )
-
-
-class ChangeIntermediaryForm(EditConflictForm):
-    watched: ClassVar = {"is_active": "is_active"}
-
-    is_active = forms.BooleanField(
-        label=gettext_lazy("May act for other taxpayers"),
-        required=False,
-        widget=UnfoldBooleanWidget,
-    )
-
-
-ChangeIntermediary = task(EditTask, CHANGE_INTERMEDIARY, form=ChangeIntermediaryForm)
 
 
 def own_system_users(owner: Taxpayer, at: datetime) -> Context:
@@ -110,7 +95,7 @@ class IntermediaryAdmin(AutocompleteAdmin):
         ImportIntermediaries,
         extend_tasks.ExtendIntermediary,
         extend_tasks.EndIntermediaryEarlier,
-        ChangeIntermediary,
+        *tasks_by_reason(vars(intermediaries)),
     )
 
     def buttons(self, request: HttpRequest, record: Intermediary, at: datetime) -> list[Button]:

@@ -111,7 +111,7 @@ OF_REGISTRARS: dict[str, tuple[Callable[[], Any], Tasks]] = {
     ),
     "intermediary not active": (
         lambda: _agent(is_active=False).login(on_behalf_of=OTHER),
-        {"change_intermediary": {}},
+        {"activate_intermediary": {}},
     ),
     "represented unknown": (_for_other, {"register_taxpayer": {"identifier": [OTHER]}}),
     "represented not active": (
