@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from django.utils import timezone
 
 from tests.browser.conftest import StartOffice
 from tests.browser.support.accessibility import THEME_RULES, violations
@@ -119,7 +120,11 @@ def test_no_client_id_date_or_reference_is_divided(office: Office) -> None:
     for path in (
         *("/admin/taxpayers/systemuser/", "/admin/tokens/loginevent/", "/admin/search/?q=sdn"),
         *("/admin/ending-soon/?within=90", "/admin/taxpayers/change/report/"),
-        f"/admin/taxpayers/change/as_of/?about=ci_test_{'3Gw' * 9}W",
+        *(
+            "/admin/staff/staffsignin/",
+            f"/admin/taxpayers/change/as_of/?about=ci_test_{'3Gw' * 9}W",
+        ),
+        f"/admin/taxpayers/change/as_of/?about=C2590001010&day={timezone.localdate()}",
     ):
         page.goto(path)
         links = page.locator("#result_list tbody a[href*='/change/']")
@@ -176,8 +181,11 @@ def test_today_fits_the_screen_and_monday_morning_is_on_the_first_one(
     assert page.evaluate(MISPLACED) == []
     assert divided_values(page) == []
     assert _too_wide(page) == []
-    if width >= 1920:
-        for panel in ("failing", "throttled", "expiring", "colleagues"):
-            box = page.locator(f"[aria-labelledby={panel}-title]").bounding_box()
-            assert box["y"] + box["height"] <= 1080, panel
+    titles = page.locator(".today h2").evaluate_all("all => all.map(title => title.id)")
+    monday_morning = ["failing", "throttled", "expiring", "colleagues"]
+    now = ["logins", "reasons", "key"]  # and not of the last 30 days
+    assert titles == [f"{name}-title" for name in (*monday_morning, *now)]
+    for panel in monday_morning if width >= 1920 else ():
+        box = page.locator(f"[aria-labelledby={panel}-title]").bounding_box()
+        assert box["y"] + box["height"] <= 1080, panel
     assert office.close_windows() == []

@@ -18,7 +18,7 @@ from tests.browser.test_workday import handed_over, never_again
 from tests.client_auth.key_erp import jwks, new_pair
 
 TIN, FOCUSED = "C2581234020", "document.activeElement.name"
-CONTROLS = ":is(button, .button, input, select, textarea, #navigation):visible"
+CONTROLS = ":is(button, .button, input, select, textarea, .today summary, #navigation):visible"
 
 
 @pytest.fixture(scope="module")
@@ -52,16 +52,26 @@ def test_an_officer(office: Office, tmp_path: Path) -> None:
     page.locator(".field-error").first.wait_for()
     assert page.evaluate(FOCUSED) == "name"
     page.keyboard.type("Key ERP")
+    last_day = page.get_by_label("Last day of the system user")
+    last_day.fill("2020-01-01")
+    page.get_by_label("Reason").fill("A new ERP system")
+    press(page, "Issue credentials")
+    says(page, "Choose a later date")
+    assert page.evaluate(FOCUSED) == "expires"
+    last_day.fill("")
     page.get_by_label("A private key").check()
     (tmp_path / "jwks.json").write_text(jwks(new_pair(kid="walk")))
     page.get_by_label("Or its file").set_input_files(tmp_path / "jwks.json")
-    page.get_by_label("Reason").fill("A new ERP system")
     press(page, "Issue credentials")
     says(page, "Key ERP is registered. Its client ID is")
     client_id = page.locator("code", has_text="ci_test_").first.inner_text()
     assert page.locator("#client-secret").count() == 0
     assert page.locator(".page-head .buttons .button:visible").count() == 4  # with More
 
+    _finds_the_client(page, client_id)
+
+
+def _finds_the_client(page: Any, client_id: str) -> None:
     page.goto("/admin/")
     page.keyboard.press("Control+k")
     page.keyboard.type(client_id)
@@ -71,9 +81,20 @@ def test_an_officer(office: Office, tmp_path: Path) -> None:
     says(page, client_id)
     says(page, "Only a security officer can unblock it.")
     press(page, "Cancel")
+    press(page, "Change to a secret")
+    assert page.locator(".lead").inner_text().endswith(f"({TIN}) · {client_id}")
+    press(page, "Cancel")
     press(page, "Simulate a login")
     page.locator("#searchbar, [name=client_id]").first.wait_for()
     says(page, "not checked")
+    page.goto("/admin/tokens/loginevent/")
+    page.get_by_role("button", name="Filters").click()
+    times = page.locator("#changelist-filter").locator("input:visible, a[href*=period]")
+    assert times.count() == 4 + 2  # periods; from and to: there is no other way
+
+
+def test_a_printed_page_has_no_controls_and_says_who_printed_it(office: Office) -> None:
+    page = office.page("security officer")
     for path in ("/admin/taxpayers/systemuser/", "/admin/", "/admin/taxpayers/change/report/"):
         page.goto(path)
         assert not page.locator(".printed").is_visible()

@@ -41,10 +41,14 @@ def test_a_client_is_let_in_stopped_explained_and_given_a_new_secret(office: Off
     officer = office.page("security officer")
     client_id, secret = _issue_credentials(office, officer)
     user_page = officer.url.partition("?")[0]
+    token = office.log_in(client_id, secret).json()["access_token"]
+    assert office.is_active(token)
     reference = _block(office, officer, client_id, secret)
     _explain(office.page("viewer"), reference)
     officer.goto(user_page)
     _unblock(officer)
+    assert not office.is_active(token)
+    says(_explained(office.page("viewer"), reference), "Your ERP system can log in again now.")
     _change_the_secret(office, officer, client_id, secret)
     for text in ("Secret seen in a ticket", "The ticket was deleted", "by kumar"):
         says(officer, text)  # in the history, with who and why
@@ -93,7 +97,7 @@ def _block(office: Office, officer: Any, client_id: str, secret: str) -> str:
     """First what it would have refused, then a reason, then a refusal: the reference of that."""
     press(officer, "Block")
     says(officer, "Logins that this would have refused in the last 7 days")
-    says(officer, "1 login")
+    says(officer, "2 logins")
     press(officer, "Block the system user")
     says(officer, "This field is required.")
     officer.get_by_label("Reason").fill("Secret seen in a ticket")
@@ -109,16 +113,22 @@ def _block(office: Office, officer: Any, client_id: str, secret: str) -> str:
 
 def _explain(viewer: Any, reference: str) -> None:
     """The person at the telephone pastes the reference and reads what happened."""
-    find(viewer, "tokens/loginevent", reference)
-    says(viewer, "Why did this login fail?")
+    _explained(viewer, reference)
     assert "blocked" in viewer.locator(".check-failed").inner_text().lower()
     assert viewer.locator(".check-passed").count() > 0
     press(viewer, "Simulate this login now")
     says(viewer, "The login would be refused")
 
 
+def _explained(viewer: Any, reference: str) -> Any:
+    find(viewer, "tokens/loginevent", reference)
+    says(viewer, "Why did this login fail?")
+    return viewer
+
+
 def _unblock(officer: Any) -> None:
     press(officer, "Unblock")
+    says(officer, "Tokens from before the block stay ended.")
     says(officer, "Reason: Secret seen in a ticket")
     says(officer, "What was valid before the block works again.")
     officer.get_by_label("Reason").fill("The ticket was deleted")

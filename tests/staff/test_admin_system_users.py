@@ -2,14 +2,12 @@
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 import pytest
 from django.db import transaction
 from django.test import Client
 from django.utils import timezone
-from pytest_django import Settings
 
 from identity.staff.expiring.extend_tasks import ExtendSystemUser
 from identity.staff.logins import impact
@@ -42,20 +40,6 @@ def test_only_on_behalf_is_offered_where_the_taxpayer_is_an_intermediary(officer
     wrong |= {"reason": "new system", "method": "client_secret"}
     response = officer.post(url, wrong | {"scopes": ["InvoicingAPI"], "logins_per_minute": "12"})
     assert "is not an intermediary" in errors_of(response)
-
-
-@pytest.mark.parametrize("method", ["", "private_key_jwt", "tls_client_auth"])
-def test_of_a_client_of_the_management_api_staff_are_offered_only_what_stops_it(
-    boss: Client, method: str, settings: Settings
-) -> None:
-    settings.MTLS_URL = "https://mtls.example.org"
-    user = SystemUserFactory.create(scopes="RegistryAPI", token_endpoint_auth_method=method)
-    CredentialFactory.create(system_user=user)
-    context = boss.get(page_url(user)).context
-    buttons = [*context["buttons"], *context["secrets"][0]["buttons"]]
-    assert {urlsplit(button.url).path.split("/")[-2] for button in buttons} == {
-        *("block_system_user", "end_system_user_earlier", "retire_secret", "revoke_secret")
-    }
 
 
 def test_who_unblocks_sees_why_it_is_blocked_and_what_works_again(
@@ -100,7 +84,8 @@ def test_the_page_to_block_shows_the_logins_that_it_would_have_refused(
         GrantedPermissionFactory.create(intermediary=role, revoked_at=revoked_at)
     asked = text_of(officer.get(url))
     assert "in the last 7 days None." in asked
-    assert f"{user.taxpayer} Client ID {user.client_id} Acts for 2 taxpayers" in asked
+    assert f"{user} · {user.taxpayer} · {user.client_id}" in asked
+    assert "It acts for 2 taxpayers." in asked
     assert "Only a security officer can unblock it." in asked
     references = [erp.login()["correlationId"] for _ in range(7)]
     erp.login(client_secret="wrong")
@@ -278,15 +263,18 @@ def test_an_ended_permission_is_granted_again_as_it_was(ended: str, registrar: C
         ({"codes": ["documents:eat"]}, "not one of the available choices"),
         ({"valid_from": "2099-02-01", "valid_until": "2099-01-01"}, "before it begins"),
         ({"valid_from": "yesterday"}, "valid date"),
+        ({"valid_until": "2020-01-01"}, "Choose a later date"),
     ],
 )
-def test_an_invalid_permission_shows_the_error_in_the_form(
+def test_an_invalid_permission_shows_the_error_at_its_field(
     wrong: dict[str, Any], error: str, registrar: Client
 ) -> None:
     taxpayer, role = TaxpayerFactory.create(), IntermediaryFactory.create()
     form = {"taxpayer": taxpayer.tin, "intermediary": role.taxpayer.tin, "codes": [SUBMIT]} | wrong
     form["intermediary"] = form["intermediary"].format(taxpayer=taxpayer.tin)
-    assert error in errors_of(registrar.post(GRANT, form))
+    page = registrar.post(GRANT, form)
+    assert error in errors_of(page)
+    assert set(page.context["form"].errors) <= set(wrong)
     assert not GrantedPermission.objects.exists()
 
 

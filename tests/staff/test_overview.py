@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from html import unescape
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.core.management import call_command
@@ -230,8 +231,13 @@ def test_what_colleagues_changed_since_the_sign_in_before_is_on_the_page(officer
         StaffSignIn.objects.create(
             at=at - hours * HOUR, outcome=StaffSignIn.SIGNED_IN, username="kumar"
         )
-    page = text_of(officer.get(reverse("admin:index")))
+    for _ in range(2):
+        Change.objects.create(by="nurul", at=at, label="imported", task_id=UUID(int=1), **change)
+    shown = officer.get(reverse("admin:index"))
+    page = text_of(shown)
     assert "Changed by colleagues since" in page
+    task = reverse("admin:taxpayers_change_task", args=[Change.objects.latest("pk").pk])
+    assert f'<a href="{task}">2 changes</a>' in shown.content.decode()
     assert "nurul 1 · nurul" in page
     assert "nurul 99" not in page
     assert "kumar 1" not in page

@@ -81,7 +81,12 @@ class OwnPasswordForm(SetPasswordForm):
     def __init__(self, account: StaffAccount, data: Any = None) -> None:
         super().__init__(account, data)
         self.account = account
-        self.fields["password1"].label = gettext_lazy("Your new password")
+        first = self.fields["password1"]
+        first.widget.attrs["autofocus"] = True
+        first.label = gettext_lazy("Your new password")
+        first.help_text = gettext_lazy(
+            "At least 8 characters. Not your name, not only digits, not one that many people use."
+        )
         self.fields["password2"].label = gettext_lazy("The same password again")
 
     def clean_password1(self) -> str:

@@ -21,6 +21,7 @@ from django.http import Http404, HttpRequest, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import Promise
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
@@ -131,8 +132,8 @@ class RecordPages(ModelAdmin):
             raise PermissionDenied
         return record
 
-    def list_title(self) -> Any:
-        return self.opts.verbose_name_plural
+    def list_title(self) -> str:
+        return capfirst(str(self.opts.verbose_name_plural))
 
     def record_title(self, record: Any) -> str:
         """A short title of the record, for the browser's tab and the breadcrumbs."""

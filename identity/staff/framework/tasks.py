@@ -187,7 +187,7 @@ class Task:
                 try:
                     result = self.perform(record, form.cleaned_data, by=author(request), at=at)
                 except ServiceError as error:
-                    form.add_error(None, str(error))
+                    form.add_error(_at_fault(form, error), str(error))
                 else:
                     return self.success_response(request, result)
         elif (restored := take_entries(request)) is not None:
@@ -233,6 +233,12 @@ def tasks_by_reason(
     return tuple(
         found.get(record.name) or task(OperationTask, record) for record in by_reason_in(services)
     )
+
+
+def _at_fault(form: TaskForm, error: ServiceError) -> str | None:
+    """The field that the service names; None: it is about the whole form."""
+    shown = (field.name for field in form.visible_fields())
+    return next((n for n in shown if {n, _ARGUMENTS.get(n)}.intersection(error.fields)), None)
 
 
 def author(request: HttpRequest) -> Author:

@@ -1,6 +1,5 @@
 """Logins: the list, the page of one with its checks, and the simulation (contract 1 and 5)."""
 
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -11,9 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from identity.staff.display import moment, named
@@ -22,12 +19,19 @@ from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.lists import Context, column
 from identity.staff.framework.tasks import Button
 from identity.staff.logins import login_search
-from identity.staff.logins.reasons import badge_of_login, checks_of, kind_of_login, staff_text_of
+from identity.staff.logins.reasons import (
+    badge_of_login,
+    checks_of,
+    kind_of_login,
+    names_in,
+    staff_text_of,
+    taxpayers_of,
+)
 from identity.staff.logins.refused.answer import answer_to, records_of
 from identity.staff.logins.refused.involved import involved_in
 from identity.staff.logins.unrecorded import not_found_context, throttled_for
 from identity.staff.logins.what_if import WhatIfForm, what_if
-from taxpayers.models import Credential, SystemUser, Taxpayer
+from taxpayers.models import Credential, SystemUser
 from tokens import actions
 from tokens.explanation import CheckState
 from tokens.models import LoginEvent
@@ -45,24 +49,6 @@ def _client(row: LoginEvent) -> SafeString:
     return named(row.client_id or "—", row.system_user.name if row.system_user else "")
 
 
-def _taxpayer(row: Any) -> SafeString:
-    """With the names that `LoginEventAdmin.get_changelist_instance` found."""
-    subject = named(row.subject or "—", row.names.get(row.subject, ""))
-    if not row.actor:
-        return subject
-    actor = named(row.actor, row.names.get(row.actor, ""))
-    return format_html("{} {}", subject, format_html(_("by %(who)s") % {"who": "{}"}, actor))
-
-
-def _names_in(rows: Iterable[LoginEvent]) -> dict[str, str]:
-    """The names of the taxpayers of these logins, by identifier: one query for all."""
-    named = Q(pk__in=())
-    for identifier in {text for row in rows for text in (row.subject, row.actor) if text}:
-        tin, _colon, rob = identifier.partition(":")
-        named |= Q(tin=tin, rob=rob)
-    return {str(row.identifier): row.name for row in Taxpayer.objects.filter(named)}
-
-
 class LoginEventAdmin(ExportingAdmin):
     exported = (
         *(("reference", "pk"), "at", ("outcome", lambda row: row.reason or "issued"), "detail"),
@@ -76,7 +62,7 @@ class LoginEventAdmin(ExportingAdmin):
         column("when", gettext_lazy("when"), lambda row: moment(row.at)),
         column("result", gettext_lazy("result"), lambda row: badge_of_login(row).html),
         column("client_id", gettext_lazy("client ID as sent"), _client),
-        column("taxpayer", gettext_lazy("taxpayer"), _taxpayer),
+        column("taxpayer", gettext_lazy("taxpayer"), lambda row: taxpayers_of(row, row.names)),
         "source_address",
     )
     list_filter = (
@@ -91,7 +77,7 @@ class LoginEventAdmin(ExportingAdmin):
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         changelist = super().get_changelist_instance(request)
-        names = _names_in(changelist.result_list)
+        names = names_in(changelist.result_list)
         for row in changelist.result_list:
             row.names = names
         return changelist

@@ -1,17 +1,21 @@
 """How logins ended and what was known at each check, in the staff's words (contract 1)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from django.conf import settings
+from django.db.models import Q
 from django.utils import translation
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from identity.staff.display import named
 from identity.staff.framework.badges import Badge
 from taxpayers.credential_kind import CredentialKind
-from taxpayers.models import Credential
+from taxpayers.models import Credential, Taxpayer
 from tokens.explanation import CheckResult, CheckState, refusal_of, results_of
 from tokens.models import LoginEvent
 from tokens.refusals.table import REFUSALS, Check, kind_named_by
@@ -44,6 +48,24 @@ def badge_of_login(event: LoginEvent) -> Badge:
     return Badge(staff_text_of(event.reason, kind_named_by(event.parameter)).what, "bad")
 
 
+def taxpayers_of(row: LoginEvent, names: Mapping[str, str]) -> SafeString:
+    """For which taxpayer it was, and by which intermediary, with the names of `names_in`."""
+    subject = named(row.subject or "—", names.get(row.subject, ""))
+    if not row.actor:
+        return subject
+    actor = named(row.actor, names.get(row.actor, ""))
+    return format_html("{} {}", subject, format_html(gettext("by %(who)s") % {"who": "{}"}, actor))
+
+
+def names_in(rows: Iterable[LoginEvent]) -> dict[str, str]:
+    """The names of the taxpayers of these logins, by identifier: one query for all."""
+    named = Q(pk__in=())
+    for identifier in {text for row in rows for text in (row.subject, row.actor) if text}:
+        tin, _colon, rob = identifier.partition(":")
+        named |= Q(tin=tin, rob=rob)
+    return {str(row.identifier): row.name for row in Taxpayer.objects.filter(named)}
+
+
 @dataclass(frozen=True, slots=True)
 class CallerText:
     language: str
@@ -67,7 +89,11 @@ ICONS = {
     CheckState.NOT_ASKED: "remove",
     CheckState.NOT_CHECKED: "help",
 }
-_ANSWERS = {CheckState.PASSED: _("yes"), CheckState.FAILED: _("no")}
+_ANSWERS = {
+    CheckState.PASSED: _("yes"),
+    CheckState.FAILED: _("no"),
+    CheckState.NOT_ASKED: _("not needed"),  # only of a login on behalf of another taxpayer
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from django.db.models import Manager, Q
 from django.http import HttpRequest
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 
 from identity.staff.display import evidence_text, moment
 from identity.staff.expiring.extend_tasks import (
@@ -130,8 +130,8 @@ class GrantedPermissionAdmin(ExportingAdmin):
         *tasks_by_reason(vars(granted_permissions), RevokePermission),
     )
 
-    def list_title(self) -> Any:
-        return gettext_lazy("permissions")
+    def list_title(self) -> str:
+        return gettext("Permissions")
 
     def record_title(self, record: GrantedPermission) -> str:
         return f"{record.taxpayer.identifier} → {record.intermediary.taxpayer.identifier}"

@@ -21,7 +21,6 @@ from identity.staff.imports.kinds import ImportIntermediaries
 from identity.staff.registry.granted_permissions import listed_permissions
 from taxpayers.models import GrantedPermission, Intermediary, Taxpayer
 from taxpayers.services import intermediaries
-from taxpayers.services.intermediaries import REGISTER_INTERMEDIARY
 from taxpayers.standing.loaded_rows import with_credentials
 
 MAX_SYSTEM_USERS = 20
@@ -38,7 +37,7 @@ class RegisterIntermediaryForm(TaskForm):
 
 RegisterIntermediary = task(
     Task,
-    REGISTER_INTERMEDIARY,
+    intermediaries.REGISTER_INTERMEDIARY,
     button_label=gettext_lazy("Register as intermediary"),
     variant="primary",
     form=RegisterIntermediaryForm,

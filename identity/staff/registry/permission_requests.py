@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from django.db.models import Q
 from django.http import HttpRequest
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 
 from identity.staff.display import moment
 from identity.staff.framework.badges import Badge
@@ -108,8 +108,8 @@ class PermissionRequestAdmin(RecordAdmin):
     record_template = "staff/registry/permission_request.html"
     tasks: ClassVar = (ApproveRequest, ApproveConnection, DeclineRequest, DeclineConnection)
 
-    def list_title(self) -> Any:
-        return gettext_lazy("requests")
+    def list_title(self) -> str:
+        return gettext("Requests")
 
     def search_conditions(self, term: str) -> Iterable[Q]:
         return [Q(tin=term.upper().partition(":")[0]), *super().search_conditions(term)]

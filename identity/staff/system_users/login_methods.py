@@ -131,20 +131,17 @@ UsePrivateKey = task(
     Task,
     change.USE_PRIVATE_KEY,
     gives_access=True,
-    button_label=gettext_lazy("Change to a private key"),
     form=KeyForm,
 )
 UseCertificate = task(
     Task,
     change.USE_CERTIFICATE,
     gives_access=True,
-    button_label=gettext_lazy("Change to a certificate"),
     form=CertificateForm,
 )
 UseClientSecret = task(
     IssueOnceTask,
     change.USE_CLIENT_SECRET,
     gives_access=True,
-    button_label=gettext_lazy("Change to a secret"),
     form=NewSecretForm,
 )

@@ -5,10 +5,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.template import Context, Library
+from django.utils.safestring import SafeString
 
 from identity.staff.framework.badges import Badge
 from identity.staff.logins.impact import impact_of
-from identity.staff.logins.reasons import badge_of_login
+from identity.staff.logins.reasons import badge_of_login, names_in, taxpayers_of
 from identity.staff.logins.secret_use import use_of_secrets
 from identity.staff.logins.unrecorded import throttled_for
 from taxpayers.models import RateLimitCounter, SystemUser
@@ -87,5 +88,7 @@ def may_see_logins(context: Context) -> bool:
     return bool(context["request"].user.has_perm("tokens.view_loginevent"))
 
 
-def _listed(logins: Iterable[LoginEvent]) -> list[tuple[LoginEvent, Badge]]:
-    return [(event, badge_of_login(event)) for event in logins]
+def _listed(logins: Iterable[LoginEvent]) -> list[tuple[LoginEvent, Badge, SafeString]]:
+    found = list(logins)
+    names = names_in(found)
+    return [(event, badge_of_login(event), taxpayers_of(event, names)) for event in found]

@@ -53,7 +53,7 @@ def _why_already(method: str, owner: SystemUser, _at: datetime) -> str:
 
 USE_PRIVATE_KEY = Operation(
     actions.CHANGE_LOGIN_METHOD,
-    marked("Log in with a private key"),
+    marked("Change to a private key"),
     marked(
         "From now on it logs in with private_key_jwt only. Its secrets or certificates are revoked"
         " at this moment: agree with the operator of the ERP system when to do it."
@@ -84,7 +84,7 @@ def use_private_key(
 
 USE_CERTIFICATE = Operation(
     actions.CHANGE_LOGIN_METHOD,
-    marked("Log in with a certificate"),
+    marked("Change to a certificate"),
     marked(
         "From now on it logs in with tls_client_auth only, and its tokens are bound to its"
         " certificate. Its secrets and keys are revoked at this moment: agree with the operator of"
@@ -118,7 +118,7 @@ def use_certificate(
 
 USE_CLIENT_SECRET = Operation(
     actions.CHANGE_LOGIN_METHOD,
-    marked("Log in with a secret"),
+    marked("Change to a secret"),
     marked(
         "Its keys or certificates are removed at this moment, and its new secret is shown once. A"
         " private key is safer: nothing that it sends can be used again."

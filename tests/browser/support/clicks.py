@@ -65,11 +65,11 @@ def too_wide_parts(page: Any) -> list[str]:
     return found
 
 
-# Numbers, client IDs, TINs, dates, times, references and addresses that a line break divides.
+# Numbers, client IDs, TINs, dates, times, references, addresses, and codes that a break divides.
 _DIVIDED = r"""() => {
     const whole = new RegExp([
         "ci_test_\\w+", "\\bC\\d{10}\\b", "\\d{1,2} [A-Z][a-z]{2} \\d{4}", "\\b\\d\\d:\\d\\d\\b",
-        "[0-9a-f-]{36}", "\\b\\d+(\\.\\d+){3}\\b",
+        "[0-9a-f-]{36}", "\\b\\d+(\\.\\d+){3}\\b", "\\bdocuments:\\w+",
     ].join("|"), "g");
     const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     const found = [];

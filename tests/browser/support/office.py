@@ -63,6 +63,11 @@ class Office:
         }
         return httpx.post(f"{self.url}/connect/token", data=form, timeout=30)
 
+    def is_active(self, token: str) -> bool:
+        """Whether the service still accepts it."""
+        headers = {"Authorization": f"Bearer {token}"}
+        return httpx.get(f"{self.url}/api/v1/me", headers=headers, timeout=30).status_code == 200
+
     def close_windows(self) -> list[str]:
         """Closes every window; returns what the browser complained about in them."""
         found = [complaint for window in self.windows.values() for complaint in window.complaints]

@@ -184,11 +184,15 @@ def test_the_task_cures_the_login_and_the_page_says_so(viewer: Client) -> None:
     before = text_of(officer.get(page_url(event)))
     assert "The same login would be refused again now." in before
     assert "Reason: leaked" in before
+    assert "I will find out why" in before
     assert "Changed the last day" not in before  # that was before the login
     officer.post(task_url(erp.system_user, "unblock_system_user"), REASON)
     page = officer.get(page_url(event))
     after = text_of(page)
     assert "Fixed since then. The same login would get a token now." in after
+    assert "Your ERP system can log in again now." in after
+    assert "I will find out why" not in after
+    assert "The ERP system received: This system user was blocked" in after
     assert "Unblocked the system user" in after
     assert "by ravi · Reason: asked by the taxpayer" in after
     assert not page.context["answer"].cures

@@ -181,7 +181,16 @@ def test_names_stand_beside_tins_and_client_ids_with_the_same_number_of_queries(
         assert f"{user.client_id} {user.name}" in text_of(page)
         assert f"{shop} {name} by {agent.tin} {agent.name}" in text_of(page)
         assert f"Kedai &lt;{number}&gt;" in page.content.decode()
+        assert f"{shop} {name} by {agent.tin} {agent.name}" in text_of(viewer.get(page_url(user)))
     assert len(counts) == 1
+
+
+def test_the_page_of_a_system_user_has_its_5_newest_logins(viewer: Client) -> None:
+    user = SystemUserFactory.create()
+    for minute in range(6):
+        stored_login(AT + minute * MINUTE, "", user, source_address=f"192.0.2.{minute}")
+    page = text_of(viewer.get(page_url(user))).partition("Recent logins")[2]
+    assert [f"192.0.2.{minute}" in page for minute in range(6)] == [False, *[True] * 5]
 
 
 def test_a_page_that_a_role_may_not_open_has_the_menu(viewer: Client) -> None:

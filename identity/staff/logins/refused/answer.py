@@ -25,6 +25,7 @@ from identity.staff.logins.refused.involved import (
     subject_of,
 )
 from identity.staff.logins.what_if import decide_at
+from taxpayers.actions import marked
 from taxpayers.facts.query import load_facts
 from taxpayers.facts.source_networks import LoginSource
 from taxpayers.facts.token_binding import UNBOUND
@@ -43,6 +44,7 @@ _DECIDABLE = set(RegistryReason) - {
     RegistryReason.SECRET_REVOKED,
     RegistryReason.INVALID_SCOPE,
 }
+_CURED = marked("What stopped this login is corrected. Your ERP system can log in again now.")
 _PROVED_NOTHING = (RegistryReason.DPOP_PROOF_MISSING, RegistryReason.CERTIFICATE_MISSING)
 
 
@@ -134,8 +136,12 @@ def answer_to(request: HttpRequest, involved: Involved, at: datetime) -> Refusal
     present = present_of(involved, latest, at)
     reason = present.refused.reason if present.refused else event.reason
     return RefusalSummary(
-        callers=reasons.caller_texts(lambda: describe(refused, gettext, is_spoken=True)),
-        received=describe(refused) if REFUSALS[refused.reason].spoken else "",
+        callers=reasons.caller_texts(
+            (lambda: gettext(_CURED))
+            if present.is_cured
+            else lambda: describe(refused, gettext, is_spoken=True)
+        ),
+        received=describe(refused) if present.is_cured or REFUSALS[refused.reason].spoken else "",
         present=present,
         now=reasons.staff_text_of(reason, reasons.kind_of_login(event, involved.secret))
         if present.refused
