@@ -107,12 +107,15 @@ class Session:
         return f"sqlite://{file}"
 
     def settle(self) -> None:
-        """Writes out what filling and copying left, so that no measurement pays for it.
+        """Does what filling, copying and first logins left behind: no measurement pays for it.
 
-        The first change of a page after a checkpoint writes the whole page to the log. To measure
-        as in the middle between two checkpoints, each page of the table that logins change gets
-        one here: a locked row is a changed page, and nothing else.
+        Without it autovacuum reads these databases while others are measured. And the first change
+        of a page after a checkpoint writes the whole page to the log. To measure as in the middle
+        between two checkpoints, each page of the table that logins change gets one here: a locked
+        row is a changed page, and nothing else.
         """
+        for name in self._copies:
+            self._execute("VACUUM (ANALYZE)", name)
         self._execute("CHECKPOINT")
         for name in self._copies:
             if self._execute("SELECT FROM pg_tables WHERE tablename = 'client_usage'", name):

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import signal
 import socket
 import time
@@ -10,11 +11,14 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
+import gunicorn.config
+import gunicorn.glogging
 import pytest
 from uvicorn.config import Config
 
 from identity.server import worker
 from identity.server.connection import Connection
+from identity.server.fair_share import ConnectionCounts
 from identity.server.listener import Listener, refuse_handshakes
 from identity.server.worker import Process
 
@@ -47,6 +51,26 @@ def test_a_clock_that_is_set_does_not_silence_the_signs_of_life(
     )
     asyncio.run(run())
     assert len(signs) >= 3 + 4
+
+
+def test_a_process_whose_master_ended_while_it_started_ends_too() -> None:
+    process = Process(Config("identity.asgi:application"), slot=0)
+    process.master += 1
+    assert asyncio.run(process.on_tick(0))
+
+
+def test_warnings_of_uvicorn_are_in_the_log_of_the_service_and_nothing_less(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = logging.getLogger("uvicorn.error")
+    for name in ("handlers", "level", "propagate"):
+        monkeypatch.setattr(log, name, getattr(log, name))
+    monkeypatch.setattr(worker, "counts", ConnectionCounts())
+    settings = gunicorn.config.Config()
+    worker.Worker(0, 0, [], None, 0, settings, gunicorn.glogging.Logger(settings)).tmp.close()
+    log.info("nothing new")
+    log.warning("it fails")
+    assert [record.message for record in caplog.records] == ["it fails"]
 
 
 def test_a_fault_of_one_connection_ends_that_one_and_no_deadline_of_the_others(

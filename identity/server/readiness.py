@@ -47,7 +47,6 @@ class Readiness:
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="readiness")
-        self._checks: dict[str, str] = {}  # filled by the thread, one after the other
         self._running: asyncio.Future[None] | None = None
 
     async def answer(self) -> HttpResponse:
@@ -57,7 +56,8 @@ class Readiness:
     async def checks(self) -> dict[str, str]:
         """Each check and its result, within the deadline."""
         if self._running is None or self._running.done():
-            checks = self._checks = dict[str, str]()  # not those of the next time
+            # Filled by the thread, one after the other; not those of the next time.
+            checks = self._checks = dict[str, str]()
             check = self.in_thread(lambda: checks.update(readiness(datetime.now(UTC))))
             self._running = asyncio.ensure_future(check)
         # While it waits, another caller may start anew.

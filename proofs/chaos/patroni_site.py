@@ -9,10 +9,8 @@ import psycopg
 
 from proofs.chaos.callers import register
 from proofs.chaos.site import DATABASE, Site, start_nodes
-from tests.servers.patroni.etcd import Etcd, start_etcd
-from tests.servers.patroni.haproxy import Haproxy, start_haproxy
-from tests.servers.patroni.member import Member, start_member
-from tests.servers.processes import new_folder, until
+from tests.servers.patroni import Etcd, Member, start_etcd, start_haproxy, start_member
+from tests.servers.processes import Program, new_folder, until
 
 NAMES = ("db-1", "db-2", "db-3")
 _PASSWORD = "only-for-tests"
@@ -27,7 +25,7 @@ class PatroniSite(Site):
 
     members: list[Member]
     etcd: Etcd
-    haproxy: Haproxy
+    haproxy: Program
 
     @property
     def leader(self) -> Member:

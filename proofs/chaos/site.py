@@ -20,7 +20,7 @@ from proofs.chaos.callers import Caller, Population
 from proofs.chaos.load import SILENCE_SECONDS, log_in
 from tests.servers.nginx import HOST, Balancer, free_ports, start_balancer
 from tests.servers.processes import children_of, kill_group, stop_process
-from tests.servers.service import Service, manage, service_environment, start_service
+from tests.servers.service import Service, is_ready, manage, service_environment, start_service
 from tests.servers.tcp_proxy import TcpProxy
 
 DATABASE = "identity"
@@ -39,10 +39,7 @@ class Node:
 
     @property
     def is_ready(self) -> bool:
-        try:
-            return httpx.get(f"{self.service.url}/health/ready", timeout=3).status_code == 200
-        except httpx.TransportError:
-            return False
+        return is_ready(self.service.url)
 
     def stop_in_order(self) -> int:
         """SIGTERM; the exit code."""

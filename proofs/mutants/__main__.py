@@ -21,7 +21,15 @@ from pathlib import Path
 from typing import Any
 
 from proofs.mutants.making import Mutant, mutants_of
-from proofs.mutants.trying import Copy, Known, function_at, learn, prepare, start_mutant
+from proofs.mutants.trying import (
+    TIME_IS_OVER,
+    Copy,
+    Known,
+    function_at,
+    learn,
+    prepare,
+    start_mutant,
+)
 
 _HERE = Path(__file__).resolve().parent
 
@@ -136,7 +144,7 @@ def _try(room: Room, mutants: list[Mutant], report: Report, copies: Sequence[Cop
     for database in room.databases:
         if not mutants:
             return
-        arguments = [] if room.has_programs else ["-m", "not (processes or slow)"]
+        arguments = [] if room.has_programs else ["-m", "not (processes or slow or long)"]
         arguments += [f"--database={database}"] if database else []
         began = time.monotonic()
         known = learn(copies[0], [*arguments, *room.tests])
@@ -189,6 +197,8 @@ def _ended(running: dict[int, tuple[Mutant, Copy]]) -> Iterator[tuple[Mutant, Co
                 os.killpg(child, signal.SIGKILL)  # what the tests have left behind
             mutant, copy = running.pop(child)
             copy.restore(mutant.module)
+            if os.waitstatus_to_exitcode(status) in (TIME_IS_OVER, -signal.SIGALRM):
+                _say(f"DID NOT END {mutant.module}:{mutant.line}  {mutant.difference}")
             yield mutant, copy, status != 0
 
 

@@ -22,6 +22,7 @@ import sys
 import threading
 import time
 import traceback
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import _lru_cache_wrapper
@@ -55,7 +56,7 @@ _NOT_COPIED = (
 )
 _MAX_BYTES = 4 << 30  # that are written to: an endless loop may fill a list
 _START_SECONDS = 90.0  # of pytest, and of a test, on a busy machine
-_TIME_IS_OVER = 99
+TIME_IS_OVER = 99
 _AT_START = ""  # before the first test, or in a fixture of the session
 _ANYTHING = "*"  # may be called by a test that starts programs
 _seconds = itertools.count(1)
@@ -72,17 +73,26 @@ class Known:
         """In the order in which they meet a mutant of it; `function` is empty for the module."""
         wanted = f"{module}:{function}"
         near, far, programs = list[str](), list[str](), list[str]()
+        of_files = defaultdict[str, float](float)
+        for test, seconds in self.seconds.items():
+            of_files[_file(test)] += seconds
         for test in sorted(self.seconds, key=self.seconds.__getitem__):
             calls = self.calls[test]
             if wanted in calls or (not function and any(one.startswith(wanted) for one in calls)):
                 near.append(test)
             else:
                 (programs if _ANYTHING in calls else far).append(test)
+        # Those of a file share the programs that they start.
+        programs.sort(key=lambda test: (of_files[_file(test)], _file(test)))
         meets_all = not function or wanted in self.calls[_AT_START]
         return [*near, *(far if meets_all else ()), *programs]
 
     def is_called_at_start(self, module: str) -> bool:
         return any(call.startswith(f"{module}:") for call in self.calls[_AT_START])
+
+
+def _file(test: str) -> str:
+    return test.partition("::")[0]
 
 
 class Copy:
@@ -134,7 +144,7 @@ def start_mutant(
 ) -> int:
     """The id of a process whose status is 0 if these tests do not notice the mutant."""
     copy.write(mutant.module, mutant.source)
-    files = dict.fromkeys(test.partition("::")[0] for test in tests)
+    files = dict.fromkeys(map(_file, tests))
     seconds = {test: known.seconds[test] for test in tests}
     is_migrated = copy.migrated.exists() and not known.is_called_at_start(mutant.module)
     arguments = [*arguments, "-x", "--tb=line", *files]
@@ -262,7 +272,7 @@ def _stop(signum: int, frame: object) -> None:
     """The tests clean up after themselves; what does not stop is killed a little later."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(10)
-    pytest.exit("the time is over", returncode=_TIME_IS_OVER)
+    pytest.exit("the time is over", returncode=TIME_IS_OVER)
 
 
 class _Recorder:
@@ -271,17 +281,15 @@ class _Recorder:
     def __init__(self, path: Path, root: Path) -> None:
         self._path, self._root = path, f"{root}/"
         self._known = Known()
-        self._called: set[str] = set()  # since the last look: `module:qualified name`
+        self._called: dict[int, CodeType] = {}  # since the last look, by their ids
+        self._shared: dict[str, dict[int, CodeType]] = {}  # the same in fixtures of a module
         self._caches: list[Any] = []
         threading.settrace(self._note)
         sys.settrace(self._note)
 
     def _note(self, frame: FrameType, event: str, argument: Any) -> None:
-        if frame.f_code is subprocess.Popen.__init__.__code__:
-            self._called.add(_ANYTHING)
-        elif frame.f_code.co_filename.startswith(self._root):
-            module = frame.f_code.co_filename.removeprefix(self._root)
-            self._called.add(f"{module}:{frame.f_code.co_qualname}")
+        code = frame.f_code  # at each call of the libraries, too: no more work than this
+        self._called[id(code)] = code
 
     def pytest_collection_finish(self) -> None:
         self._take(_AT_START)
@@ -297,34 +305,48 @@ class _Recorder:
         for cache in self._caches:
             cache.cache_clear()  # or a function would not be called again
         sys.settrace(self._note)  # a test may have had its own
-        began = time.process_time()
+        began, began_to_wait = time.process_time(), time.monotonic()
         try:
             return (yield)
         finally:
-            self._known.seconds[item.nodeid] = time.process_time() - began
-            if item.get_closest_marker("processes"):
-                self._called.add(_ANYTHING)
-            self._take(item.nodeid)
+            seconds, waited = time.process_time() - began, time.monotonic() - began_to_wait
+            for name in getattr(item, "fixturenames", ()):
+                self._called |= self._shared.get(name, {})
+            is_marked = item.get_closest_marker("processes") is not None
+            self._take(item.nodeid, *([_ANYTHING] if is_marked else ()))
+            has_programs = _ANYTHING in self._known.calls[item.nodeid]
+            self._known.seconds[item.nodeid] = waited if has_programs else seconds
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Iterator[Any]:
-        if fixturedef.scope != "session":
+        """What several tests share is called once, and each of them may notice a fault in it."""
+        if fixturedef.scope == "function":
             return (yield)
-        before = set(self._called)
+        before = dict(self._called)
+        self._called.clear()
         try:
             return (yield)
         finally:
-            self._take(_AT_START)
+            if fixturedef.scope == "session":
+                self._take(_AT_START)
+            else:
+                self._shared.setdefault(fixturedef.argname, {}).update(self._called)
             self._called |= before
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         if exitstatus == 0 and self._known.seconds:
             self._path.write_text(json.dumps(asdict(self._known)))
 
-    def _take(self, test: str) -> None:
-        # The tests' own functions are no mutants.
-        calls = (call for call in self._called if not call.startswith("tests/"))
-        self._known.calls[test] = sorted({*self._known.calls.get(test, ()), *calls})
+    def _take(self, test: str, *more: str) -> None:
+        """`module:qualified name` of what was called since the last look."""
+        found = {*self._known.calls.get(test, ()), *more}
+        for code in list(self._called.values()):
+            path = code.co_filename.removeprefix(self._root)
+            if code is subprocess.Popen.__init__.__code__:
+                found.add(_ANYTHING)
+            elif path != code.co_filename and not path.startswith("tests/"):  # they are no mutants
+                found.add(f"{path}:{code.co_qualname}")
+        self._known.calls[test] = sorted(found)
         self._called.clear()
 
 

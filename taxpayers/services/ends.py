@@ -18,7 +18,6 @@ from taxpayers.operations import Operation
 from taxpayers.services.evidence import checked_evidence
 from taxpayers.services.granted_permissions import codes_of, grant_permission
 from taxpayers.services.history import Asked, context_of, lock_for_update, makes, update_and_record
-from taxpayers.services.intermediaries import set_intermediary_active
 from taxpayers.services.system_users import extend_system_user
 from taxpayers.validation import ServiceError, validate_reason
 
@@ -179,9 +178,9 @@ def _set_end(
         case SystemUser():
             return extend_system_user(system_user=row, expires_at=until, **asked)
         case Intermediary():
-            return set_intermediary_active(
-                intermediary=row, is_active=row.is_active, until=until, **asked
-            )
+            context = context_of(actions.CHANGE_INTERMEDIARY, **asked)
+            update_and_record(row, context, active_until=until)
+            return row
         case GrantedPermission():
             context = context_of(actions.EXTEND_PERMISSION, **asked)
             proof = checked_evidence(evidence, context.at)

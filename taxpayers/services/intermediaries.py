@@ -3,7 +3,6 @@
 from datetime import datetime
 from typing import Unpack
 
-from django.db import transaction
 from django.utils.translation import gettext as _
 
 from taxpayers import actions
@@ -83,52 +82,32 @@ def _describe_state(row: Intermediary) -> str:
     return _("until {moment}").format(moment=format_moment(row.active_until))
 
 
-@transaction.atomic
-def set_intermediary_active(
-    *, intermediary: Intermediary, is_active: bool, until: datetime | None, **asked: Unpack[Asked]
-) -> Intermediary:
-    """Activate or deactivate it, and set its last moment (None: no end)."""
-    context = context_of(CHANGE_INTERMEDIARY, **asked)
-    row = lock_for_update(intermediary)
-    if until != row.active_until:
-        validate_end(until, _("the role"), context.at, "until")
-    update_and_record(row, context, is_active=is_active, active_until=until)
-    return row
-
-
-CHANGE_INTERMEDIARY = Operation(
-    actions.CHANGE_INTERMEDIARY,
-    marked("Switch the role on or off"),
-    marked(
-        "While it is off, every login on behalf of others is refused. Its permissions stay"
-        " in the registry."
-    ),
-)
 DEACTIVATE_INTERMEDIARY = ByReason(
     actions.CHANGE_INTERMEDIARY,
-    "Deactivate the intermediary",
-    "From now on it cannot act for others, and its tokens on behalf of others end. Its"
-    " permissions stay in the registry.",
+    marked("Deactivate the intermediary"),
+    marked(
+        "From now on it cannot act for others, and its tokens on behalf of others end. Its"
+        " permissions stay in the registry."
+    ),
     is_danger=True,
     own_name="deactivate_intermediary",
     unneeded=unneeded_if_inactive,
 )
 ACTIVATE_INTERMEDIARY = ByReason(
     actions.CHANGE_INTERMEDIARY,
-    "Activate the intermediary",
-    "It may act for other taxpayers again, with the permissions that it has.",
+    marked("Activate the intermediary"),
+    marked("It may act for other taxpayers again, with the permissions that it has."),
     own_name="activate_intermediary",
     unneeded=unneeded_if_active,
 )
 
 
-@makes(CHANGE_INTERMEDIARY, "intermediary")
 @switches(ACTIVATE_INTERMEDIARY, DEACTIVATE_INTERMEDIARY, "intermediary")
-def switch_intermediary(
+def set_intermediary_active(
     *, intermediary: Intermediary, is_active: bool, **asked: Unpack[Asked]
 ) -> Intermediary:
     """Activate or deactivate it; its last moment stays."""
+    context = context_of(actions.CHANGE_INTERMEDIARY, **asked)
     row = lock_for_update(intermediary)
-    return set_intermediary_active(
-        intermediary=row, is_active=is_active, until=row.active_until, **asked
-    )
+    update_and_record(row, context, is_active=is_active)
+    return row

@@ -50,7 +50,7 @@ from tests.clientcheck import sample_erp as samples
 from tests.clientcheck.sample_erp import GoodErp
 from tests.servers.processes import CHECKOUT
 from tests.servers.service import Service
-from tests.webhooks.certificate import write_certificate
+from tests.webhooks.receiver import write_certificate
 
 FILE = CHECKOUT / "clientcheck" / "clientcheck.py"
 LOGIN = {"grant_type": "client_credentials", "client_id": CLIENT_ID, "client_secret": SECRET}

@@ -234,7 +234,7 @@ ROWS = {
     "let it never end": Row(
         "issue",
         ("extend_system_user", {"expires": "", **WHY}),
-        ("PATCH", "", {"expires_at": None, **WHY}),
+        ("POST", "/extend", {"expires_at": None, **WHY}),
         (*CHANGE_COMMAND, "--expires", "never"),
         ENDS,
     ),

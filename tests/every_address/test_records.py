@@ -102,9 +102,8 @@ def test_an_operator_can_do_what_staff_and_programs_can() -> None:
         *("end_system_user_earlier", "use_private_key", "use_certificate", "use_client_secret"),
     }
     imports = {kind.operation.name for kind in IMPORT_KINDS.values()}
-    # activate_intermediary, deactivate_intermediary; rotate_signing_key --compromised
-    # repeat_webhook sends all that was given up
-    switches = {"change_intermediary", "stop_compromised_key", "resend_webhook"}
+    # rotate_signing_key --compromised; repeat_webhook sends all that was given up
+    switches = {"stop_compromised_key", "resend_webhook"}
     own = {"change_own_password", "change_own_second_step"}
     assert others - by_command - own == {*change_system_user, *imports, *switches}
 

@@ -88,14 +88,6 @@ def test_what_has_passed_is_extended_from_today_and_what_has_no_end_not(officer:
     assert "Set an earlier end" in text_of(officer.get(page_url(record)))
 
 
-def test_a_change_of_an_intermediary_leaves_its_end(registrar: Client) -> None:
-    record = IntermediaryFactory.create(active_until=END)
-    url = task_url(record, "deactivate_intermediary")
-    registrar.post(url, opened(registrar, url) | {"reason": "fraud"})
-    record.refresh_from_db()
-    assert (record.is_active, record.active_until) == (False, END)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_preview_of_several_shows_old_and_new_of_each(kind: str) -> None:
     role, new = KINDS[kind]

@@ -134,7 +134,7 @@ CHANGES: dict[str, Callable[[Registrar], object]] = {
         taxpayer=w.any(Taxpayer), until=w.end(), **w.by
     ),
     "change the role": lambda w: services.set_intermediary_active(
-        intermediary=w.any(Intermediary), is_active=w.rng.random() < 0.6, until=w.end(), **w.why
+        intermediary=w.any(Intermediary), is_active=w.rng.random() < 0.6, **w.why
     ),
     "grant": _grant,
     "revoke": lambda w: services.revoke_permission(permission=w.any(GrantedPermission), **w.why),

@@ -19,9 +19,7 @@ import jwt
 import pytest
 
 from tests.live.cluster import CLIENT
-from tests.operations.environment_file import assignments, written
-from tests.operations.runbook import blocks_of, replaced
-from tests.operations.units import commands_of
+from tests.operations.machine import assignments, blocks_of, commands_of, replaced, written
 from tests.servers.nginx import (
     CONFIGURATION,
     MTLS_NAME,

@@ -1,4 +1,4 @@
-"""A machine, in a folder, on which the commands of docs/operations.md start real processes."""
+"""A machine as operators have it: its files, units and commands, as the runbooks use them."""
 
 import os
 import re
@@ -8,9 +8,8 @@ import sys
 import tarfile
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import dedent
 
-from tests.operations.environment_file import assignments, written
-from tests.operations.runbook import blocks_of
 from tests.servers.postgres import Postgres
 from tests.servers.processes import CHECKOUT, free_port
 from tests.servers.service import Service, start_service
@@ -148,3 +147,57 @@ class Machine:
         environment = {"PATH": os.environ["PATH"], **assignments(self.settings)}
         environment |= {"PORT": str(port), "SERVE": "both", "WEB_PROCESSES": "1"}
         return start_service(environment, self.folder / f"node-{port}.log")
+
+
+FOLDER = CHECKOUT / "deploy" / "systemd"
+
+
+def commands_of(unit: str, instance: str = "") -> list[str]:
+    """Its commands in their order, those before the start first."""
+    text = (FOLDER / unit).read_text(encoding="utf-8")
+    found = re.findall(r"^ExecStart(?:Pre)?=(.+)$", text, re.MULTILINE)
+    return [command.replace("%i", instance) for command in found]
+
+
+DOCUMENT = CHECKOUT / "docs" / "operations.md"
+
+
+def blocks_of(heading: str, language: str = "sh", *, document: Path = DOCUMENT) -> list[str]:
+    """The blocks of commands below this heading, up to the next one of its level or above."""
+    text = document.read_text(encoding="utf-8")
+    found = re.search(rf"^(#+) {re.escape(heading)}\n", text, re.MULTILINE)
+    assert found, f"{document.name} has no section {heading!r}"
+    section = re.split(rf"^#{{1,{len(found[1])}}} ", text[found.end() :], flags=re.MULTILINE)[0]
+    blocks = re.findall(rf"^ *```{language}\n(.*?)^ *```$", section, re.DOTALL | re.MULTILINE)
+    return [dedent(block) for block in blocks]
+
+
+def replaced(text: str, replacements: dict[str, str]) -> str:
+    """The commands with the names of a test; each name must be in them."""
+    for old, new in replacements.items():
+        assert old in text, f"the commands have no {old}"
+        text = text.replace(old, new)
+    return text
+
+
+FILE = CHECKOUT / "deploy" / "identity.env"
+_LINE = re.compile(r"^(#?)([A-Z][A-Z_]*)=(.*)$", re.MULTILINE)
+
+
+def assignments(path: Path = FILE, *, with_comments: bool = False) -> dict[str, str]:
+    """The value of each name; also of those that are commented out, if asked for."""
+    return {
+        name: value[1:-1] if value.startswith("'") else value
+        for comment, name, value in _LINE.findall(path.read_text(encoding="utf-8"))
+        if with_comments or not comment
+    }
+
+
+def written(path: Path, replacements: dict[str, str]) -> Path:
+    """The file as an operator leaves it: with these lines in place of those of the same name."""
+    text = FILE.read_text(encoding="utf-8")
+    for name, value in replacements.items():
+        text, count = re.subn(rf"(?m)^{name}=.*$", f"{name}={value}", text)
+        assert count == 1, f"{FILE.name} does not set {name}"
+    path.write_text(text, encoding="utf-8")
+    return path

@@ -6,8 +6,7 @@ import psycopg
 import pytest
 
 from tests.live.cluster import login_at, new_client
-from tests.operations.machine import Machine
-from tests.operations.runbook import blocks_of
+from tests.operations.machine import Machine, blocks_of
 from tests.operations.test_runbooks import UNLIMITED, is_valid, machine, token
 from tests.servers.postgres import Postgres
 from tests.servers.processes import CHECKOUT, stopping

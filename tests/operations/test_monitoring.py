@@ -12,7 +12,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.operations.runbook import DOCUMENT, blocks_of
+from tests.operations.machine import DOCUMENT, blocks_of
 from tests.servers.processes import CHECKOUT, NotAvailable
 from tests.servers.service import Service
 from tokens.metrics import ISSUED

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.operations.runbook import blocks_of
+from tests.operations.machine import blocks_of
 from tests.servers.processes import CHECKOUT, NotAvailable, as_user, free_port, new_folder
 
 pytestmark = pytest.mark.processes

@@ -10,9 +10,7 @@ import httpx
 import pytest
 
 from tests.live.cluster import login_at, new_client
-from tests.operations.machine import Machine
-from tests.operations.runbook import blocks_of
-from tests.operations.units import commands_of
+from tests.operations.machine import Machine, blocks_of, commands_of
 from tests.servers.postgres import Postgres
 from tests.servers.processes import CHECKOUT, DidNotStart, stopping, until
 from tests.servers.service import Service

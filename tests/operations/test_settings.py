@@ -13,7 +13,7 @@ from pytest_django.fixtures import Settings
 from identity.configuration.setting_list import SETTINGS
 from identity.configuration.texts import ENVIRONMENT_FILE, environment_file
 from identity.env import describe_unknown_names, read, wrong_settings
-from tests.operations.environment_file import assignments
+from tests.operations.machine import assignments
 from tests.servers.processes import CHECKOUT
 from tests.servers.service import clean_environment
 from tests.support.command_line import json_output_of, manage, output_of

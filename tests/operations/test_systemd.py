@@ -18,7 +18,7 @@ from identity.configuration.refused_start import faults
 from identity.configuration.setting_list import SETTINGS
 from identity.configuration.systemd_file import assignments
 from identity.configuration.texts import ENVIRONMENT_FILE
-from tests.operations.units import FOLDER, commands_of
+from tests.operations.machine import FOLDER, commands_of
 from tests.servers.processes import CHECKOUT, NotAvailable
 
 SERVICES = sorted(path.name for path in FOLDER.glob("*.service"))

@@ -11,9 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.operations.environment_file import written
-from tests.operations.machine import RELEASES, Machine
-from tests.operations.runbook import blocks_of
+from tests.operations.machine import RELEASES, Machine, blocks_of, written
 from tests.servers.nginx import Balancer, Ports, free_ports, start_balancer
 from tests.servers.postgres import Postgres
 from tests.servers.processes import kill_group, stopping

@@ -22,7 +22,7 @@ from django.core.management import get_commands
 
 from identity.configuration.setting_list import SETTINGS
 from proofs.containers.composed import EXAMPLE, FOLDER, compose, rendered, service
-from tests.operations.units import commands_of
+from tests.operations.machine import commands_of
 from tests.servers.processes import CHECKOUT, completed
 
 CHART = CHECKOUT / "deploy" / "helm" / "identity"

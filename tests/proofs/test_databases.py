@@ -7,7 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
@@ -18,6 +18,7 @@ from tests.servers.postgres import SETTINGS, Postgres, postgres_user, start_post
 from tests.servers.processes import (
     NotAvailable,
     as_user,
+    changed,
     completed,
     free_port,
     listens,
@@ -82,13 +83,6 @@ def _script(
 def _identity(secrets: Path, port: int, password: str = "") -> str:
     given = password or (secrets / "database_password").read_text().strip()
     return f"postgresql://identity:{given}@127.0.0.1:{port}/identity"
-
-
-def _replaced(text: str, replacements: Mapping[str, str]) -> str:
-    for old, new in replacements.items():
-        assert old in text, f"the configuration has no {old}"
-        text = text.replace(old, new)
-    return text
 
 
 def test_the_primary_has_the_database_of_the_service_behind_its_password(
@@ -184,15 +178,13 @@ def test_the_pooler_leads_to_the_primary_with_the_passwords_of_the_secrets(
     folder, port = new_folder("pooler", postgres_user()), free_port()
     shutil.copy(secrets / "pooler_users", folder / "userlist.txt")
     original = (FOLDER.parent / "pgbouncer.ini").read_text()
-    here = {"/etc/pgbouncer": str(folder)}
-    (folder / "pgbouncer.ini").write_text(_replaced(original, here))
-    ours = _replaced(
+    here = ("/etc/pgbouncer", str(folder))
+    (folder / "pgbouncer.ini").write_text(changed(original, here))
+    ours = changed(
         rendered()["configs"]["pooler"]["content"],
-        {
-            **here,
-            "host=primary port=5432": f"host=127.0.0.1 port={primary.port}",
-            "listen_addr = *": f"listen_addr = 127.0.0.1\nlisten_port = {port}",
-        },
+        here,
+        ("host=primary port=5432", f"host=127.0.0.1 port={primary.port}"),
+        (r"listen_addr = \*", f"listen_addr = 127.0.0.1\nlisten_port = {port}"),
     )
     (folder / "container.ini").write_text(ours)
     process = start_process(
@@ -205,7 +197,7 @@ def test_the_pooler_leads_to_the_primary_with_the_passwords_of_the_secrets(
     try:
         url = (secrets / "database_url").read_text().strip()
         assert url.endswith("?pooling=transaction")
-        through = _replaced(url.partition("?")[0], {"pooler:6432": f"127.0.0.1:{port}"})
+        through = changed(url.partition("?")[0], ("pooler:6432", f"127.0.0.1:{port}"))
         with psycopg.connect(through) as connection:
             assert connection.execute("SELECT current_user").fetchone() == ("identity",)
         with pytest.raises(psycopg.OperationalError, match=r"password authentication failed|SASL"):

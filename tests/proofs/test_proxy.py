@@ -24,6 +24,7 @@ from tests.live.cluster import new_client
 from tests.servers.nginx import CONFIGURATION, nginx_program, write_certificate
 from tests.servers.processes import (
     CHECKOUT,
+    changed,
     completed,
     free_port,
     listens,
@@ -152,15 +153,12 @@ def test_the_nginx_of_a_machine_gets_its_file_by_settings_alone(proxy: Proxy) ->
     )
     (proxy.folder / "programs" / "systemctl").write_text("#!/bin/sh\necho $@\n")
     (proxy.folder / "programs" / "systemctl").chmod(0o755)
-    given = (CHECKOUT / "deploy" / "proxy.env").read_text()
-    for old, new in (
-        ("/etc/nginx/conf.d/identity.conf", site),
-        ("/etc/ssl/id.example.org.pem", proxy.folder / "certificate.pem"),
-        ("/etc/ssl/id.example.org.key", proxy.folder / "certificate.key"),
+    given = changed(
+        (CHECKOUT / "deploy" / "proxy.env").read_text(),
+        ("/etc/nginx/conf.d/identity.conf", str(site)),
+        (r"/etc/ssl/id\.example\.org", f"{proxy.folder}/certificate"),
         ("STAFF_NETWORKS='10.0.0.0/8'", "STAFF_NETWORKS='10.1.0.0/16 10.2.0.0/16'"),
-    ):
-        assert old in given
-        given = given.replace(old, str(new))
+    )
     (proxy.folder / "proxy.env").write_text(given)
     names = ("PATH", "IDENTITY_ENV")
     proxy.environment["IDENTITY_ENV"] = str(proxy.folder / "identity.env")

@@ -154,7 +154,7 @@ CASES = [
     ),
     Case(
         "set_intermediary_active",
-        lambda: {"intermediary": intermediary(), "is_active": False, "until": None},
+        lambda: {"intermediary": intermediary(), "is_active": False},
         {"is_active": (True, False)},
         AGENT,
         action="change_intermediary",

@@ -4,9 +4,6 @@ nginx comes from a wheel of the development lock file, as PostgreSQL does.
 """
 
 import os
-import re
-import shutil
-import signal
 import ssl
 import subprocess
 from collections.abc import Sequence
@@ -20,11 +17,13 @@ from tests.servers.certificates import Authority, self_signed
 from tests.servers.processes import (
     CHECKOUT,
     NotAvailable,
+    Process,
+    Program,
+    changed,
     free_port,
     listens,
     new_folder,
     start_process,
-    stop_process,
 )
 
 CONFIGURATION = CHECKOUT / "deploy" / "nginx.conf"
@@ -73,23 +72,17 @@ class Ports:
 
 
 @dataclass
-class Balancer:
+class Balancer(Program):
     """A running nginx in front of the nodes."""
 
-    folder: Path
     ports: Ports
     tls: ssl.SSLContext
-    process: subprocess.Popen[bytes]
     authority: Authority  # whose certificates of clients it accepts
 
     @property
     def log(self) -> str:
         """Everything that the proxy has written so far."""
         return "".join(path.read_text() for path in sorted(self.folder.glob("*.log")))
-
-    def stop(self) -> None:
-        stop_process(self.process, signal.SIGTERM)
-        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def free_ports(node_count: int = 2) -> Ports:
@@ -115,17 +108,17 @@ def start_balancer(ports: Ports, *changes: tuple[str, str]) -> Balancer:
     tested = subprocess.run([*command, "-t"], capture_output=True, text=True, check=False)
     assert tested.returncode == 0, tested.stderr
     assert "[warn]" not in tested.stderr, tested.stderr
-    process = start_process(command, folder / "output", lambda: listens(ports.https))
-    return Balancer(folder, ports, tls, process, authority)
+
+    def start() -> Process:
+        return start_process(command, folder / "output", lambda: listens(ports.https))
+
+    return Balancer(folder, ports.https, start, ports, tls, authority)
 
 
 def rendered(ports: Ports, folder: Path, *changes: tuple[str, str]) -> str:
-    """`deploy/nginx.conf` with the ports, certificate and logs of a test, and its `changes`.
-
-    Each replacement must find what it replaces, so that the file cannot change unnoticed.
-    """
-    text = CONFIGURATION.read_text()
-    for pattern, replacement in (
+    """`deploy/nginx.conf` with the ports, certificate and logs of a test, and its `changes`."""
+    return changed(
+        CONFIGURATION.read_text(),
         (r"listen 80;", f"listen {HOST}:{ports.http};"),
         (r"listen 443 ssl;", f"listen {HOST}:{ports.https} ssl;"),
         (r"127\.0\.0\.1:8000\b", f"{HOST}:{ports.nodes[0]}"),
@@ -137,10 +130,7 @@ def rendered(ports: Ports, folder: Path, *changes: tuple[str, str]) -> str:
         (r"/var/log/nginx", str(folder)),
         (r"allow 10\.0\.0\.0/8;", f"allow {STAFF_ADDRESS};"),
         *changes,
-    ):
-        text, found = re.subn(pattern, replacement, text)
-        assert found, f"{CONFIGURATION} has no {pattern}"
-    return text
+    )
 
 
 def nginx_program() -> Path:

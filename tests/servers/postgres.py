@@ -6,7 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,13 +15,14 @@ import psycopg
 from tests.servers.processes import (
     DidNotStart,
     NotAvailable,
+    Process,
+    Program,
     as_user,
     children_of,
     free_port,
     new_folder,
     runs,
     start_process,
-    stop_process,
 )
 
 PROGRAMS = Path("pginstall/bin")
@@ -37,15 +38,12 @@ SETTINGS = {
 
 
 @dataclass
-class Postgres:
+class Postgres(Program):
     """A server of this run; its data are deleted when it stops."""
 
-    folder: Path
     programs: Path
-    port: int
-    process: subprocess.Popen[bytes]
-    start_again: Callable[[], subprocess.Popen[bytes]]
     _count: int = field(default=0)
+    ends_on = signal.SIGINT  # "fast": sessions are ended, not awaited
 
     def url(self, database: str = "postgres") -> str:
         return _url(self.port, database)
@@ -75,11 +73,7 @@ class Postgres:
     def crash(self) -> None:
         """Ends all its processes at once."""
         self._signal_all(signal.SIGKILL)
-        stop_process(self.process, signal.SIGKILL)
-
-    def restart(self) -> None:
-        """Starts it on what is left of one that has ended."""
-        self.process = self.start_again()
+        self.kill()
 
     def set(self, name: str, value: str) -> None:
         """Changes a setting that needs no restart. Those of its start cannot be changed."""
@@ -112,10 +106,6 @@ class Postgres:
         for one in (*children_of(self.process.pid), self.process.pid):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(one, number)
-
-    def stop(self) -> None:
-        stop_process(self.process, signal.SIGINT)  # "fast": sessions are ended, not awaited
-        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def start_postgres(folder: Path | None = None, **more: str) -> Postgres:
@@ -153,7 +143,7 @@ def _start(fill: Sequence[str], folder: Path | None, more: Mapping[str, str]) ->
             raise DidNotStart(f"{fill[0]}: {made.stderr.strip() or made.stdout.strip()}")
         settings = [f"-c{key}={value}" for key, value in {**SETTINGS, **more, "port": port}.items()]
 
-        def start() -> subprocess.Popen[bytes]:
+        def start() -> Process:
             return start_process(
                 [str(programs / "postgres"), "-D", data, *settings],
                 folder / "log",
@@ -163,11 +153,10 @@ def _start(fill: Sequence[str], folder: Path | None, more: Mapping[str, str]) ->
                 user=postgres_user(),
             )
 
-        process = start()
+        return Postgres(folder, port, start, programs)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    return Postgres(folder, programs, port, process, start)
 
 
 def _environment(folder: Path) -> dict[str, str]:

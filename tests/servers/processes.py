@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pwd
+import re
 import secrets
 import shutil
 import signal
@@ -12,8 +13,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
+
+import httpx
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 START_SECONDS = 90.0  # on a machine that is busy with other tests
@@ -40,6 +44,36 @@ class Server(Protocol):
     """Whatever can be stopped."""
 
     def stop(self) -> object: ...
+
+
+@dataclass
+class Program:
+    """One that listens on its port, with its own folder, which is deleted when it stops."""
+
+    folder: Path
+    port: int
+    start_again: Callable[[], Process]
+    ends_on: ClassVar[signal.Signals] = signal.SIGTERM
+
+    def __post_init__(self) -> None:
+        self.process = self.start_again()
+
+    def kill(self) -> None:
+        stop_process(self.process, signal.SIGKILL)
+
+    def restart(self) -> None:
+        """On what it has left in its folder."""
+        stop_process(self.process, self.ends_on)
+        self.process = self.start_again()
+
+    def start(self) -> None:
+        """What its supervisor does, if it has ended."""
+        if self.process.poll() is not None:
+            self.process = self.start_again()
+
+    def stop(self) -> None:
+        stop_process(self.process, self.ends_on)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 @contextlib.contextmanager
@@ -157,6 +191,25 @@ def listens(port: int) -> bool:
     """Whether somebody listens on that port of the loopback interface."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def is_healthy(url: str) -> bool:
+    """Whether a program answers there with 200."""
+    try:
+        return httpx.get(url, timeout=2).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def changed(text: str, *changes: tuple[str, str]) -> str:
+    """The configuration with its `changes`: a pattern and what replaces it.
+
+    Each must find what it replaces, so that the file cannot change unnoticed.
+    """
+    for pattern, replacement in changes:
+        text, found = re.subn(pattern, replacement, text, flags=re.MULTILINE)
+        assert found, f"the configuration has no {pattern}"
+    return text
 
 
 def new_folder(name: str, user: str | None = None) -> Path:

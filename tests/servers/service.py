@@ -9,10 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-import httpx
-
 from identity.configuration.setting_list import SETTINGS as SETTING_LIST
-from tests.servers.processes import CHECKOUT, Process, run_python, start_process, stop_process
+from tests.servers.processes import (
+    CHECKOUT,
+    Process,
+    is_healthy,
+    run_python,
+    start_process,
+    stop_process,
+)
 
 GUNICORN = str(Path(sys.executable).parent / "gunicorn")
 CONFIGURATION = CHECKOUT / "deploy" / "gunicorn.conf.py"
@@ -121,10 +126,7 @@ def set_django_up(var: Path, database_url: str = "") -> None:
 
 def is_ready(url: str) -> bool:
     """Whether the service at that address says that it is."""
-    try:
-        return httpx.get(f"{url}/health/ready", timeout=2).status_code == 200
-    except httpx.TransportError:
-        return False
+    return is_healthy(f"{url}/health/ready")
 
 
 def start_service(

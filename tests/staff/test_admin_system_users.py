@@ -2,12 +2,14 @@
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 import pytest
 from django.db import transaction
 from django.test import Client
 from django.utils import timezone
+from pytest_django import Settings
 
 from identity.staff.expiring.extend_tasks import ExtendSystemUser
 from identity.staff.logins import impact
@@ -40,6 +42,20 @@ def test_only_on_behalf_is_offered_where_the_taxpayer_is_an_intermediary(officer
     wrong |= {"reason": "new system", "method": "client_secret"}
     response = officer.post(url, wrong | {"scopes": ["InvoicingAPI"], "logins_per_minute": "12"})
     assert "is not an intermediary" in errors_of(response)
+
+
+@pytest.mark.parametrize("method", ["", "private_key_jwt", "tls_client_auth"])
+def test_of_a_client_of_the_management_api_staff_are_offered_only_what_stops_it(
+    boss: Client, method: str, settings: Settings
+) -> None:
+    settings.MTLS_URL = "https://mtls.example.org"
+    user = SystemUserFactory.create(scopes="RegistryAPI", token_endpoint_auth_method=method)
+    CredentialFactory.create(system_user=user)
+    context = boss.get(page_url(user)).context
+    buttons = [*context["buttons"], *context["secrets"][0]["buttons"]]
+    assert {urlsplit(button.url).path.split("/")[-2] for button in buttons} == {
+        *("block_system_user", "end_system_user_earlier", "retire_secret", "revoke_secret")
+    }
 
 
 def test_who_unblocks_sees_why_it_is_blocked_and_what_works_again(

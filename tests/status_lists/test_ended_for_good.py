@@ -107,7 +107,7 @@ def represented(is_active: bool) -> Step:
 
 def role(is_active: bool) -> Step:
     return lambda w: set_intermediary_active(
-        intermediary=w.erp.role, is_active=is_active, until=None, **why(OPERATOR)
+        intermediary=w.erp.role, is_active=is_active, **why(OPERATOR)
     )
 
 

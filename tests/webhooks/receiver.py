@@ -5,6 +5,9 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.servers.certificates import self_signed
 
 OK = b"HTTP/1.1 204 No Content\r\n\r\n"
 Answer = Callable[[socket.socket], None]
@@ -92,3 +95,11 @@ def status(code: int, *headers: str) -> bytes:
     """A whole answer."""
     lines = [f"HTTP/1.1 {code} X", *headers, "Content-Length: 0", "", ""]
     return "\r\n".join(lines).encode()
+
+
+def write_certificate(folder: Path, name: str = "localhost", days: int = 1) -> Path:
+    """The file with the certificate and its key, for a server and for those that trust it."""
+    files = self_signed(name, days=days).write(folder, name)
+    file = Path(files[0])
+    file.write_text("".join(Path(one).read_text() for one in files))
+    return file

@@ -178,7 +178,7 @@ def test_a_url_that_became_wrong_is_a_fault(url: str) -> None:
 @pytest.fixture
 def tls_receiver(tmp_path: Path) -> Iterator[tuple[int, Path]]:
     """The port of a receiver with TLS for the name localhost, and its own authority."""
-    from tests.webhooks.certificate import write_certificate
+    from tests.webhooks.receiver import write_certificate
 
     certificate = write_certificate(tmp_path)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

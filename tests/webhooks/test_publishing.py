@@ -60,7 +60,7 @@ def test_every_kind_of_record_has_its_events() -> None:
     granted = GrantedPermissionFactory.create(taxpayer=taxpayer, intermediary=agent)
     user = SystemUserFactory.create(taxpayer=taxpayer)
     services.set_taxpayer_active(taxpayer=taxpayer, is_active=False, **BECAUSE)
-    services.set_intermediary_active(intermediary=agent, is_active=False, until=None, **BECAUSE)
+    services.set_intermediary_active(intermediary=agent, is_active=False, **BECAUSE)
     services.revoke_permission(permission=granted, **BECAUSE)
     issued = services.issue_secret(reason="a test", system_user=user, by=BY, at=AT)
     services.revoke_credential(credential=issued.secret, **BECAUSE)

@@ -120,7 +120,7 @@ def _lock(request: IdempotentRequest) -> None:
     number = int(_hash(f"{request.client_id} {request.key}")[:16], 16) - 2**63
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [number])
-        (is_locked,) = cursor.fetchone() or (False,)
+        [(is_locked,)] = cursor.fetchall()
     if not is_locked:
         raise Problem(
             "request_in_progress",

@@ -8,9 +8,9 @@ from identity.api.framework.query import Filters
 from identity.api.registry.taxpayers import Tin, find_taxpayer
 from taxpayers.duties import Duty
 from taxpayers.models import Intermediary
-from taxpayers.services import intermediaries, named, register_intermediary, set_intermediary_active
+from taxpayers.services import intermediaries, named, register_intermediary
 from taxpayers.services.ends import END_INTERMEDIARY_EARLIER, EXTEND_INTERMEDIARY
-from taxpayers.services.intermediaries import CHANGE_INTERMEDIARY, REGISTER_INTERMEDIARY
+from taxpayers.services.intermediaries import REGISTER_INTERMEDIARY
 
 
 class IntermediaryRecord(serializers.Serializer[Intermediary]):
@@ -36,13 +36,6 @@ class NewIntermediaryBody(IntermediaryRowBody):
     reason = Reason(required=False)
 
 
-class ChangeIntermediaryBody(Body):
-    """What can be changed of an intermediary."""
-
-    active_until = End(allow_null=True, source="until")
-    reason = Reason()
-
-
 class IntermediaryFilters(Filters):
     """Which intermediaries are listed."""
 
@@ -63,12 +56,6 @@ def find_intermediary(text: str) -> Intermediary | None:
 def _register(_row: None, values: kinds.Values, asker: kinds.Asker) -> Intermediary:
     taxpayer = named.find_taxpayer(values["taxpayer"])
     return register_intermediary(**{**values, "taxpayer": taxpayer}, **asker.context)
-
-
-def _set_end(row: Intermediary, values: kinds.Values, asker: kinds.Asker) -> Intermediary:
-    return set_intermediary_active(
-        intermediary=row, is_active=row.is_active, **values, **asker.context
-    )
 
 
 KIND = kinds.RecordKind(
@@ -95,13 +82,6 @@ KIND = kinds.RecordKind(
         NewIntermediaryBody,
         _register,
         "Safe to repeat: one that is registered until the same moment is answered with 200.",
-    ),
-    change=kinds.ApiTask(
-        "",
-        CHANGE_INTERMEDIARY,
-        ChangeIntermediaryBody,
-        _set_end,
-        "It sets its last day, earlier or later. extend and end-earlier go only one way.",
     ),
     tasks=(
         *kinds.tasks_by_reason(vars(intermediaries)),

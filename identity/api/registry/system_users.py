@@ -55,7 +55,6 @@ class ChangeSystemUserBody(fields.Body):
     name = fields.Text(required=False)
     scopes = fields.Texts(required=False)
     logins_per_minute = fields.Whole(required=False, min_value=0, max_value=MAX_LOGINS_PER_MINUTE)
-    expires_at = fields.End(required=False, allow_null=True, help_text="null: no end.")
     return_addresses = fields.Texts(required=False)
     reason = fields.Reason()
 
@@ -96,15 +95,6 @@ def _register(_row: None, values: Values, asker: Asker) -> Model | Once:
     )
 
 
-def _change(row: SystemUser, values: Values, asker: Asker) -> SystemUser:
-    given = {name: value for name, value in values.items() if name != "expires_at"}
-    services.change_system_user(system_user=row, **given, **asker.context)
-    if "expires_at" in values and values["expires_at"] != row.expires_at:
-        end, reason = values["expires_at"], values["reason"]
-        services.extend_system_user(system_user=row, expires_at=end, reason=reason, **asker.context)
-    return row
-
-
 KIND = RecordKind(
     name="system-users",
     singular="system user",
@@ -131,13 +121,7 @@ KIND = RecordKind(
         " answer has a secret.",
         answer=system_user_records.IssuedSystemUserRecord,
     ),
-    change=ApiTask(
-        "",
-        CHANGE_SYSTEM_USER,
-        ChangeSystemUserBody,
-        _change,
-        "expires_at sets its last day, earlier or later. extend and end-earlier go only one way.",
-    ),
+    change=ApiTask("", CHANGE_SYSTEM_USER, ChangeSystemUserBody),
     tasks=(*TASKS, *system_user_records.CREDENTIAL_TASKS),
     parts={"credentials": system_user_records.CREDENTIALS},
 )

@@ -11,7 +11,7 @@ from proofs.chaos.promises import Promise
 from proofs.chaos.scenarios.network import IN_VAIN_AT_MOST
 from proofs.chaos.scenarios.scenario import Scenario, Stage
 from proofs.chaos.site import DATABASE
-from tests.servers.patroni.member import Member
+from tests.servers.patroni import Member
 
 # What all callers have under way: each waits for an answer before the next login.
 UNDER_WAY = 12

@@ -22,6 +22,7 @@ from taxpayers.credential_kind import CredentialKind
 from taxpayers.models import GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.rules import RegistryReason
 from taxpayers.services.granted_permissions import codes_of
+from taxpayers.services.intermediaries import ACTIVATE_INTERMEDIARY
 from tokens.refusals.table import ProtocolReason
 
 
@@ -134,7 +135,7 @@ CURES: Mapping[str, tuple[Cure, ...]] = {
     RegistryReason.NOT_AN_INTERMEDIARY: (
         Cure(actions.REGISTER_INTERMEDIARY.name, _as_intermediary),
     ),
-    RegistryReason.INTERMEDIARY_INACTIVE: (Cure("activate_intermediary", _on_role),),
+    RegistryReason.INTERMEDIARY_INACTIVE: (Cure(ACTIVATE_INTERMEDIARY.name, _on_role),),
     RegistryReason.OWN_TAXPAYER_NOT_ALLOWED: (_LIMIT,),
     RegistryReason.TAXPAYER_NOT_ALLOWED: (_LIMIT,),
     RegistryReason.NO_PERMISSION: (
