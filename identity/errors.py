@@ -33,7 +33,7 @@ _METHODS: Mapping[str, str] = {
     "/health": "GET",
     "/health/live": "GET",
     "/errors/": "GET",
-    **dict.fromkeys(("/openapi.yaml", "/clientcheck.py"), "GET"),
+    "/clientcheck.py": "GET",
     **dict.fromkeys(("/sandbox", "/sandbox.json"), "GET"),
     "/sandbox/reset": "POST",
 }

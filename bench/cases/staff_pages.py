@@ -85,9 +85,6 @@ PAGES = {
     "as of a date, a system user with 10,000 changes": f"{_AS_OF}{client_id(1)}",
     "logins of one hour": f"{_LOGINS}?from={{hour}}&to={{hour_after}}",
     "logins of a month, refused": f"{_LOGINS}?from={{month}}&reason=refused",
-    "logins of 24 hours that the authority can fix": (
-        f"{_LOGINS}?period=1&fixed_by=the-tax-authority"
-    ),
     "logins by an intermediary": f"{_LOGINS}?q={{agent}}&role=by",
     "logins by and for an intermediary": f"{_LOGINS}?q={{agent}}",
     "logins by reference, throttled": f"{_LOGINS}?q={{throttled}}",

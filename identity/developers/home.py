@@ -41,7 +41,6 @@ _ADDRESSES = (
     ("", "/management-api", _("for programs of the tax authority: how to manage the registry")),
     ("", "/packages/", _("packages that verify tokens, with their digests")),
     ("", "/openapi.json", _("the OpenAPI description of all of these")),
-    ("", "/openapi.yaml", _("the same in YAML")),
     ("", "/health", _("is this service ready, and which version is it")),
 )
 # What other parts of the service may add; shown where they are served.

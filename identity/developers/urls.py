@@ -47,7 +47,6 @@ urlpatterns: list[URLPattern] = [
         for page in _page(help_path(reason).removeprefix("/"), "errors.error", reason=reason)
     ),
     path("openapi.json", imported_on_first_use(f"{_ROOM}.openapi.document.as_json")),
-    path("openapi.yaml", imported_on_first_use(f"{_ROOM}.openapi.document.as_yaml")),
     path(_CHECK, imported_on_first_use(f"{_ROOM}.pages.download", name=_CHECK)),
     path("developers/<str:name>", imported_on_first_use(f"{_ROOM}.pages.download")),
 ]

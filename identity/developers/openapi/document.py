@@ -59,18 +59,6 @@ def as_json(request: HttpRequest) -> HttpResponse:
     return static_answer(request, "application/json", _json(settings.AUTH_URL), _HEADERS)
 
 
-@read_only
-def as_yaml(request: HttpRequest) -> HttpResponse:
-    """The same in YAML (RFC 9512)."""
-    return static_answer(request, "application/yaml", _yaml(settings.AUTH_URL), _HEADERS)
-
-
 @cache
 def _json(auth_url: str) -> bytes:
     return json.dumps(document(auth_url), ensure_ascii=False, indent=1).encode()
-
-
-@cache
-def _yaml(auth_url: str) -> bytes:
-    plain = json.loads(_json(auth_url))  # without enumerations, and without shared parts
-    return yaml.safe_dump(plain, allow_unicode=True, sort_keys=False, width=100).encode()

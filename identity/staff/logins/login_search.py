@@ -5,7 +5,6 @@ come from the index in order. Together in one OR, a database would read all of t
 """
 
 import heapq
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -14,7 +13,6 @@ from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
-from django.utils.text import slugify
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -177,21 +175,6 @@ class ResultFilter(ChoiceFilter):
                 for reason, refusal in REFUSALS.items()
                 if refusal.recorded
             },
-        }
-
-
-class FixedByFilter(ChoiceFilter):
-    title = gettext_lazy("who can fix it")
-    parameter_name = "fixed_by"
-
-    def conditions(self, at: datetime) -> Choices:
-        reasons = defaultdict(list)
-        for reason, refusal in REFUSALS.items():
-            if refusal.recorded:
-                reasons[refusal.fixed_by].append(reason)
-        return {
-            slugify(who): (staff_text_of(found[0]).who, Q(reason__in=found))
-            for who, found in reasons.items()
         }
 
 

@@ -69,7 +69,6 @@ class LoginEventAdmin(ExportingAdmin):
         login_search.RoleFilter,
         login_search.TimeFilter,
         login_search.ResultFilter,
-        login_search.FixedByFilter,
     )
     list_select_related = ("system_user",)
     search_help_text = gettext_lazy("Reference, client ID, TIN, address")

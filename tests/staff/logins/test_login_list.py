@@ -75,9 +75,6 @@ def test_logins_are_filtered_by_result_and_period_and_by_who_can_fix_them(viewer
         "reason=permission_expired&period=7": [expired],
         "reason=invalid_scope": [],
         "period=1h": [issued],
-        "fixed_by=the-tax-authority": [blocked, inactive],
-        "fixed_by=the-represented-taxpayer": [expired],
-        "fixed_by=no-such-party": [],
     }.items():
         assert found(viewer, query) == logins, query
 
