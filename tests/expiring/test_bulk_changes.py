@@ -70,41 +70,15 @@ def test_of_several_only_the_secrets_that_are_not_in_use_are_revoked(
     assert live() == {new, only}
 
 
-def test_of_several_the_secrets_from_before_a_day_are_revoked(
+def test_which_secrets_must_be_clear(
     officer: Client, rotated: tuple[SystemUser, Credential, Credential]
 ) -> None:
-    user, old, new = rotated
-    late = CredentialFactory.create()
-    day = timezone.localdate(new.created_at)
-    form = {"which": "before", "before": f"{day}", "reason": "leak"}
-    shown = text_of(act_on(officer, SystemUser, "revoke_secrets", [user, late.system_user], **form))
-    assert f"Revoked: secret {old}. Still valid: secret {new}." in shown
-    assert "What is valid was created on this day or later." in shown
-    form["before"] = f"{day + DAY}"
-    shown = text_of(act_on(officer, SystemUser, "revoke_secrets", [user], **form))
+    form = {"confirmed": "1", "reason": "x"}
+    page = act_on(officer, SystemUser, "revoke_secrets", [rotated[0]], **form)
+    assert "This field is required." in errors_of(page)
+    shown = text_of(act_on(officer, SystemUser, "revoke_secrets", [rotated[0]], which="every"))
     assert "Nothing else is valid: it cannot log in before it gets a new one." in shown
-    assert f"In use: secret {new}." in shown
-    act_on(officer, SystemUser, "revoke_secrets", [user], confirmed="1", **form)
-    assert live() == {late}
-
-
-@pytest.mark.parametrize(
-    ("form", "error"),
-    [
-        ({"which": "before"}, "Choose the day."),
-        ({"which": "every", "before": "2026-01-01"}, "Empty this day"),
-        ({}, "This field is required."),
-    ],
-)
-def test_which_secrets_must_be_clear(
-    form: dict[str, str],
-    error: str,
-    officer: Client,
-    rotated: tuple[SystemUser, Credential, Credential],
-) -> None:
-    sent = {"confirmed": "1", "reason": "x", **form}
-    page = act_on(officer, SystemUser, "revoke_secrets", [rotated[0]], **sent)
-    assert error in errors_of(page)
+    assert f"In use: secret {rotated[2]}." in shown
     assert live() == set(rotated[1:])
 
 

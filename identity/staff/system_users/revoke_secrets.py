@@ -19,8 +19,6 @@ from unfold.widgets import UnfoldAdminRadioSelectWidget
 from identity.staff.display import moment, moment_text
 from identity.staff.framework.badges import UNUSED_AFTER, Tone, is_safe_to_revoke
 from identity.staff.framework.bulk_tasks import BulkForm
-from identity.staff.framework.forms import FirstDayField
-from identity.staff.framework.lists import Text
 from identity.staff.framework.tasks import Call, Data, Preview, Task
 from taxpayers.models import Credential, RateLimitCounter, SystemUser
 from taxpayers.services import revoke_credential
@@ -91,33 +89,23 @@ def _may_go(secret: Credential, at: datetime) -> str | SafeString:
     return _("It may go: it was never used, and a newer one is in use.")
 
 
-UNUSED, BEFORE, EVERY = "unused", "before", "every"
+UNUSED, EVERY = "unused", "every"
 
 
 class RevokeSecretsForm(BulkForm):
     """Which of the valid ones of each system user."""
 
-    decides = ("which", "before")
+    decides = ("which",)
 
     which = forms.ChoiceField(
         label=gettext_lazy("Which ones"),
         choices=[
             (UNUSED, gettext_lazy("Those that are safe to revoke: another one is in use instead")),
-            (BEFORE, gettext_lazy("Those that were created before a day, used or not")),
             (EVERY, gettext_lazy("Every valid one, used or not")),
         ],
         initial=UNUSED,
         widget=UnfoldAdminRadioSelectWidget,
     )
-    before = FirstDayField(label=gettext_lazy("Created before this day"), required=False)
-
-    def clean(self) -> None:
-        which, before = self.cleaned_data.get("which"), self.cleaned_data.get("before")
-        if which == BEFORE and before is None and "before" not in self.errors:
-            self.add_error("before", _("Choose the day."))
-        if which != BEFORE and before is not None:
-            text = _("Empty this day, or choose those that were created before it.")
-            self.add_error("before", text)
 
 
 class RevokeSecrets(Task):
@@ -129,7 +117,8 @@ class RevokeSecrets(Task):
         before = _("Valid: {secrets}").format(secrets=_named(live)) if live else ""
         chosen = _chosen(record, data, at)
         if not chosen:
-            return Preview(before, refusal=self.unavailable_reason(record, at) or _why_none(data))
+            none = self.unavailable_reason(record, at) or _("None of them is safe to revoke.")
+            return Preview(before, refusal=none)
         remaining = [secret for secret in live if secret not in chosen]
         revoked = _("Revoked: {secrets}.").format(secrets=_named(chosen))
         if remaining:
@@ -149,21 +138,10 @@ def _chosen(record: SystemUser, data: dict[str, Any], at: datetime) -> list[Cred
     """The secrets that this revokes; `data` may lack fields."""
     secrets = list(record.credentials.all())
     live = [secret for secret in secrets if secret.is_live(at)]
-    which, day = data.get("which", UNUSED), data.get("before")
-    if which == EVERY:
+    if data.get("which") == EVERY:
         return live
-    if which == BEFORE:
-        return [secret for secret in live if day is not None and secret.created_at < day]
     advised = ((secret, advice_on(secret, secrets, at)) for secret in live)
     return [secret for secret, advice in advised if advice is not None and advice.may_go]
-
-
-def _why_none(data: dict[str, Any]) -> Text:
-    if data.get("which", UNUSED) == UNUSED:
-        return _("None of them is safe to revoke.")
-    if data.get("before") is None:
-        return _("Choose the day.")
-    return _("What is valid was created on this day or later.")
 
 
 def _note(record: SystemUser, chosen: list[Credential], at: datetime) -> str:
