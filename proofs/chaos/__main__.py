@@ -57,8 +57,7 @@ def _exit(number: int, frame: object) -> None:
 
 
 def _drill(options: argparse.Namespace) -> int:
-    from proofs.chaos.cluster import running_cluster
-    from proofs.chaos.patroni_site import running_patroni_site
+    from proofs.chaos.cluster import running_cluster, running_patroni_site
     from proofs.chaos.scenarios import ALL
     from proofs.chaos.scenarios.leaders import PATRONI
     from proofs.chaos.scenarios.outages import scenarios

@@ -7,9 +7,8 @@ from uuid import UUID
 from zlib import crc32
 
 from proofs.interleavings.logins.login import Asked
-from proofs.interleavings.oracle.claims import Decided, LastUses
+from proofs.interleavings.oracle.claims import Decided, LastUses, Limits
 from proofs.interleavings.oracle.history import History
-from proofs.interleavings.oracle.limits import Limits
 from proofs.interleavings.oracle.status_lists import IssuedTokens
 from proofs.interleavings.simulated_time import SimulatedTime
 from proofs.interleavings.world import Credentials

@@ -6,7 +6,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache, partial
-from itertools import islice
+from itertools import combinations_with_replacement, islice
 from math import prod
 from typing import Any
 from urllib.parse import urlencode
@@ -17,24 +17,34 @@ from pytest_django import Settings
 
 from taxpayers.credentials import hash_secret, new_client_secret
 from taxpayers.facts.source_networks import LoginSource
+from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.facts.values import Facts, FactsQuery, Reading, StatusFacts
-from taxpayers.rules import AuthorizationRequest, Refused, RegistryReason
+from taxpayers.rules import AuthorizationRequest, Refused, RegistryReason, decide
+from taxpayers.standing.standing import standing_of
 from tests.facts.login_cases import NO_PAUSE, drive, names
 from tests.rules.states import (
     ALLOWED_NETWORKS,
+    ALLOWED_PERMISSIONS,
     ASKED_SCOPES,
     AT,
+    BLOCKED_AT,
     CLIENT,
     CLIENT_ID,
+    EXPIRES_AT,
+    HAS_ALLOWED_TAXPAYERS,
+    HELD_SCOPES,
     IN_ORDER,
     KNOWN_SCOPES,
     LIMITED_CLIENT,
     LIMITED_REPRESENTED,
     LIMITED_SECRET,
     LIMITS,
+    ONLY_ON_BEHALF,
     OTHER,
     REPRESENTED,
+    ROLE,
     SECRET,
+    TAXPAYER_IS_ACTIVE,
     Asked,
     Dimensions,
     Granted,
@@ -43,10 +53,12 @@ from tests.rules.states import (
     State,
     ago,
     allows,
+    clients,
     decided,
     expected,
     facts_of,
     outcome_of,
+    secrets,
     states,
 )
 from tests.support.erp import FORM
@@ -95,7 +107,7 @@ CONTRACT = [
     (Check.PERMISSIONS_LIMIT, {"permissions_not_allowed"}),
     (Check.SCOPE, {"invalid_scope"}),
 ]
-ONLY_ON_BEHALF = {
+CHECKS_ON_BEHALF = {
     *(Check.INTERMEDIARY, Check.INTERMEDIARY_ACTIVE),
     *(Check.PERMISSION, Check.PERMISSION_IN_FORCE, Check.PERMISSIONS_LIMIT),
 }
@@ -177,7 +189,7 @@ def right_explanation(failed: int | None, is_on_behalf: bool) -> Explanation:
     for place, check in enumerate(checks):
         if failed is not None and place >= failed:
             state = CheckState.FAILED if place == failed else CheckState.NOT_REACHED
-        elif check in ONLY_ON_BEHALF and not is_on_behalf:
+        elif check in CHECKS_ON_BEHALF and not is_on_behalf:
             state = CheckState.NOT_ASKED
         else:
             state = CheckState.PASSED
@@ -304,3 +316,72 @@ def test_the_limit_is_checked_after_the_secret_and_before_everything_else(every:
         assert (calls, ended.outcome) == (f"{before}CountedLogin", reason)
         calls, ended = log_in_with(state, LIMIT, [])
         assert (calls, ended.outcome) == ("", "rate_limited"), state
+
+
+LIVE_OR_NOT = [replace(one.facts, id=number) for number, one in enumerate(secrets(SECRET), start=1)]
+PAIRS = [(), *((one,) for one in LIVE_OR_NOT), *combinations_with_replacement(LIVE_OR_NOT, 2)]
+STANDING = (
+    *(BLOCKED_AT, EXPIRES_AT, TAXPAYER_IS_ACTIVE, ROLE[:1], HELD_SCOPES),
+    *(ALLOWED_PERMISSIONS[:1], HAS_ALLOWED_TAXPAYERS[:1], ONLY_ON_BEHALF[:1]),
+)
+CLIENTS = [one.facts for one in clients(STANDING)]
+
+
+def refusal_of(facts: Facts) -> Refused | None:
+    try:
+        decide(AuthorizationRequest(facts, None, KNOWN_SCOPES, AT))
+    except Refused as refused:
+        return refused
+    return None
+
+
+def test_it_gets_a_token_exactly_if_a_login_with_one_of_its_secrets_would() -> None:
+    for client in CLIENTS:
+        decided = {secret.id: refusal_of(Facts(client, secret)) for secret in LIVE_OR_NOT}
+        for pair in PAIRS:
+            standing = standing_of(client, pair, KNOWN_SCOPES, AT)
+            assert standing.gets_token == any(decided[s.id] is None for s in pair), (client, pair)
+
+
+UNRELATED: list[dict[str, Any]] = [
+    *({"token_binding": binding} for binding in TokenBinding),
+    {"allowed_permissions": ("view",), "has_allowed_taxpayers": True},
+    {"only_on_behalf": True},
+]
+
+
+@pytest.mark.parametrize("changes", UNRELATED, ids=str)
+def test_what_it_must_prove_and_may_do_for_others_stops_no_system_user(
+    changes: dict[str, Any],
+) -> None:
+    """What it will prove when it logs in is not known now."""
+    for client in CLIENTS:
+        for pair in ((), LIVE_OR_NOT):
+            before, after = (
+                standing_of(one, pair, KNOWN_SCOPES, AT)
+                for one in (client, replace(client, **changes))
+            )
+            assert after.gets_token == before.gets_token
+            assert after.valid_credentials == before.valid_credentials
+            assert [r.reason for r in after.refusals] == [r.reason for r in before.refusals]
+
+
+def test_the_valid_secrets_are_those_that_the_rules_pass_whatever_else_is_wrong() -> None:
+    passing = {secret.id for secret in LIVE_OR_NOT if refusal_of(Facts(CLIENTS[0], secret)) is None}
+    assert 0 < len(passing) < len(LIVE_OR_NOT)
+    for client in CLIENTS:
+        found = standing_of(client, LIVE_OR_NOT, KNOWN_SCOPES, AT).valid_credentials
+        assert {secret.id for secret in found} == passing
+        assert list(found) == sorted(found, key=lambda secret: secret.expires_at, reverse=True)
+
+
+def test_the_first_refusal_is_the_one_that_a_login_with_a_valid_secret_gets() -> None:
+    valid = next(s for s in LIVE_OR_NOT if refusal_of(Facts(CLIENTS[0], s)) is None)
+    for client in CLIENTS:
+        refused = refusal_of(Facts(client, valid))
+        for pair in ((valid,), ()):  # the same whether it has a secret or not
+            refusals = standing_of(client, pair, KNOWN_SCOPES, AT).refusals
+            first = refusals[0] if refusals else None
+            assert (first and (first.reason, first.since)) == (
+                refused and (refused.reason, refused.since)
+            )

@@ -1,14 +1,15 @@
-"""The clients of the sandbox: each behaves as its list says, today and on every day."""
+"""The clients of the sandbox: each behaves as its list says, and warns whom it is to warn."""
 
 import json
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.conf import settings
 from django.http import HttpResponse
-from django.test import Client
+from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import escape
@@ -38,14 +39,20 @@ from taxpayers.services.sandbox.clients import (
 )
 from tests.endpoint.test_event_loop import login_of
 from tests.support.command_line import json_output_of
-from tests.support.erp import PAUSE, Erp, assert_refused, new_erp
+from tests.support.erp import FORM, PATH, PAUSE, Erp, assert_refused, new_erp
 from tests.support.factories import TaxpayerFactory
 from tests.support.staff import staff_client
 from tests.wire.test_on_behalf_of import Send, both, committed
+from tokens.checks import check_settings
 from tokens.models import LoginEvent
 from tokens.operations import sandbox as addresses
+from tokens.operations.login import log_in
+from tokens.operations.paths import Operation, report_login, with_warnings
+from tokens.operations.sandbox import log_in_with_sandbox
+from tokens.operations.view import OperationView
 from tokens.rate_limits.backoff import PAIR_BACKOFF, Backoff
 from tokens.refusals.table import REFUSALS
+from tokens.system_warnings import HEADER, faults_of
 
 BY_NAME = {client.name: client for client in CLIENTS}
 
@@ -62,7 +69,7 @@ def erp_of(name: str) -> Erp:
     return Erp(credentials.client_id, credentials.client_secret)
 
 
-def log_in(client: SandboxClient, **form: Any) -> HttpResponse:
+def log_in_as(client: SandboxClient, **form: Any) -> HttpResponse:
     sent = client.on_behalf_of or None
     return erp_of(client.name).login(on_behalf_of=sent, **form)
 
@@ -96,13 +103,13 @@ def test_each_client_gets_what_its_list_says(send: Send) -> None:
 
 def test_a_client_that_always_fails_never_has_to_wait(sandbox: None) -> None:
     for _ in range(PAIR_BACKOFF.free + 2):
-        answer = log_in(BY_NAME[RegistryReason.SECRET_EXPIRED])
+        answer = log_in_as(BY_NAME[RegistryReason.SECRET_EXPIRED])
         assert (answer.status_code, answer.reason_phrase) == (400, "invalid_client")
 
 
 def test_a_503_is_answered_as_a_real_one_and_leaves_no_record(sandbox: None) -> None:
     assert_refused(
-        log_in(BY_NAME[SandboxName.TEMPORARILY_UNAVAILABLE]),
+        log_in_as(BY_NAME[SandboxName.TEMPORARILY_UNAVAILABLE]),
         reason="temporarily_unavailable",
         says="try again",
         fixed_by="Nothing is wrong with the request",
@@ -139,9 +146,9 @@ def test_the_secret_that_ends_tomorrow_does_so_on_every_day(sandbox: None) -> No
 def test_the_server_renews_it(sandbox: None) -> None:
     now = timezone.now()
     move_sandbox_secret_end(name=SandboxName.SECRET_ENDS_TOMORROW, last_moment=now, by=BY, at=now)
-    assert log_in(BY_NAME[SandboxName.SECRET_ENDS_TOMORROW]).status_code == 400
+    assert log_in_as(BY_NAME[SandboxName.SECRET_ENDS_TOMORROW]).status_code == 400
     renew_once()
-    answer = log_in(BY_NAME[SandboxName.SECRET_ENDS_TOMORROW])
+    answer = log_in_as(BY_NAME[SandboxName.SECRET_ENDS_TOMORROW])
     assert answer.status_code == 200
     end = datetime.fromisoformat(answer["X-Client-Secret-Expires-At"])
     assert timedelta(0) < end - now < timedelta(days=2)
@@ -173,10 +180,10 @@ def is_still_right(client: SandboxClient, at: datetime) -> bool:
 def test_the_limit_of_one_a_minute_is_met_and_reset_by_a_call(sandbox: None) -> None:
     client = BY_NAME[SandboxName.ONE_LOGIN_A_MINUTE]
     for _ in range(3):
-        answer = log_in(client)
+        answer = log_in_as(client)
         assert answer.status_code == 200
         assert (answer["X-Rate-Limit-Limit"], answer["X-Rate-Limit-Remaining"]) == ("1", "0")
-        assert log_in(client).status_code == 429
+        assert log_in_as(client).status_code == 429
         done = reset(client.name)
         assert done.status_code == 200
         assert done.json() == {
@@ -265,20 +272,20 @@ def test_a_task_for_many_system_users_leaves_clients_of_the_sandbox_as_they_are(
 
 
 def test_a_public_secret_cannot_be_revoked(sandbox: None) -> None:
-    token = json.loads(log_in(BY_NAME[SandboxName.WORKS]).content)["access_token"]
+    token = json.loads(log_in_as(BY_NAME[SandboxName.WORKS]).content)["access_token"]
     answer = Client().delete(
         "/api/v1/credentials/current?revoke_last=true", headers={"Authorization": f"Bearer {token}"}
     )
     assert answer.status_code == 409
     assert "sandbox" in answer.json()["error_description"]
-    assert log_in(BY_NAME[SandboxName.WORKS]).status_code == 200
+    assert log_in_as(BY_NAME[SandboxName.WORKS]).status_code == 200
 
 
 def test_an_address_that_uses_it_too_often_has_to_wait_and_writes_nothing(
     sandbox: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(addresses, "SANDBOX_BACKOFF", Backoff(free=3, cap_seconds=64))
-    answers = [log_in(BY_NAME[SandboxName.WORKS]) for _ in range(5)]
+    answers = [log_in_as(BY_NAME[SandboxName.WORKS]) for _ in range(5)]
     assert [answer.status_code for answer in answers] == [200, 200, 200, 200, 429]
     assert int(answers[-1]["Retry-After"]) >= 1
     assert LoginEvent.objects.count() == 4
@@ -304,6 +311,96 @@ def test_the_services_of_the_sandbox_refuse_a_live_service(db: None, settings: A
 
 def test_a_live_service_refuses_its_clients_by_their_form(sandbox: None, settings: Any) -> None:
     settings.ENVIRONMENT = "live"
-    answer = log_in(BY_NAME[SandboxName.WORKS])
+    answer = log_in_as(BY_NAME[SandboxName.WORKS])
     assert answer.status_code == 400
     assert "/errors/malformed_credentials>" in answer["Link"]
+
+
+TEXT, DAY = "HTTP Basic is refused.", "2027-01-31"
+SHOWN = f"From {DAY}: {TEXT}"
+
+
+def warning(condition: str, text: str = TEXT) -> dict[str, str]:
+    return {"text": text, "from": DAY, "condition": condition}
+
+
+def header_of(
+    *warnings: dict[str, str], begin: Any = log_in, basic: str = "", dpop: str = "", **form: str
+) -> str | None:
+    """The header of a login that a process with these warnings answers."""
+    view = OperationView.as_view(
+        operation=Operation(with_warnings(begin, [*warnings]), report_login)
+    )
+    sent = {"HTTP_AUTHORIZATION": basic} if basic else {}
+    sent |= {"HTTP_DPOP": dpop} if dpop else {}
+    body = urlencode({"grant_type": "client_credentials", **form})
+    request = RequestFactory().post(PATH, body, content_type=FORM, **sent)  # type: ignore[arg-type]
+    return view(request).headers.get(HEADER)
+
+
+def of_body(erp: Erp) -> dict[str, str]:
+    return {"client_id": erp.client_id, "client_secret": erp.client_secret}
+
+
+def test_a_condition_concerns_those_requests_and_no_others(erp: Erp) -> None:
+    body = of_body(erp)
+    for condition, concerned, others in (
+        ("every_login", [{"basic": erp.basic}, body], []),
+        ("client_secret", [{"basic": erp.basic}, body], []),
+        ("client_secret_basic", [{"basic": erp.basic}], [body]),
+        ("scope_left_out", [body], [body | {"scope": "InvoicingAPI"}]),
+        ("without_dpop", [body], [body | {"dpop": "x"}]),
+    ):
+        for request in concerned:
+            assert header_of(warning(condition), **request) == SHOWN, (condition, request)
+        for request in others:
+            assert header_of(warning(condition), **request) is None, (condition, request)
+
+
+def test_a_refusal_carries_it_too_and_tells_a_stranger_nothing(erp: Erp) -> None:
+    stranger = new_erp()
+    known = header_of(
+        warning("client_secret"), **of_body(Erp(erp.client_id, stranger.client_secret))
+    )
+    unknown = CREDENTIALS[SandboxName.WORKS]  # not registered here
+    other = header_of(
+        warning("client_secret"), **of_body(Erp(unknown.client_id, erp.client_secret))
+    )
+    assert known == other == SHOWN
+
+
+@pytest.mark.django_db
+def test_a_client_of_the_sandbox_always_gets_one() -> None:
+    make_sandbox(timezone.now())
+    credentials = CREDENTIALS[SandboxName.SYSTEM_WARNING]
+    erp = Erp(credentials.client_id, credentials.client_secret)
+    own = "From 2999-12-31: This is a test of X-System-Warning."
+    assert erp.login()[HEADER] == own
+    works = CREDENTIALS[SandboxName.WORKS]
+    assert HEADER not in Erp(works.client_id, works.client_secret).login()
+    both = header_of(warning("every_login"), begin=log_in_with_sandbox, **of_body(erp))
+    assert both == f"{own} | {SHOWN}"
+
+
+@pytest.mark.parametrize(
+    ("value", "fault"),
+    [
+        ({}, "not a JSON list"),
+        (["x"], "exactly text, from and condition"),
+        ([{"text": "x", "from": DAY}], "exactly text, from and condition"),
+        ([warning("always")], "the condition is unknown. Choose from: every_login, client_secret"),
+        ([warning("every_login", "")], "the text is not"),
+        ([warning("every_login", "a | b")], "the text is not"),
+        ([warning("every_login", "a\nb")], "the text is not"),
+        ([warning("every_login", "x" * 301)], "the text is not"),
+        ([warning("every_login") | {"from": "31.01.2027"}], "not a date such as 2027-01-31"),
+        ([warning("every_login") | {"from": "20270131"}], "not a date such as 2027-01-31"),
+        ([warning("every_login") | {"from": 2027}], "not a date such as 2027-01-31"),
+        ([warning("every_login") | {"condition": []}], "the condition is unknown"),
+    ],
+)
+def test_a_wrong_value_is_named(value: Any, fault: str, settings: Any) -> None:
+    (line,) = faults_of(value)
+    assert fault in line
+    settings.SYSTEM_WARNINGS = value
+    assert [found.id for found in check_settings()] == ["tokens.E017"]

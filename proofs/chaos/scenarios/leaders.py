@@ -6,7 +6,7 @@ from functools import partial
 import psycopg
 
 from proofs.chaos.callers import Kind
-from proofs.chaos.patroni_site import PatroniSite
+from proofs.chaos.cluster import PatroniSite
 from proofs.chaos.promises import Promise
 from proofs.chaos.scenarios.network import IN_VAIN_AT_MOST
 from proofs.chaos.scenarios.scenario import Scenario, Stage

@@ -8,8 +8,9 @@ import psycopg
 from django.db import DatabaseError, OperationalError
 
 from proofs.interleavings.logins.effects import Effects
-from proofs.interleavings.logins.login import Login, next_request
+from proofs.interleavings.logins.login import Login
 from proofs.interleavings.logins.node import SimulatedNode, Waiting
+from proofs.interleavings.logins.requests import next_request
 from proofs.interleavings.state import RunState
 from tokens.calls import Call, CallOfClient, TokenRevocation
 from tokens.operations.login import EndedLogin, log_in
