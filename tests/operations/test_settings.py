@@ -19,11 +19,12 @@ from tests.servers.service import clean_environment
 from tests.support.command_line import json_output_of, manage, output_of
 
 DUMP = """
-import json
+import json, re
 from django.conf import settings
 import identity.deployment
 names = sorted(name for name in dir(settings) if name.isupper())
-values = {name: repr(getattr(settings, name)) for name in names}
+# Without the addresses of functions in memory, which differ between processes.
+values = {name: re.sub(" at 0x[0-9a-f]+", "", repr(getattr(settings, name))) for name in names}
 print(json.dumps(values))
 """
 
