@@ -20,6 +20,8 @@ from identity.developers.pages import ENGLISH, Page, show
 from identity.developers.snippets.catalogue import AUTH_URL_OF_THE_FILES
 
 _EXAMPLE, _STAFF_EXAMPLE = "https://id.example.org", "https://staff.id.example.org"
+# Which test holds a sentence is for readers of the code.
+_TESTS = re.compile(r"\s\((?:`test_\w+`(?:, )?)+\)|: `test_\w+`(?:, `test_\w+`)*")
 _PACKAGE = "](../packages/einvoicing_tokens/"  # a link from a document to a file of the package
 
 
@@ -58,6 +60,7 @@ def _document(file: str, title: str) -> Mapping[str, Any]:
     text = original = (docs / file).read_text(encoding="utf-8")
     if language != ENGLISH:
         text = (docs / language / file).read_text(encoding="utf-8").replace("](../", "](")
+    text = _TESTS.sub("", text)
     for address in (AUTH_URL_OF_THE_FILES, _EXAMPLE):
         text = text.replace(address, settings.AUTH_URL)
     # A node that serves logins only does not know the address of the staff.

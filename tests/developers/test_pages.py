@@ -132,6 +132,7 @@ def test_every_guide_is_served_in_two_languages_and_is_in_the_image() -> None:
         page, english = (page_of(f"/{code}/{guide.address}") for code in ("ms", "en"))
         assert '<div class="guide" lang="ms">' in page, guide
         assert "Panduan ini dalam bahasa Inggeris." not in page
+        assert "<code>test_" not in page + english  # what holds a sentence is for us
         pattern = r'<h[1-6] id="([\w-]+)"'
         assert re.findall(pattern, page) == re.findall(pattern, english)
     assert 'href="/guide#connect-without-a-secret"' in page_of("/ms/permission-requests")
