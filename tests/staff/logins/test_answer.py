@@ -1,6 +1,7 @@
 """Logins on the staff pages: found, explained, simulated, and what callers are told of them."""
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -56,6 +57,7 @@ def test_the_sentence_for_the_caller_is_on_the_page_in_every_language(
     english, malay = texts
     said = "I will find out why, and tell you what we need to unblock it."  # not: ask us
     assert said in english.text
+    assert re.search(r"on \d{1,2} \w{3} \d{4}, \d\d:\d\d\. I will", english.text)
     assert response.context["answer"].received == told
     recorded = refusal_of(event)
     assert recorded is not None
