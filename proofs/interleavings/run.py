@@ -12,23 +12,50 @@ from types import SimpleNamespace
 import psycopg
 import pytest
 from django.db import connection
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.test import override_settings
 
 from proofs.interleavings.changes.registrar import Registrar
+from proofs.interleavings.changes.session import in_use
 from proofs.interleavings.changes.wholesale import CREATE_COPIES, NO_AUTOVACUUM
 from proofs.interleavings.failure import ClaimBroken
-from proofs.interleavings.list_keeper import ListKeeper
 from proofs.interleavings.logins.node import SimulatedNode
 from proofs.interleavings.logins.traffic import Traffic
 from proofs.interleavings.oracle.claims import adopt_counters, check_tables
 from proofs.interleavings.oracle.history import History
 from proofs.interleavings.oracle.registry import read_registry
-from proofs.interleavings.simulated_time import CREATE, SimulatedTime
+from proofs.interleavings.simulated_time import CREATE, SEARCH_PATH, SHOW_TIME, SimulatedTime
 from proofs.interleavings.state import RunState
 from proofs.interleavings.world import CODES, SCOPES, Credentials, populate
 from tests.support.databases import present_url
 from tokens.keys.signer import clear_key_ring_cache, current_key_ring
 from tokens.login_settings import login_settings
+from tokens.status_lists import ending
+
+# One thread acts, so who has to wait here would wait for ever.
+_LOCK_TIMEOUT = "SET LOCAL lock_timeout TO '2ms'"
+
+
+class ListKeeper:
+    """One for each run, on a separate connection."""
+
+    def __init__(self, time: SimulatedTime) -> None:
+        self._time = time
+        self._connection: BaseDatabaseWrapper = connection.copy()
+        with self._connection.cursor() as cursor:
+            cursor.execute(f"SET search_path TO {SEARCH_PATH}")
+
+    def end_indexes(self) -> None:
+        """As twice a second in each process of the service."""
+        with in_use(self._connection), pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ending, "_LOCK_TIMEOUT", _LOCK_TIMEOUT)
+            with self._connection.cursor() as cursor:
+                cursor.execute(SHOW_TIME, [self._time.now.isoformat()])
+            ending.end_indexes(self._time.now)
+
+    def close(self) -> None:
+        self._connection.close()
+
 
 # How far the clock of each node is from the database's.
 _CLOCKS = (timedelta(0), timedelta(seconds=1.5), timedelta(seconds=-1.5))

@@ -4,8 +4,8 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -17,7 +17,6 @@ from uuid_utils.compat import uuid7
 
 from taxpayers.async_sql import AsyncSession
 from taxpayers.models import Credential, RateLimitCounter
-from tests.lanes.broken_wire import BrokenWire
 from tests.lanes.calls import clients, counted, failed, query, rejected, results, with_store
 from tests.servers.processes import slowness
 from tests.support.databases import present_url
@@ -26,9 +25,53 @@ from tokens.models import LoginEvent, RevokedToken
 from tokens.store.async_store import AsyncStore
 from tokens.store.postgresql_event import MAX_AGE_SECONDS
 
-# SQLite has no server whose connections could end.
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
 
+
+class BrokenWire:
+    """Forwards bytes both ways, until it is asked to lose an answer."""
+
+    def __init__(self) -> None:
+        self._loses_next = False
+        self.lost = 0
+
+    def lose_next_answer(self) -> None:
+        """The server's next bytes are dropped, and the connection with them."""
+        self._loses_next = True
+
+    @asynccontextmanager
+    async def listening(self, host: str, port: str) -> AsyncIterator[int]:
+        """The port of this machine from which it leads to the server."""
+
+        async def connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            from_server, to_server = await asyncio.open_connection(host, int(port))
+            try:
+                await asyncio.gather(
+                    self._forward(reader, to_server, is_answer=False),
+                    self._forward(from_server, writer, is_answer=True),
+                )
+            finally:
+                to_server.close()
+                writer.close()
+
+        server = await asyncio.start_server(connect, "127.0.0.1", 0)
+        async with server:
+            yield server.sockets[0].getsockname()[1]
+
+    async def _forward(
+        self, source: asyncio.StreamReader, target: asyncio.StreamWriter, *, is_answer: bool
+    ) -> None:
+        while data := await source.read(2**16):
+            if is_answer and self._loses_next:
+                self._loses_next = False
+                self.lost += 1
+                break
+            target.write(data)
+            await target.drain()
+        target.close()
+
+
+# SQLite has no server whose connections could end.
 LOGINS = 12
 Kind = Callable[[list[Credential]], list[Call]]
 KINDS: dict[str, Kind] = {

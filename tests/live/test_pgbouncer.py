@@ -3,6 +3,8 @@
 PgBouncer comes from the operating system (Debian: `apt install pgbouncer`).
 """
 
+import shutil
+import signal
 import time
 from collections.abc import Iterator
 from urllib.parse import urlsplit
@@ -13,15 +15,77 @@ import pytest
 
 from tests.conftest import StartService
 from tests.live.cluster import logins, new_client, recorded
-from tests.servers.pgbouncer import Pooler, start_pooler
-from tests.servers.postgres import Postgres
-from tests.servers.processes import children_of, slowness, stopping, suspended, until
+from tests.servers.postgres import Postgres, postgres_user
+from tests.servers.processes import (
+    CHECKOUT,
+    NotAvailable,
+    Program,
+    changed,
+    children_of,
+    free_port,
+    listens,
+    new_folder,
+    slowness,
+    start_process,
+    stopping,
+    suspended,
+    until,
+)
 from tests.servers.service import Service
 from tests.support.erp import Erp
 from tests.support.over_http import new_boss, sign_in
 from tokens.models import LoginEvent
 
 pytestmark = pytest.mark.processes
+
+CONFIGURATION = CHECKOUT / "deploy" / "pgbouncer.ini"
+
+
+class Pooler(Program):
+    """A running PgBouncer."""
+
+    ends_on = signal.SIGINT
+
+    @property
+    def url(self) -> str:
+        """As the service is given it."""
+        return f"{self.plain_url}?pooling=transaction"
+
+    @property
+    def plain_url(self) -> str:
+        return f"postgresql://postgres@127.0.0.1:{self.port}/identity"
+
+
+def start_pooler(postgres_url: str, sessions: int, *more: str) -> Pooler:
+    """A PgBouncer with so many sessions of that database, which it calls `identity`.
+
+    `more` are lines of its configuration.
+    """
+    program = shutil.which("pgbouncer") or shutil.which("/usr/sbin/pgbouncer")
+    if program is None:
+        raise NotAvailable("no PgBouncer here (apt install pgbouncer)")
+    folder, port = new_folder("pgbouncer", postgres_user()), free_port()
+    target = urlsplit(postgres_url)
+    text = changed(
+        CONFIGURATION.read_text(),
+        (
+            r"^identity = .*",
+            f"identity = host={target.hostname} port={target.port} dbname={target.path[1:]}",
+        ),
+        (r"listen_port = 6432", f"listen_port = {port}"),
+        (r"auth_type = scram-sha-256", "auth_type = trust"),
+        (r"/etc/pgbouncer", str(folder)),
+        (r"default_pool_size = \d+", f"default_pool_size = {sessions}"),
+    )
+    (folder / "pgbouncer.ini").write_text("\n".join([text, "unix_socket_dir =", *more, ""]))
+    (folder / "userlist.txt").write_text('"postgres" ""\n')
+    command = [program, str(folder / "pgbouncer.ini")]
+    log, user = folder / "log", postgres_user()
+    return Pooler(
+        *(folder, port),
+        lambda: start_process(command, log, lambda: listens(port), cwd=folder, user=user),
+    )
+
 
 SESSIONS = 2  # of PostgreSQL, for all threads of two nodes
 UNLIMITED = ("--logins-per-minute", "0")

@@ -2,12 +2,14 @@
 accepts no connection (contract 6).
 """
 
+import importlib.util
 import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,9 +26,8 @@ from tests.introspection.api import INTROSPECT, REVOKE
 from tests.introspection.party import Party, credentials
 from tests.live.cluster import new_client
 from tests.live.test_start_and_stop import is_listening
-from tests.servers.fake_clock import FakeClock, fake_clock
 from tests.servers.postgres import Postgres, postgres_user, start_postgres
-from tests.servers.processes import slowness, stopping, until
+from tests.servers.processes import NotAvailable, slowness, stopping, until
 from tests.servers.service import Service, manage, service_environment
 from tests.servers.small_disk import mount_small_disk
 from tests.servers.tcp_proxy import TcpProxy
@@ -34,6 +35,46 @@ from tests.support.command_line import other_database
 from tests.support.erp import PATH, Erp
 
 pytestmark = pytest.mark.processes
+
+
+@dataclass(frozen=True)
+class FakeClock:
+    """Programs that start with `environment` see it; timers and the time since the start do not."""
+
+    library: Path
+    file: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {
+            "LD_PRELOAD": str(self.library),
+            "FAKETIME_TIMESTAMP_FILE": str(self.file),
+            "FAKETIME_CACHE_DURATION": "1",  # second: how often each program looks at the file
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+            "DONT_FAKE_MONOTONIC": "1",
+            "FAKETIME_DISABLE_SHM": "1",
+            "NO_FAKE_STAT": "1",
+            "FAKE_UTIME": "0",
+        }
+
+    def step(self, seconds: int) -> None:
+        """From now on it is so many seconds ahead of the true time; negative: behind."""
+        changed = self.file.with_suffix(".new")
+        changed.write_text(f"{seconds:+d}\n")
+        changed.replace(self.file)  # at once: nobody reads half a number
+
+
+def fake_clock(file: Path) -> FakeClock:
+    """A clock that is right until it is set. Raises NotAvailable without libfaketime."""
+    found = importlib.util.find_spec("libfaketime")
+    folder = Path(found.origin).parent if found and found.origin else None
+    libraries = sorted(folder.rglob("libfaketime*.so*")) if folder else []
+    if not libraries:
+        raise NotAvailable("no libfaketime here: a clock cannot be set for one program alone")
+    clock = FakeClock(libraries[0], file)
+    clock.step(0)
+    return clock
+
 
 UNLIMITED = ("--logins-per-minute", "0")
 Outage = Callable[[Postgres, Service], Any]
