@@ -162,7 +162,10 @@ AUTH_PASSWORD_VALIDATORS = [
 
 ACCOUNT_ADAPTER = "identity.staff.accounts.adapters.StaffAccounts"
 ACCOUNT_LOGIN_METHODS = {"username"}
-ACCOUNT_FORMS = {"login": "identity.staff.accounts.sign_in.SignInForm"}
+ACCOUNT_FORMS = {
+    "login": "identity.staff.accounts.sign_in.SignInForm",
+    "change_password": "identity.staff.accounts.own_sign_in.NewPasswordForm",
+}
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_EMAIL_NOTIFICATIONS = False
 ACCOUNT_SESSION_REMEMBER = False  # the cookie ends with the browser

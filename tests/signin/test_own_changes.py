@@ -41,6 +41,14 @@ def only_change(owner: User, action: str) -> Change:
 
 def test_a_new_password_is_in_the_history_without_the_password(officer: User) -> None:
     client = signed_in(officer)
+    asked = client.get(reverse("account_change_password"))
+    for text in (
+        "Change your password",
+        "Your present password",
+        "At least 8 characters. Not your",
+    ):
+        assert text in text_of(asked)
+    assert asked.context["form"].fields["oldpassword"].widget.attrs["autofocus"]
     sent = {"oldpassword": PASSWORD, "password1": OWN, "password2": OWN}
     post(client, "account_change_password", sent | {"oldpassword": "wrong"})
     assert not Change.objects.exists()

@@ -151,6 +151,8 @@ def test_the_first_app_too_needs_a_confirmation(settings: Settings) -> None:
     assert client.get(reverse("mfa_activate_totp")).status_code == 200
     answer = aged(client, 301).get(reverse("mfa_activate_totp"))
     assert urlsplit(answer.headers["Location"]).path == reverse("account_reauthenticate")
+    page = text_of(client.get(answer.headers["Location"]))
+    assert "Confirm that it is you You are about to change how you sign in." in page
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import logging
 from typing import Any
 
-from allauth.account.forms import SetPasswordForm
+from allauth.account.forms import ChangePasswordForm, SetPasswordForm
 from allauth.account.internal.flows.login import record_authentication
 from allauth.core.internal.httpkit import authenticated_user
 from allauth.mfa.totp.views import ActivateTOTPView
@@ -17,7 +17,6 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
@@ -75,19 +74,30 @@ class SetUpPasskey(_SetUp, AddWebAuthnView):
         return form
 
 
+def _asks_for_a_new_password(form: Any) -> None:
+    """In our words, and ready to type in."""
+    new, again = form.fields["password1"], form.fields["password2"]
+    next(iter(form.fields.values())).widget.attrs["autofocus"] = True
+    new.label, again.label = _("Your new password"), _("The same password again")
+    new.help_text = _(
+        "At least 8 characters. Not your name, not only digits, not one that many people use."
+    )
+
+
+class NewPasswordForm(ChangePasswordForm):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["oldpassword"].label = _("Your present password")
+        _asks_for_a_new_password(self)
+
+
 class OwnPasswordForm(SetPasswordForm):
     """Twice the same password, which is not the first one."""
 
     def __init__(self, account: StaffAccount, data: Any = None) -> None:
         super().__init__(account, data)
         self.account = account
-        first = self.fields["password1"]
-        first.widget.attrs["autofocus"] = True
-        first.label = gettext_lazy("Your new password")
-        first.help_text = gettext_lazy(
-            "At least 8 characters. Not your name, not only digits, not one that many people use."
-        )
-        self.fields["password2"].label = gettext_lazy("The same password again")
+        _asks_for_a_new_password(self)
 
     def clean_password1(self) -> str:
         password: str = self.cleaned_data["password1"]
