@@ -56,6 +56,7 @@ TIN_PATTERN: str = read("TIN_PATTERN")
 ROB_PATTERN: str = read("ROB_PATTERN")
 SCOPES: dict[str, dict[str, str]] = read("SCOPES")  # `check` finds out whether it is one
 EVIDENCE_REQUIRED: bool = read("EVIDENCE_REQUIRED")
+PERMISSION_REQUEST_LIFETIME = timedelta(days=read("PERMISSION_REQUEST_DAYS"))
 OPEN_REQUESTS_MOST: int = read("OPEN_REQUESTS_MOST")
 CONFIRM_URL = (read("CONFIRM_URL") or f"{AUTH_URL}/confirm").rstrip("/")
 PORTAL_URL: str = read("PORTAL_URL")

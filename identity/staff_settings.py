@@ -227,3 +227,4 @@ UNFOLD: dict[str, Any] = {
 
 # Networks to which messages are sent though they are not public; http only to these.
 WEBHOOK_ALLOWED_NETWORKS: list[str] = read("WEBHOOK_ALLOWED_NETWORKS")
+WEBHOOK_RETENTION_DAYS: int = read("WEBHOOK_RETENTION_DAYS")

@@ -152,6 +152,9 @@ _ALL = (
             "each grant, change and end of a permission says who approved it "
             "(`docs/permission-requests.md`)",
             "True"),
+    Setting("PERMISSION_REQUEST_DAYS", kinds.number(1, 365), "21",
+            "how many days a taxpayer has to decide a request for a permission",
+            "21"),
     Setting("OPEN_REQUESTS_MOST", kinds.number(1, 1_000_000), "1000",
             "how many requests for permissions an intermediary may have open",
             "5000"),
@@ -201,6 +204,9 @@ _ALL = (
             "networks to which webhooks are sent though they are not public, comma-separated; "
             "`http` is only for these (`docs/webhooks.md`)",
             "10.20.0.0/24", default_in_words="none"),
+    Setting("WEBHOOK_RETENTION_DAYS", kinds.number(4, 36_500), "30",
+            "how many days deliveries of webhooks are stored after their end",
+            "90"),
     Setting("OTEL_EXPORTER_OTLP_ENDPOINT", kinds.COLLECTOR, "",
             "the collector to which OpenTelemetry traces of logins are sent, by OTLP over HTTP; "
             "needs `requirements-traces.txt` (`docs/operations.md`)",

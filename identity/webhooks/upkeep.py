@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from cryptography.fernet import InvalidToken
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
@@ -22,7 +23,7 @@ from taxpayers.moments import exact_text
 
 
 def give_up_old(at: datetime) -> int:
-    """Give up what has waited for 30 days, for a receiver that is away."""
+    """Give up what has waited for WEBHOOK_RETENTION_DAYS, for a receiver that is away."""
     count = 0
     for endpoint in WebhookEndpoint.objects.order_by("pk"):
         with transaction.atomic():
@@ -38,7 +39,7 @@ def give_up_old(at: datetime) -> int:
 
 
 def delete_old(at: datetime) -> int:
-    """Delete deliveries that ended 30 days ago, and events that nothing needs."""
+    """Delete deliveries that ended WEBHOOK_RETENTION_DAYS ago, and events that nothing needs."""
     count = _delete_in_batches(WebhookDelivery.objects.filter(finished_at__lt=_oldest(at)))
     _delete_in_batches(
         WebhookEvent.objects.filter(created_at__lt=_oldest(at), deliveries__isnull=True)
@@ -66,7 +67,7 @@ def renew_encryption() -> list[WebhookEndpoint]:
 
 
 def _oldest(at: datetime) -> datetime:
-    return at - timedelta(days=30)
+    return at - timedelta(days=settings.WEBHOOK_RETENTION_DAYS)
 
 
 def _delete_in_batches(rows: "QuerySet[Any]") -> int:

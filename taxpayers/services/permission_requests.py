@@ -28,7 +28,6 @@ from taxpayers.validation import ServiceError, validate_end, validate_known, val
 
 MAX_REFERENCE_LENGTH = 128
 _BATCH = 500
-_OPEN_FOR = timedelta(days=21)  # contract 4
 
 
 @transaction.atomic
@@ -89,10 +88,10 @@ def validate_reference(text: str) -> str:
 
 
 def store_request(
-    fields: dict[str, Any], context: ChangeContext, open_for: timedelta = _OPEN_FOR, **of: Any
+    fields: dict[str, Any], context: ChangeContext, lifetime: timedelta = timedelta.max, **of: Any
 ) -> PermissionRequest:
     """An open request with these fields, which the history has, and with what says who asks."""
-    expires_at = context.at + open_for
+    expires_at = context.at + min(lifetime, settings.PERMISSION_REQUEST_LIFETIME)
     row = PermissionRequest(created_at=context.at, expires_at=expires_at, **fields, **of)
     row.save(force_insert=True)
     stored = {"taxpayer": str(row.asked), **fields, "expires_at": expires_at}

@@ -62,7 +62,10 @@ def stop_and_answer(line: socket.socket) -> None:
     line.sendall(OK)
 
 
-def test_every_night_old_deliveries_go_and_what_waits_too_long_is_given_up() -> None:
+def test_every_night_old_deliveries_go_and_what_waits_too_long_is_given_up(
+    settings: Settings,
+) -> None:
+    settings.WEBHOOK_RETENTION_DAYS = 30
     row = new_endpoint()
     under_way = now() + DAY
     for age, state, leased_until in [
