@@ -27,7 +27,7 @@ OTHERS = frozenset(
     data name description url blocked credentials issued note help checks question advice
     explanation login login_method environment attempts last_attempt_at last_result
     next_attempt_at timestamp event former_secret_until last_used_at revoked_at source_address
-    user_agent is_authenticated clients commit does gets issued_at issued_this_token
+    user_agent is_authenticated certificate clients commit does gets issued_at issued_this_token
     live_secrets logins rate_limit remaining requests reset_endpoint resets_at revoked secrets
     send status_lists
     """,
