@@ -51,7 +51,7 @@ class Report:
 
     path: Path
     killed: dict[str, bool] = field(default_factory=dict)
-    failed: list[str] = field(default_factory=list)  # rooms whose tests fail without a mutant
+    failed: list[str] = field(default_factory=list)  # tests, or modules, without a mutant
 
     def store(self, mutant: Mutant, *, killed: bool) -> None:
         self.killed[mutant.id] = killed
@@ -148,10 +148,11 @@ def _try(room: Room, mutants: list[Mutant], report: Report, copies: Sequence[Cop
         arguments += [f"--database={database}"] if database else []
         began = time.monotonic()
         known = learn(copies[0], [*arguments, *room.tests])
-        if known is None:
+        if known is None or known.failed:
             output = copies[0].output.read_text(encoding="utf-8", errors="replace")
             _say(f"Without a mutant these do not pass: {' '.join(room.tests)}\n{output[-3000:]}")
-            report.failed += room.modules
+            report.failed += known.failed if known else room.modules
+        if known is None:
             return
         tests, seconds = len(known.seconds), time.monotonic() - began
         _say(f"{tests} tests, {seconds:.0f} s: {' '.join(room.modules)}")

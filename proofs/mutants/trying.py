@@ -68,6 +68,7 @@ class Known:
 
     seconds: dict[str, float] = field(default_factory=dict)
     calls: dict[str, list[str]] = field(default_factory=lambda: {_AT_START: []})
+    failed: list[str] = field(default_factory=list)  # these meet no mutant
 
     def tests_for(self, module: str, function: str) -> list[str]:
         """In the order in which they meet a mutant of it; `function` is empty for the module."""
@@ -127,14 +128,15 @@ def prepare() -> None:
 
 
 def learn(copy: Copy, arguments: Sequence[str]) -> Known | None:
-    """From all tests of these arguments of pytest, without a mutant; None if they do not pass."""
+    """From all tests of these arguments of pytest, without a mutant; None if they do not run."""
     found = copy.root.with_name("calls.json")
     found.unlink(missing_ok=True)
     copy.migrated.unlink(missing_ok=True)
     child = _start(
         copy, arguments, lambda: _Recorder(found, copy.root), copy.migrated, migrates=True
     )
-    if os.waitpid(child, 0)[1] or not found.exists():
+    os.waitpid(child, 0)
+    if not found.exists():
         return None
     return Known(**json.loads(found.read_text()))
 
@@ -333,8 +335,14 @@ class _Recorder:
                 self._shared.setdefault(fixturedef.argname, {}).update(self._called)
             self._called |= before
 
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._known.failed.append(report.nodeid)
+
     def pytest_sessionfinish(self, exitstatus: int) -> None:
-        if exitstatus == 0 and self._known.seconds:
+        for test in self._known.failed:
+            self._known.seconds.pop(test, None)
+        if exitstatus <= pytest.ExitCode.TESTS_FAILED and self._known.seconds:
             self._path.write_text(json.dumps(asdict(self._known)))
 
     def _take(self, test: str, *more: str) -> None:
