@@ -55,7 +55,7 @@ _NOT_COPIED = (
     *(".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis"),
 )
 _MAX_BYTES = 4 << 30  # that are written to: an endless loop may fill a list
-_START_SECONDS = 90.0  # of pytest, and of a test, on a busy machine
+_START_SECONDS = 90.0  # of pytest, and of a test, for each program that wants a core
 TIME_IS_OVER = 99
 _AT_START = ""  # before the first test, or in a fixture of the session
 _ANYTHING = "*"  # may be called by a test that starts programs
@@ -267,7 +267,8 @@ class _Chosen:
 
 def _stop_after(seconds: float) -> None:
     signal.signal(signal.SIGALRM, _stop)
-    signal.alarm(round(seconds))
+    slowness = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+    signal.alarm(round(seconds * slowness))
 
 
 def _stop(signum: int, frame: object) -> None:

@@ -118,8 +118,8 @@ class Task:
         return self.operation.refusal(record, at) if record is not None else ""
 
     def preview(self, record: Any, data: dict[str, Any], at: datetime) -> "Preview":
-        """What it would do with this record, one of several; `data` may lack fields."""
-        return Preview(refusal=self.refusal(record, at))
+        """What a bulk task would do with this record; `data` may lack fields."""
+        raise NotImplementedError
 
     def initial(self, request: HttpRequest, record: Any, at: datetime) -> dict[str, Any]:
         """The initial values of the form: by default the query string."""
