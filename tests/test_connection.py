@@ -128,15 +128,61 @@ def test_a_large_upload_on_a_slow_line_has_a_second_more_for_each_16_kib() -> No
 
 
 @pytest.mark.parametrize(("sent", "count"), [(b"", 0), (GET, 1)])
-def test_an_idle_connection_is_closed_after_its_time(sent: bytes, count: int) -> None:
+@pytest.mark.parametrize("is_stopping", [False, True])
+def test_an_idle_connection_is_closed_after_its_time(
+    sent: bytes, count: int, is_stopping: bool
+) -> None:
     async def scenario(peer: Peer) -> None:
         await peer.send(sent) if sent else None
-        answers = await peer.after(limits.IDLE_SECONDS - 1)
+        peer.connection.shutdown() if is_stopping else None
+        answers = await peer.after(seconds - 1)
         assert answers is not None
         assert len(answers) == count
-        assert await peer.after(limits.IDLE_SECONDS + 1) is None
+        assert await peer.after(seconds + 1) is None
 
+    seconds = limits.IDLE_SECONDS_WHEN_STOPPING if is_stopping else limits.IDLE_SECONDS
     meet(scenario)
+
+
+@pytest.mark.parametrize(
+    ("sent", "fault"),
+    [(GET, ""), (GET + b"\0", "not HTTP/1.1"), (GET + b"GET /", "ended before it was complete")],
+)
+def test_a_client_that_stops_sending_gets_the_answers_that_are_still_to_come(
+    sent: bytes, fault: str
+) -> None:
+    async def scenario(peer: Peer) -> None:
+        await peer.send(sent)
+        peer.socket.shutdown(socket.SHUT_WR)
+        await settled()
+        may_answer.set()
+        answers = await peer.after(0)
+        assert answers
+        refused = [a.json["error_description"] for a in answers[1:] if a.status == 400]
+        assert answers[0].status == 200
+        assert [fault in text for text in refused] == ([True] if fault else [])
+
+    async def late(scope: Any, receive: Any, send: Any) -> None:
+        await may_answer.wait()
+        await send(START)
+        await send(END)
+
+    may_answer = asyncio.Event()
+    meet(scenario, late)
+
+
+def test_the_application_is_told_that_the_connection_has_ended() -> None:
+    async def scenario(peer: Peer) -> None:
+        await peer.send(GET)
+        peer.connection.abort()
+        await settled()
+        assert received == ["http.request", "http.disconnect"]
+
+    async def waiting(scope: Any, receive: Any, send: Any) -> None:
+        received.extend([(await receive())["type"] for _ in range(2)])
+
+    received: list[str] = []
+    meet(scenario, waiting)
 
 
 def test_the_proxy_closes_an_idle_connection_before_a_node_does() -> None:
@@ -187,6 +233,26 @@ def test_no_header_or_reason_of_an_answer_has_a_line_break_or_nul(wrong: str) ->
         with pytest.raises(InvalidHeader):
             head(200, reason, [(b"First", b"f"), header])
     assert head(200, None, [(b"A", b"a")]) == b"HTTP/1.1 200 OK\r\nA: a\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("headers", "sent"),
+    [
+        ([(b"Content-Length", b"3")], b"abc"),
+        ([], b"1\r\na\r\n2\r\nbc\r\n0\r\n\r\n"),
+    ],
+)
+def test_a_body_has_its_length_or_comes_in_chunks(headers: Any, sent: bytes) -> None:
+    async def scenario(peer: Peer) -> None:
+        await peer.send(GET)
+        assert peer.socket.recv(1 << 16).partition(b"\r\n\r\n")[2] == sent
+
+    async def in_parts(scope: Any, receive: Any, send: Any) -> None:
+        await send(START | {"headers": headers})
+        await send(END | {"body": b"a", "more_body": True})
+        await send(END | {"body": b"bc"})
+
+    meet(scenario, in_parts)
 
 
 def test_an_answer_that_cannot_be_written_is_a_500_and_nothing_of_it_is_sent() -> None:

@@ -20,6 +20,7 @@ from identity.server import worker
 from identity.server.connection import Connection
 from identity.server.fair_share import ConnectionCounts
 from identity.server.listener import Listener, refuse_handshakes
+from identity.server.readiness import Closing, Readiness
 from identity.server.worker import Process
 
 
@@ -171,8 +172,10 @@ def crowd(size: int) -> Iterator[socket.socket]:
         yield listening
 
 
-async def accepted(listening: socket.socket, share: Share, seconds: float, turns: int) -> int:
-    """How many are accepted in this time, and in so many turns of the loop."""
+async def accepted(
+    listening: socket.socket, share: Share, turns: int, wanted: int, pause: float = 0
+) -> int:
+    """How many are accepted in so many turns of the loop; as soon as there are enough."""
     opened: list[Greeter] = []
 
     def protocol() -> Greeter:
@@ -180,9 +183,10 @@ async def accepted(listening: socket.socket, share: Share, seconds: float, turns
         return opened[-1]
 
     listener = Listener(listening, protocol, share)
-    await asyncio.sleep(seconds)
     for _ in range(turns):
-        await asyncio.sleep(0)
+        await asyncio.sleep(pause)
+        if len(opened) == wanted:
+            break
     count = len(opened)
     await listener.close()
     return count
@@ -190,7 +194,37 @@ async def accepted(listening: socket.socket, share: Share, seconds: float, turns
 
 def test_a_crowd_in_the_queue_is_accepted_at_once() -> None:
     with crowd(300) as listening:
-        assert asyncio.run(accepted(listening, Share(always=False), 0, turns=20)) == 300
+        assert asyncio.run(accepted(listening, Share(always=False), 20, 300)) == 300
+
+
+def test_who_gives_way_accepts_after_all_if_no_other_process_does() -> None:
+    with crowd(3) as listening:
+        assert asyncio.run(accepted(listening, Share(always=True), 3000, 3, pause=0.01)) == 3
+
+
+def test_the_door_is_closed_while_there_is_a_fault_and_open_when_it_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Checked(Readiness):
+        async def checks(self) -> dict[str, str]:
+            return {"clock": fault or "ok"}
+
+    async def run() -> list[bool]:
+        nonlocal fault
+        door = Listener(listening, Greeter, Share(always=False))
+        node = Closing(Checked(), [door], lambda: None)
+        monkeypatch.setattr(node, "_reason_to_close", lambda: fault)
+        states = []
+        for found in ("wrong", None, "wrong", None):
+            fault = found
+            await node._look()
+            states.append(listening.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) == 1)
+        await door.close()
+        return states
+
+    fault: str | None = None
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        assert asyncio.run(run()) == [False, True, False, True]
 
 
 @pytest.mark.parametrize(

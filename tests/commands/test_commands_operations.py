@@ -94,7 +94,8 @@ DONE: dict[str, tuple[Made, tuple[str, ...], dict[str, Any]]] = {
 def test_it_is_changed_and_in_the_history(command: str) -> None:
     make, arguments, expected = DONE[command]
     row, name = make()
-    json_output_of(command, name, *arguments, *WHY)
+    answered = json_output_of(command, name, *arguments, *WHY)
+    assert answered.get("role") == expected.get("role")
     fresh = type(row).objects.get(pk=row.pk)
     assert {field: getattr(fresh, field) for field in expected} == expected
     assert Change.objects.latest("pk").reason == "asked by letter"

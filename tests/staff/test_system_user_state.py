@@ -117,11 +117,11 @@ def test_the_end_of_the_last_valid_secret_is_announced() -> None:
     user = SystemUserFactory.create()
     badge = badge_of_system_user(user, at)  # that never had a secret
     assert (badge.word, badge.is_good) == ("No valid secret", False)
-    first = CredentialFactory.create(system_user=user, expires_at=at + 10 * DAY)
+    first = CredentialFactory.create(system_user=user, expires_at=at + 30 * DAY)
     badge = badge_of_system_user(user, at)
     assert (words_of(badge), badge.is_good) == (["Active", "Ends soon"], True)
     assert f"The last valid one, {first}, ends" in badge.sentence
-    CredentialFactory.create(system_user=user, slot=2, expires_at=at + 100 * DAY)
+    CredentialFactory.create(system_user=user, slot=2, expires_at=at + 31 * DAY)
     assert words_of(badge_of_system_user(user, at)) == ["Active"]
     SystemUser.objects.update(expires_at=at + 5 * DAY)  # it ends before its secrets
     badge = badge_of_system_user(SystemUser.objects.get(), at)

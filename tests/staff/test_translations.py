@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from identity.staff.display import moment
-from taxpayers.models import Change
+from taxpayers.models import Change, SystemUser
 from tests.support import catalogues
 from tests.support.erp import Erp
 from tests.support.factories import SystemUserFactory
@@ -72,6 +72,8 @@ def test_each_kind_of_page_is_in_malay(officer: Client) -> None:
     task = officer.get(task_url(SystemUserFactory.create(), "block_system_user"))
     assert heading_of(task) == "Sekat pengguna sistem"
     assert "Sebab" in text_of(task)
+    new = officer.get(task_url(SystemUser, "issue_credentials"))
+    assert "Taxpayer" not in text_of(new)
     sign_in = Client().get(reverse("account_login"), headers=MALAY)
     assert heading_of(sign_in) == "Log masuk"
     assert "Kata laluan" in text_of(sign_in)

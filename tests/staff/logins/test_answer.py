@@ -309,3 +309,13 @@ def test_the_signing_key_is_rotated_by_a_security_officer(officer: Client) -> No
         officer.post(url, {"alg": "ES256"}).context["form"].non_field_errors()
     )
     assert Change.objects.latest("pk").by == "kumar"
+
+
+def test_a_compromised_key_is_stopped_by_who_knows_the_end_of_its_name(officer: Client) -> None:
+    new_erp().login()
+    key = SigningKey.objects.get()
+    url, sent = task_url(key, "stop_compromised_key"), {"reason": "leaked", "alg": "ES256"}
+    for wrong in (key.kid[-5:], key.kid[:6], ""):
+        assert officer.post(url, sent | {"hint": wrong}).context["form"].errors.keys() == {"hint"}
+    officer.post(url, sent | {"hint": key.kid[-6:]})
+    assert "Stopped: compromised" in text_of(officer.get(page_url(key)))
