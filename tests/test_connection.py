@@ -112,6 +112,18 @@ def test_a_slow_request_is_answered_with_408(sent: bytes, part: str, seconds: fl
     meet(scenario)
 
 
+def test_a_head_is_refused_with_the_first_byte_that_is_too_much() -> None:
+    async def scenario(peer: Peer) -> None:
+        await peer.send(POST + b"A: " + b"a" * (limits.MAX_HEADER_BYTES - len(POST) - 3))
+        assert await peer.after(0) == []
+        await peer.send(b"a")
+        answers = await peer.after(0)
+        assert answers
+        assert answers[0].status == 400
+
+    meet(scenario)
+
+
 def test_a_large_upload_on_a_slow_line_has_a_second_more_for_each_16_kib() -> None:
     async def scenario(peer: Peer) -> None:
         part = b"a" * 16_384
