@@ -205,6 +205,8 @@ def test_who_gives_way_accepts_after_all_if_no_other_process_does() -> None:
 def test_the_door_is_closed_while_there_is_a_fault_and_open_when_it_is_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    fault: str | None = None
+
     class Checked(Readiness):
         async def checks(self) -> dict[str, str]:
             return {"clock": fault or "ok"}
@@ -222,7 +224,6 @@ def test_the_door_is_closed_while_there_is_a_fault_and_open_when_it_is_over(
         await door.close()
         return states
 
-    fault: str | None = None
     with socket.create_server(("127.0.0.1", 0)) as listening:
         assert asyncio.run(run()) == [False, True, False, True]
 
