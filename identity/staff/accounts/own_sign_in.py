@@ -78,6 +78,8 @@ def _asks_for_a_new_password(form: Any) -> None:
     """In our words, and ready to type in."""
     new, again = form.fields["password1"], form.fields["password2"]
     next(iter(form.fields.values())).widget.attrs["autofocus"] = True
+    for field in form.fields.values():
+        del field.widget.attrs["placeholder"]  # the label says it
     new.label, again.label = _("Your new password"), _("The same password again")
     new.help_text = _(
         "At least 8 characters. Not your name, not only digits, not one that many people use."
