@@ -22,6 +22,7 @@ from identity.api.framework.problems import PROBLEMS
 from identity.api.openapi import describe
 from identity.api.urls import records, urlpatterns
 from identity.webhooks.endpoints import send_test
+from identity.webhooks.event_types import EVENT_TYPES
 from taxpayers.duties import MANAGEMENT_SCOPES
 from taxpayers.models import Change
 from tests.certificates.certificate_erp import certificate
@@ -47,7 +48,7 @@ from tests.support.factories import (
 )
 from tests.support.outages import database_out_of_reach
 from tests.tokens.test_protected_api import MISSING
-from tests.webhooks.endpoints import new_endpoint
+from tests.webhooks.endpoints import bodies, new_endpoint
 
 pytestmark = pytest.mark.django_db
 RULES = Path(drf_spectacular.__file__).parent / "validation" / "openapi_3_1_schema.json"
@@ -178,6 +179,17 @@ def real(portal: Portal) -> dict[str, Any]:
         "delivery": send_test(endpoint=webhook, at=now())[0].pk,
         "reference": client.login()["correlationId"],
     }
+
+
+def test_an_event_is_as_the_description_says_of_its_type(description: Any, db: None) -> None:
+    send_test(endpoint=new_endpoint(), at=now())
+    (event,) = bodies()
+    body = description["webhooks"][event["type"]]["post"]["requestBody"]
+    rules = body["content"]["application/json"]["schema"] | {
+        "components": description["components"]
+    }
+    jsonschema_rs.validator_for(rules, validate_formats=True).validate(event)
+    assert {*EVENT_TYPES, event["type"]} == description["webhooks"].keys()
 
 
 def test_it_is_valid_openapi_and_was_made_without_a_warning(
