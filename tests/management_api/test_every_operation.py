@@ -192,6 +192,12 @@ def test_an_event_is_as_the_description_says_of_its_type(description: Any, db: N
     assert {*EVENT_TYPES, event["type"]} == description["webhooks"].keys()
 
 
+def test_each_part_of_a_path_is_explained(operations: list[Operation]) -> None:
+    for operation in operations:
+        found = (one for one in operation.described.get("parameters", ()) if one["in"] == "path")
+        assert all(one.get("description") for one in found), operation.path
+
+
 def test_it_is_valid_openapi_and_was_made_without_a_warning(
     description: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:
