@@ -7,7 +7,7 @@ certificate can be renewed by its authority without a change in the registry.
 import hashlib
 import json
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from cryptography import x509
@@ -65,7 +65,7 @@ class Subject:
     """Its text for people (RFC 4514), and what it is looked up by, as a secret by its hash."""
 
     text: str
-    lookup: str
+    lookup: str = field(repr=False)
 
 
 def is_certificate_lookup(lookup: str) -> bool:

@@ -69,7 +69,7 @@ class ClientCertificate(Value):
     `lookup` is what its subject is looked up by; `thumbprint` is `x5t#S256` (RFC 8705 3.1).
     """
 
-    lookup: str
+    lookup: Hidden[str]
     thumbprint: str
     valid_from: datetime
     valid_until: datetime
