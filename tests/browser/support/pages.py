@@ -92,6 +92,7 @@ def _prepare() -> None:
     """Records in the states that the sample day does not have."""
     at, soon = timezone.now(), timezone.now() + timedelta(days=9)
     TaxpayerFactory.create(is_active=False)
+    IntermediaryFactory.create(is_active=False)
     role = IntermediaryFactory.create(active_until=soon)
     GrantedPermissionFactory.create(intermediary=role, valid_until=soon)
     limits = {"allowed_permissions": "documents:view", "allowed_taxpayers": "C2581234010"}
