@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from identity.api.management.operator_records import LISTINGS
 from identity.staff.models import StaffAccount
 from identity.webhooks.models import WebhookEndpoint
 from taxpayers.credentials import hash_secret, new_client_id, new_client_secret
@@ -25,6 +26,7 @@ from taxpayers.models import (
     SystemUser,
     Taxpayer,
 )
+from tests.servers.processes import CHECKOUT
 from tests.support.accounts import new_staff
 from tests.support.command_line import error_of, json_output_of, output_of, run
 from tests.support.factories import (
@@ -161,6 +163,12 @@ def test_many_new_secrets_are_in_a_file_that_only_its_recipient_can_read(tmp_pat
 def openssl(*arguments: str) -> str:
     command = ["openssl", *(part for one in arguments for part in one.partition("=")[::2] if part)]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def test_the_readme_names_each_kind_of_record_that_is_listed() -> None:
+    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    kinds = readme.partition("`show KIND NAME` | ")[2].partition(":")[0]
+    assert sorted(kinds.replace(" ", "_").split(",_")) == sorted(LISTINGS)
 
 
 def test_a_list_has_the_records_of_its_filters_in_stable_columns() -> None:
