@@ -16,7 +16,6 @@ from taxpayers.operations import Operation, by_reason_in
 from taxpayers.services import Author
 
 Values = Mapping[str, Any]
-GREATEST_ID = 2**63 - 1  # of a record in the database
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +135,7 @@ def part_of(names: str, name: str, what: str) -> dict[str, Any]:
 
     def found(row: Any, address: Values) -> Any:
         number = address[name]
-        part = getattr(row, names).filter(pk=number).first() if number <= GREATEST_ID else None
+        part = getattr(row, names).filter(pk=number).first()
         if part is None:
             raise Problem("not_found", f"This record has no such {what}.")
         return part
