@@ -297,7 +297,7 @@ def test_a_process_with_fewer_connections_accepts_the_next_one() -> None:
 
 
 def test_a_process_that_stops_attracts_no_connections(monkeypatch: pytest.MonkeyPatch) -> None:
-    shared = ConnectionCounts()  # of this test alone: every process of a test publishes its count
+    shared = ConnectionCounts()  # of this test only: every process of a test publishes its count
     monkeypatch.setattr(worker, "counts", shared)
     process, busy = (
         Process(Config("identity.asgi:application"), shared.take_slot()),

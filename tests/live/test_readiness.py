@@ -61,7 +61,7 @@ class FakeClock:
         """From now on it is so many seconds ahead of the true time; negative: behind."""
         changed = self.file.with_suffix(".new")
         changed.write_text(f"{seconds:+d}\n")
-        changed.replace(self.file)  # at once: nobody reads half a number
+        changed.replace(self.file)  # at once: no reader meets half a number
 
 
 def fake_clock(file: Path) -> FakeClock:
@@ -70,7 +70,7 @@ def fake_clock(file: Path) -> FakeClock:
     folder = Path(found.origin).parent if found and found.origin else None
     libraries = sorted(folder.rglob("libfaketime*.so*")) if folder else []
     if not libraries:
-        raise NotAvailable("no libfaketime here: a clock cannot be set for one program alone")
+        raise NotAvailable("no libfaketime here: a clock cannot be set for one program only")
     clock = FakeClock(libraries[0], file)
     clock.step(0)
     return clock

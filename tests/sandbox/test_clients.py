@@ -1,4 +1,4 @@
-"""The clients of the sandbox: each behaves as its list says, and warns whom it is to warn."""
+"""The clients of the sandbox: each behaves, and warns, as its list says."""
 
 import json
 from dataclasses import replace

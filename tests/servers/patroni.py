@@ -92,7 +92,7 @@ def start_etcd() -> Etcd:
     text = _changed(
         "etcd.env",
         (r",http://127\.0\.0\.1:2379$", ""),
-        (r",db-2=.*", ""),  # one stands for three
+        (r",db-2=.*", ""),  # one member instead of three
         (r"10\.0\.0\.21:2379", f"{HOST}:{port}"),
         (r"10\.0\.0\.21:2380", f"{HOST}:{free_port()}"),
         (r"/var/lib/etcd/identity", f"{folder}/data"),
@@ -167,7 +167,7 @@ class Member(Program):
         _signal_all(self._postgresql(), signal.SIGSTOP)
 
     def let_postgresql_go_on(self) -> None:
-        """The end of `hang` for PostgreSQL alone: nobody has told it yet what has happened."""
+        """The end of `hang` for PostgreSQL only: it does not know yet what has happened."""
         _signal_all(self._postgresql(), signal.SIGCONT)
 
     def go_on(self) -> None:

@@ -59,11 +59,11 @@ def taxpayers_of(row: LoginEvent, names: Mapping[str, str]) -> SafeString:
 
 def names_in(rows: Iterable[LoginEvent]) -> dict[str, str]:
     """The names of the taxpayers of these logins, by identifier: one query for all."""
-    named = Q(pk__in=())
+    are_named = Q(pk__in=())
     for identifier in {text for row in rows for text in (row.subject, row.actor) if text}:
         tin, _colon, rob = identifier.partition(":")
-        named |= Q(tin=tin, rob=rob)
-    return {str(row.identifier): row.name for row in Taxpayer.objects.filter(named)}
+        are_named |= Q(tin=tin, rob=rob)
+    return {str(row.identifier): row.name for row in Taxpayer.objects.filter(are_named)}
 
 
 @dataclass(frozen=True, slots=True)
