@@ -1,5 +1,6 @@
 """This service as in production: only the login, behind a proxy that ends TLS (README)."""
 
+import shutil
 from collections.abc import Callable
 
 from bench import servers
@@ -41,7 +42,9 @@ def start_on(
 ) -> Server:
     """The service on this database, with its configuration for production."""
     port, folder = servers.free_port(), session.folder / name
-    folder.mkdir(exist_ok=True)
+    # A node that remembers clients of another copy of this database logs each of them in twice.
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
     environment = {
         "PORT": str(port),
         "VAR_DIR": str(folder),

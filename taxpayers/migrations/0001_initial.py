@@ -449,7 +449,7 @@ class Migration(migrations.Migration):
                         fields=["check_at"],
                         name="status_index_by_check",
                     ),
-                    models.Index(fields=["taken_at", "index"], name="status_index_by_taking"),
+                    models.Index(fields=["taken_at"], name="status_index_by_taking"),
                 ],
                 "constraints": [
                     models.UniqueConstraint(

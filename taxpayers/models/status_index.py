@@ -54,7 +54,7 @@ class StatusIndex(models.Model):
                 name="status_index_by_check",
                 condition=models.Q(check_at__isnull=False),
             ),
-            models.Index(fields=["taken_at", "index"], name="status_index_by_taking"),
+            models.Index(fields=["taken_at"], name="status_index_by_taking"),
         ]
 
     def __str__(self) -> str:

@@ -20,7 +20,7 @@ _ROWS = 2_000
 _BUSY_SECONDS = 0.1  # of each turn, until all are read
 # A row is seen so long after its moment at the latest, and most often much sooner. Rows of the
 # longer time are read again only when it has passed: first logins may be a thousand a second.
-_MOST_OFTEN, _UNDER_WAY = timedelta(seconds=1), timedelta(seconds=10)
+_MOST_OFTEN, _UNDER_WAY = timedelta(seconds=0.25), timedelta(seconds=10)
 _READ_ALL_AFTER_SECONDS = 6 * 3600.0  # after a restore the same numbers may be other indexes
 _NEXT = """
 SELECT x.taken_at, x."index", u.client_id FROM status_indexes x
@@ -50,10 +50,11 @@ class Owners:
         while uptime() - began < _BUSY_SECONDS:
             at, index = self._place
             rows = fetch_through_django(_NEXT, [_stored(at), _stored(at), index, _ROWS])
-            for moment, number, client_id in rows:
+            for _moment, number, client_id in rows:
                 self._set(number, _number_of(client_id))
-                self._latest = aware(moment)
-                self._place = self._latest, number
+            if rows:
+                self._latest = aware(rows[-1][0])
+                self._place = self._latest, rows[-1][1]
             if len(rows) < _ROWS:  # all of them; what commits late is before the latest
                 self._place = self._again_from(began), -1
                 return

@@ -136,8 +136,8 @@ WITH sent AS MATERIALIZED (
         scopes, permissions, check_at)
     SELECT status_index, status_version, client AS system_user_id, used_secret_id AS secret_id,
         tin, rob, index_actor AS actor, scopes, permissions, check_at
-    FROM within_limit WHERE tin IS NOT NULL AND NOT EXISTS (
-        SELECT FROM ended_status_indexes e WHERE e.index = status_index)
+    FROM within_limit WHERE tin IS NOT NULL AND (
+        SELECT e.index FROM ended_status_indexes e WHERE e.index = status_index) IS NULL
     ORDER BY {STATUS_KEY}, place
     ON CONFLICT DO NOTHING RETURNING index, version, system_user_id AS holder
 ), indexed AS MATERIALIZED (
