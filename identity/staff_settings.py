@@ -27,7 +27,7 @@ from identity.env import read
 
 STAFF_LIBRARIES = [
     "unfold",  # before the admin, whose templates and site it replaces
-    "identity.staff.admin_app.AdminConfig",  # django.contrib.admin
+    "identity.staff.apps.AdminConfig",  # django.contrib.admin
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
@@ -51,6 +51,7 @@ STAFF_MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "identity.staff.display.say_moments_as_pages",
     "identity.staff.page_protection.take_out_secrets",  # before anything stores what was sent
     "identity.staff.sessions.limit_sessions",
     "identity.staff.accounts.required_first.redirect_to_own_password",

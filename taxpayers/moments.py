@@ -1,14 +1,35 @@
 """Moments and whole days in the authority's time zone, `TIME_ZONE` (contract 6)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import MAXYEAR, UTC, date, datetime, time
 
-from django.utils import timezone
+from django.utils import formats, timezone
+
+_IS_FOR_A_PAGE = ContextVar("moments_for_a_page", default=False)
+
+
+@contextmanager
+def moments_for_a_page() -> Iterator[None]:
+    """Meanwhile texts, also those of services, say moments as the pages do."""
+    token = _IS_FOR_A_PAGE.set(True)
+    try:
+        yield
+    finally:
+        _IS_FOR_A_PAGE.reset(token)
 
 
 def format_moment(moment: datetime) -> str:
-    """The moment as plain text, as `2026-11-21 18:00+08:00`: in the authority's time zone."""
+    """The moment in a text, as `2026-11-21 18:00+08:00`; for a page as `moment_text`."""
+    if _IS_FOR_A_PAGE.get():
+        return moment_text(moment)
     return timezone.localtime(moment).isoformat(" ", "minutes")
+
+
+def moment_text(moment: datetime) -> str:
+    """The moment for people, as `21 Nov 2026, 18:00`, in the active language."""
+    return formats.date_format(timezone.localtime(moment), "j M Y, H:i")
 
 
 def exact_text(moment: datetime) -> str:

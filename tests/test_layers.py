@@ -90,7 +90,7 @@ FLOORS: layers.Floors = {
         ("history",),
         ("models",),
         ("framework",),
-        ("actions", "admin_app", "sessions", "display", "checks"),
+        ("actions", "sessions", "display", "checks"),
     ),
 }
 PURE = {

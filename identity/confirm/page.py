@@ -29,7 +29,7 @@ from identity.sandbox import portal as sandbox
 from taxpayers.evidence import Evidence, EvidenceKind
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import PermissionRequest
-from taxpayers.moments import end_of_day, parse_moment
+from taxpayers.moments import end_of_day, moments_for_a_page, parse_moment
 from taxpayers.services import Author, ServiceError
 from taxpayers.services.decisions import OtherTaxpayer, operations_for
 from taxpayers.services.permission_requests import why_not_decided
@@ -45,7 +45,7 @@ _STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode(
 def confirm(request: HttpRequest, id: UUID) -> HttpResponse:  # noqa: A002 - its name in the address
     """GET with a ticket opens the page; POST, from the page, decides or changes the language."""
     language = preferred(request.headers.get("Accept-Language", ""))
-    with translation.override(_chosen(request, language)):
+    with translation.override(_chosen(request, language)), moments_for_a_page():
         try:
             if request.method == "POST":
                 return _decide(request, id)

@@ -1,6 +1,10 @@
 """The staff pages: registry, logins, overview and accounts. Not installed where SERVE=login."""
 
+import sys
+from pathlib import Path
+
 from django.apps import AppConfig
+from django.contrib.admin import apps
 from django.core import checks
 from django.utils.translation import gettext_lazy as _
 
@@ -11,6 +15,18 @@ ACCOUNT_COMMANDS = (
     *("set_first_password", "changepassword", "reset_second_factor", "end_sessions"),
     *("confirm_account", "decline_account"),
 )
+
+
+class AdminConfig(apps.AdminConfig):
+    """Django's admin. A command needs no page: to load them all is half of its start."""
+
+    default = False
+
+    def ready(self) -> None:
+        if Path(sys.argv[0]).name == "manage.py" and "check" not in sys.argv:
+            apps.SimpleAdminConfig.ready(self)
+        else:
+            super().ready()
 
 
 class StaffConfig(AppConfig):

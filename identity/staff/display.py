@@ -8,13 +8,29 @@ from typing import Any
 
 from django.contrib.admin.utils import quote
 from django.db.models import Model
+from django.http import HttpRequest, HttpResponseBase
 from django.urls import reverse
-from django.utils import formats, timezone
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from taxpayers.evidence import EvidenceKind, shown
+from taxpayers.moments import moment_text, moments_for_a_page
+from tokens.http import Handler
+
+STAFF_PATHS = ("/admin/", "/signin/")
+
+
+def say_moments_as_pages(get_response: Handler) -> Handler:
+    """On the pages texts of services say moments as the pages do: not in the management API."""
+
+    def middleware(request: HttpRequest) -> HttpResponseBase:
+        if not request.path_info.startswith(STAFF_PATHS):
+            return get_response(request)
+        with moments_for_a_page():
+            return get_response(request)
+
+    return middleware
 
 
 def moment(value: datetime | None, otherwise: str = "—") -> SafeString:
@@ -28,11 +44,6 @@ def moment(value: datetime | None, otherwise: str = "—") -> SafeString:
         _("{moment} UTC").format(moment=f"{utc:%Y-%m-%d %H:%M:%S}"),
         moment_text(value),
     )
-
-
-def moment_text(value: datetime) -> str:
-    """The moment as text, in the language of the reader."""
-    return formats.date_format(timezone.localtime(value), "j M Y, H:i")
 
 
 def named(text: str, name: str) -> SafeString:

@@ -8,9 +8,8 @@ from django.utils.translation import gettext as _
 from django.views import defaults
 
 from identity import errors as machines
+from identity.staff.display import STAFF_PATHS
 from identity.staff.framework.lists import RecordNotFound, UnknownFilter, page_frame
-
-STAFF_PATHS = ("/admin/", "/signin/")
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:

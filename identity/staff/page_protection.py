@@ -11,7 +11,7 @@ from django.http.request import UnreadablePostError
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from identity.staff.error_pages import STAFF_PATHS
+from identity.staff.display import STAFF_PATHS
 from taxpayers.redaction import hide_pasted_secrets, holds_secret
 from tokens.http import Handler
 

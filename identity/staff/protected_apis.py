@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from identity.staff.display import moment, moment_text
+from identity.staff.display import moment
 from identity.staff.framework import badges
 from identity.staff.framework.forms import STANDARD_LIFETIME, LastDayField, NameField, TaskForm
 from identity.staff.framework.lists import Context, column, state_column
@@ -29,7 +29,7 @@ from identity.staff.framework.secret_once import (
 )
 from identity.staff.framework.tasks import Call, Data, Task, tasks_by_reason
 from identity.staff.history.changes import recent_changes
-from taxpayers.moments import format_moment
+from taxpayers.moments import moment_text
 from tokens.models import ProtectedApi, ProtectedApiSecret
 from tokens.protected_apis import registration
 from tokens.protected_apis.secret_once import introspection_endpoint, introspection_example
@@ -96,7 +96,7 @@ class _ApiSecretTask(SecretOnceTask):
             HandOverFact(
                 _("Client secret"), credentials.client_secret, "client-secret", is_secret=True
             ),
-            HandOverFact(_("Secret valid until"), format_moment(result.secret.expires_at)),
+            HandOverFact(_("Secret valid until"), moment_text(result.secret.expires_at)),
         ]
 
     def example(self, result: registration.IssuedApiSecret) -> str:

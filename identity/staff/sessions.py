@@ -127,11 +127,6 @@ STARTED, SEEN = "signed_in_at", "seen_at"
 _SEEN_EVERY_SECONDS = 60  # not on every page: the idle time is exact to a minute
 
 
-def is_over(request: HttpRequest) -> bool:
-    """Whether the session is older than settings.SESSION_LONGEST."""
-    return _age(request) > settings.SESSION_LONGEST
-
-
 def restart_idle_time(request: HttpRequest, *, at_once: bool = False) -> None:
     """Let settings.SESSION_COOKIE_AGE begin anew, by saving the session."""
     session, now = request.session, _now()
@@ -166,7 +161,7 @@ def limit_sessions(get_response: Handler) -> Handler:
     def middleware(request: HttpRequest) -> HttpResponseBase:
         if not request.user.is_authenticated:
             _announce_idle_end(request)
-        elif is_over(request):
+        elif _age(request) > settings.SESSION_LONGEST:
             owner = request.user.pk
             logout(request)
             text = _("Your session has reached its maximum length. Sign in again.")

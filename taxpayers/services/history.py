@@ -22,6 +22,9 @@ _Row = TypeVar("_Row", bound=Model)
 _Service = TypeVar("_Service", bound=Callable[..., Any])
 
 
+CLIENT = " (client)"  # how the history marks one, behind its client ID
+
+
 class AuthorKind(StrEnum):
     """What makes a change. Only an operator may change clients of the management API."""
 
@@ -47,11 +50,11 @@ class Author:
         cls, client_id: str, address: str | None = None, task_id: UUID | None = None
     ) -> "Author":
         """A system user."""
-        return cls(f"{client_id} (client)", address, task_id, AuthorKind.CLIENT)
+        return cls(client_id + CLIENT, address, task_id, AuthorKind.CLIENT)
 
     def is_client(self, client_id: str) -> bool:
         """Whether it is this system user."""
-        return self.kind is AuthorKind.CLIENT and self.name == f"{client_id} (client)"
+        return self.kind is AuthorKind.CLIENT and self.name == client_id + CLIENT
 
     def in_one_task(self) -> "Author":
         """The same person; all changes by this author are one task in the history.

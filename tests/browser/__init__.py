@@ -21,13 +21,6 @@ _ARGUMENTS = [
 ]
 
 
-@dataclass(frozen=True)
-class Chromium:
-    """Where the program is; it runs for one test at a time."""
-
-    program: str
-
-
 @dataclass
 class Browser:
     """One window: its page, and what the browser complained about."""
@@ -50,27 +43,23 @@ class Browser:
         cdp.send("WebAuthn.addVirtualAuthenticator", {"options": options})
 
 
-def find_chromium() -> Chromium:
-    """Raises NotAvailable where there is none, or no Playwright."""
+@contextmanager
+def open_chromium() -> Iterator[Any]:
+    """A running Chromium with a profile of its own, of Playwright's type `Browser`.
+
+    Raises NotAvailable where there is none, or no Playwright.
+    """
     try:
-        import playwright.sync_api  # noqa: F401 - is it installed?
+        from playwright.sync_api import sync_playwright
     except ImportError:
         raise NotAvailable("no Playwright here: the package is not installed") from None
     names = (os.environ.get("CHROMIUM", ""), "chromium", "chromium-browser", "google-chrome")
-    for name in filter(None, names):
-        if program := shutil.which(name):
-            return Chromium(program)
-    raise NotAvailable("no Chromium here: none on the PATH, and CHROMIUM names none")
-
-
-@contextmanager
-def open_chromium(chromium: Chromium) -> Iterator[Any]:
-    """A running Chromium with a profile of its own, of Playwright's type `Browser`."""
-    from playwright.sync_api import sync_playwright
-
+    program = next(filter(None, map(shutil.which, names)), None)
+    if program is None:
+        raise NotAvailable("no Chromium here: none on the PATH, and CHROMIUM names none")
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(
-            executable_path=chromium.program, args=_ARGUMENTS, timeout=60_000
+            executable_path=program, args=_ARGUMENTS, timeout=60_000
         )
         yield launched
         launched.close()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pytest_django import DjangoDbBlocker
 
-from tests.browser import Browser, find_chromium, open_chromium, open_window
+from tests.browser import Browser, open_chromium, open_window
 from tests.certificates.addresses import MTLS_URL
 from tests.servers.postgres import Postgres
 from tests.servers.processes import free_port, stopping
@@ -33,7 +33,7 @@ def chromium(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Itera
 
     The test database is there before: while Chromium runs, Django refuses to set it up.
     """
-    with open_chromium(find_chromium()) as launched, django_db_blocker.unblock():
+    with open_chromium() as launched, django_db_blocker.unblock():
         yield launched
 
 

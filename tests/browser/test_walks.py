@@ -95,13 +95,21 @@ def _finds_the_client(page: Any, client_id: str) -> None:
 
 def test_a_printed_page_has_no_controls_and_says_who_printed_it(office: Office) -> None:
     page = office.page("security officer")
-    for path in ("/admin/taxpayers/systemuser/", "/admin/", "/admin/taxpayers/change/report/"):
+    for path, chosen in (
+        ("/admin/taxpayers/systemuser/?state=blocked", "State: Blocked"),
+        ("/admin/", "Today"),
+        ("/admin/taxpayers/change/report/?since=2026-01-31", "From: 31 Jan 2026"),
+        ("/admin/ending-soon/?within=7", "Within 7 days"),
+    ):
         page.goto(path)
-        assert not page.locator(".printed").is_visible()
+        assert "Printed by" not in page.inner_text("main")
         page.emulate_media(media="print")
         assert page.locator("h1").is_visible()
         assert page.locator(CONTROLS).count() == 0, path
-        assert "Printed by" in page.locator(".printed").inner_text()
+        printed = page.inner_text("main")
+        assert chosen in printed
+        assert "Printed by kumar" in printed
+        assert "Within 90 days" not in printed
         page.emulate_media(media="screen")
 
 

@@ -8,11 +8,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from tests.browser.support.accessibility import violations
 from tests.browser.support.clicks import Clicks, find, press, says
 from tests.browser.support.office import Office
 from tests.registry.workbooks import rows_of
 
 TIN, CLIENT_NAME = "C7771234010", "Perniagaan Baru Sdn Bhd"
+DEPOTS_TIN, DEPOTS = "C7771119990", ("Depot Ipoh", "Depot Kluang", "Depot Muar")
 REFUSED = (400, 401, 403)  # which of them is the contract's business, not that of these pages
 
 
@@ -176,3 +178,29 @@ def test_a_file_is_imported_in_2_clicks_and_exported_in_1(office: Office, tmp_pa
         assert download.value.suggested_filename.endswith(f".{form}")
         exported = download.value.path().read_bytes()
     assert "C7771234020" in {row[0] for row in rows_of(exported)}
+
+
+def test_several_clients_are_stopped_at_once_in_4_clicks(office: Office) -> None:
+    manage = office.service.manage
+    manage("register_taxpayer", DEPOTS_TIN, "--name", "Pengedar Selatan Sdn Bhd")
+    for name in DEPOTS:
+        manage("issue_credentials", DEPOTS_TIN, "--name", name)
+    page = office.page("security officer")
+    clicks = Clicks(page)
+    page.goto(f"/admin/taxpayers/systemuser/?q={DEPOTS_TIN}")
+    bar = page.locator(".actions")
+    rows = [page.locator("#result_list tbody tr", has_text=name) for name in DEPOTS]
+    assert not bar.is_visible()
+    for row in rows[:2]:
+        row.get_by_role("checkbox").check()
+    assert "2 of 3 selected" in bar.inner_text()
+    page.get_by_label("Select action to run").select_option("Block the selected system users")
+    page.get_by_role("button", name="Run").click()
+    says(page, "2 selected")
+    assert violations(page) == []
+    page.get_by_label("Reason").fill("The depots were sold")
+    press(page, "Block the selected system users")
+    says(page, "2 done")
+    assert clicks.count == 4
+    states = [row.locator(".field-state").inner_text() for row in rows]
+    assert states == ["Blocked", "Blocked", "Active"]

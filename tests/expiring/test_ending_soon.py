@@ -59,7 +59,8 @@ def api_secret(db: None) -> ProtectedApiSecret:
 
 
 def values_of(response: Any) -> list[str]:
-    return [row.value for row, _button in response.context["rows"]]
+    rows = (row for row, _button in response.context["rows"])
+    return [f"{row.kind.name}:{row.record.pk}" for row in rows]
 
 
 def value(records: dict[str, Any], kind: str) -> str:
@@ -125,7 +126,9 @@ def test_the_last_use_of_a_credential_is_shown(records: dict[str, Any], viewer: 
     at = timezone.now()
     used = CredentialFactory.create(created_at=at - 9 * DAY, expires_at=in_days(4), last_used_at=at)
     today = timezone.localtime(at)
-    shown = {row.value: row.last_use for row, _button in viewer.get(URL).context["rows"]}
+    page = viewer.get(URL)
+    rows = (row for row, _button in page.context["rows"])
+    shown = dict(zip(values_of(page), (row.last_use for row in rows), strict=True))
     assert shown[f"secret:{used.pk}"].startswith(f"{today.day} {today:%b %Y}")
     assert shown[value(records, "secret")] == "Never"
     assert shown[value(records, "permission")] == "—"
@@ -212,7 +215,7 @@ def test_of_protected_apis_the_secrets_without_a_successor_are_listed(
     assert (row.owner, row.last_use, row.successor) == (api, "No use recorded", None)
     assert button.url == task_url(api, "rotate_secret")
     assert client.get(button.url).status_code == 200
-    assert row.value in values_of(client.get(URL))
+    assert f"api_secret:{api_secret.pk}" in values_of(client.get(URL))
     overview = client.get(reverse("admin:index")).content.decode()
     assert f"{URL}?kind=api_secret&amp;within=7" in overview
     other = ProtectedApiSecretFactory.create(expires_at=in_days(20))  # of another API

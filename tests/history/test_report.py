@@ -323,7 +323,7 @@ def test_the_report_is_exported_and_the_export_is_in_the_history(
     for change in (begun, ended):
         assert (change.action, change.by) == (actions.EXPORT_REGISTRY.name, "farid")
         assert (change.object_type, change.address) == ("change", ADDRESS)
-    assert begun.after == {"form": form, "filters": "From: 2026-03-01; Until: 2026-03-05"}
+    assert begun.after == {"form": form, "filters": "From: 1 Mar 2026; Until: 5 Mar 2026"}
     assert ended.after == {"rows": 4, "sha256": sha256(content).hexdigest()}
     again: Any = auditor.get(url)
     assert b"".join(again.streaming_content) == content

@@ -222,11 +222,22 @@ def test_what_expires_is_counted_within_7_30_and_90_days(monkeypatch: pytest.Mon
 # --- The page -----------------------------------------------------------------------------------
 
 
-def test_what_colleagues_changed_since_the_sign_in_before_is_on_the_page(officer: Client) -> None:
+def test_what_colleagues_changed_since_the_sign_in_before_is_on_the_page(
+    officer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     at = timezone.now()
     change = {"object_type": "taxpayer", "action": "rename_taxpayer"}
     for by, hours in (("nurul", 1), ("nurul", 99), ("kumar", 1)):
         Change.objects.create(by=by, at=at - hours * HOUR, label=f"{by} {hours}", **change)
+    for who in (
+        "nurul change_own_password",
+        "nurul export_logins",
+        "ci_1 (client) rename_taxpayer",
+    ):
+        by, _space, action = who.rpartition(" ")
+        Change.objects.create(
+            by=by, at=at - 2 * HOUR, object_type="taxpayer", label="unwanted", action=action
+        )
     for hours in (90, 0):
         StaffSignIn.objects.create(
             at=at - hours * HOUR, outcome=StaffSignIn.SIGNED_IN, username="kumar"
@@ -241,6 +252,9 @@ def test_what_colleagues_changed_since_the_sign_in_before_is_on_the_page(officer
     assert "nurul 1 · nurul" in page
     assert "nurul 99" not in page
     assert "kumar 1" not in page
+    assert "unwanted" not in page
+    monkeypatch.setattr(counting, "MAX_COUNTED", 2)  # then all of it is later than that
+    assert "nurul 1" not in text_of(officer.get(reverse("admin:index")))
 
 
 @pytest.fixture(scope="class")

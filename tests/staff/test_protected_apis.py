@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from taxpayers.models import Change, Credential, SystemUser
-from taxpayers.moments import format_moment
+from taxpayers.moments import moment_text
 from tests.support.erp import Erp, new_erp
 from tests.support.factories import (
     CredentialFactory,
@@ -148,7 +148,7 @@ def test_issued_credentials_log_in_and_are_handed_over_on_one_sheet(officer: Cli
         f"Taxpayer {taxpayer.name} TIN {taxpayer.tin} ROB number ROB-12345 System user Shop till",
         "Login address http://127.0.0.1:8000/connect/token",
         f"Client ID {user.client_id}",
-        f"Secret valid until {format_moment(expires)}",
+        f"Secret valid until {moment_text(expires)}",
         "-H 'onbehalfof: TIN'",  # its taxpayer may act for others
     ):
         assert shown in page

@@ -14,6 +14,7 @@ from identity.staff.logins import secret_use
 from identity.staff.logins.secret_use import use_of_secrets
 from identity.staff.system_users.revoke_secrets import advice_on, is_in_use
 from taxpayers.models import Change, Credential, SystemUser
+from taxpayers.moments import moment_text
 from taxpayers.services import Author, revoke_credential
 from tests.certificates.addresses import MTLS_URL, PROXY
 from tests.certificates.certificate_erp import certificate, new_certificate_erp
@@ -70,11 +71,12 @@ def test_of_a_busy_client_only_the_latest_logins_are_read(
     monkeypatch: pytest.MonkeyPatch, officer: Client
 ) -> None:
     monkeypatch.setattr(secret_use, "MAX_LOGINS", 3)
-    at = timezone.now().replace(second=0, microsecond=0)  # what is stored of a use is its minute
-    quiet = CredentialFactory.create(created_at=at - 9 * DAY, last_used_at=at - 5 * DAY)
+    at = timezone.now().replace(second=0, microsecond=0)
+    stored = at - 5 * DAY - timedelta(seconds=20)  # less than a minute before the login
+    quiet = CredentialFactory.create(created_at=at - 9 * DAY, last_used_at=stored)
     user = quiet.system_user
     busy = CredentialFactory.create(system_user=user, slot=2, last_used_at=at - HOUR)
-    log_in(quiet, at - 5 * DAY + timedelta(seconds=30), address="203.0.113.99")
+    log_in(quiet, at - 5 * DAY, address="203.0.113.99")
     for minutes in range(5):
         log_in(busy, at - HOUR - minutes * timedelta(minutes=1))
     used = use_of_secrets(SystemUser.objects.get(pk=user.pk), [quiet, busy], at)
@@ -86,6 +88,8 @@ def test_of_a_busy_client_only_the_latest_logins_are_read(
     assert last is not None
     assert last.source_address == "203.0.113.99"
     page = text_of(officer.get(page_url(user)))
+    assert moment_text(stored) not in page
+    assert page.count(moment_text(at - 5 * DAY)) == 2  # of the secret, and of what uses it
     assert "It logs in very often: only its latest logins are shown, those since" in page
     assert "from 203.0.113.99" in page
 
@@ -115,12 +119,12 @@ def test_the_page_shows_what_uses_each_secret_and_who_still_sends_an_ended_one(
 @pytest.mark.parametrize(
     ("old_days_ago", "new_days_ago", "old_says", "new_says", "in_use"),
     [
-        (3, 1, "It may go: last used", "Keep it: it is the newest", (False, True)),
+        (3, 1, "It may go: it is no longer used", "Keep it: it is the newest", (False, True)),
         (0.1, 0.2, "Keep it for now: it is in use", "Keep it: it is the newest", (True, True)),
         (3, None, "Keep it for now: it is in use", "Not used yet.", (True, False)),
         (1.5, 1, "Keep it for now: it is in use", "Keep it: it is the newest", (True, True)),
         (1, 3, "Keep it for now: it is in use", "Keep it: it is the newest", (True, True)),
-        (31, None, "It may go: last used", "Not used yet.", (False, False)),
+        (31, None, "It may go: it is no longer used", "Not used yet.", (False, False)),
         (None, 1, "It may go: it was never used", "Keep it: it is the newest", (False, True)),
     ],
 )

@@ -4,11 +4,12 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import lru_cache
 
-from django.utils import formats, timezone
+from django.utils import timezone
 
 from taxpayers.actions import marked as _
 from taxpayers.credentials import Fault
 from taxpayers.facts.values import ASSERTION, CERTIFICATE
+from taxpayers.moments import moment_text
 from taxpayers.rules import Refused
 from tokens.client_auth.assertion import AssertionFault
 from tokens.client_auth.certificate import CertificateFault
@@ -193,7 +194,7 @@ def describe(
     elif refusal.without_detail and not refused.detail:
         text = refusal.without_detail
     if "{" in text or translate is not str:
-        since, told = refused.since, _spoken if is_spoken else format_moment_with_offset
+        since, told = refused.since, moment_text if is_spoken else format_moment_with_offset
         text = translate(text).format(
             since=told(since) if since else translate(_("an unknown date")),
             parameter=refused.parameter,
@@ -235,11 +236,6 @@ def format_moment_with_offset(moment: datetime) -> str:
     """A moment in the authority's time zone, as `2026-11-21 18:00:00 (UTC+0800)`."""
     local = timezone.localtime(moment)
     return f"{local:%Y-%m-%d %H:%M:%S} (UTC{local:%z})"
-
-
-def _spoken(moment: datetime) -> str:
-    """The same for a person, in the active language."""
-    return formats.date_format(timezone.localtime(moment), "j M Y, H:i")
 
 
 def _fault(refused: Refused, translate: Callable[[str], str]) -> str:

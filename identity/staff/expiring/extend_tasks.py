@@ -14,14 +14,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminRadioSelectWidget
 
-from identity.staff.display import moment_text
-from identity.staff.framework.bulk_tasks import BulkForm
 from identity.staff.framework.edit_conflicts import EditConflictForm
 from identity.staff.framework.forms import EvidenceField, LastDayField, TaskForm
 from identity.staff.framework.lists import Context, Text
 from identity.staff.framework.tasks import Call, Data, Preview, Task, task
 from taxpayers.facts.validity import is_over
 from taxpayers.models import GrantedPermission
+from taxpayers.moments import moment_text
 from taxpayers.operations import Operation
 from taxpayers.services import end_earlier, ends, extend
 
@@ -40,7 +39,7 @@ class EndEarlierForm(EditConflictForm):
     expires = LastDayField(label=gettext_lazy("New last day"))
 
 
-class BulkExtendForm(BulkForm):
+class BulkExtendForm(TaskForm):
     """One year more for each, or the same last day for all."""
 
     decides = ("length", "expires")

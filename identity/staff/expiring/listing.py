@@ -10,12 +10,12 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from identity.staff.display import moment_text
 from identity.staff.expiring.kinds import KIND_NAMES, EndingKind
 from identity.staff.framework.filters import EXPIRY_DAYS
 from identity.staff.framework.lists import Text
 from taxpayers.facts.validity import is_over
 from taxpayers.models import Credential, SystemUser, Taxpayer
+from taxpayers.moments import moment_text
 from tokens.models import ProtectedApi, ProtectedApiSecret
 
 ENDED = "expired"
@@ -37,25 +37,12 @@ def days_left(end: datetime, at: datetime) -> str:
     """In whole days of the calendar, in words."""
     days = (timezone.localtime(end).date() - timezone.localtime(at).date()).days
     if is_over(end, at):
-        return _ended(-days)
-    match days:
-        case 0:
-            return _("today")
-        case 1:
-            return _("tomorrow")
-        case _:
-            return ngettext("in {count} day", "in {count} days", days).format(count=days)
-
-
-def _ended(days: int) -> str:
-    match days:
-        case 0:
-            return _("ended today")
-        case 1:
-            return _("ended yesterday")
-        case _:
-            text = ngettext("ended {count} day ago", "ended {count} days ago", days)
-            return text.format(count=days)
+        words = {0: _("ended today"), -1: _("ended yesterday")}
+        text = ngettext("ended {count} day ago", "ended {count} days ago", -days)
+    else:
+        words = {0: _("today"), 1: _("tomorrow")}
+        text = ngettext("in {count} day", "in {count} days", days)
+    return words.get(days) or text.format(count=abs(days))
 
 
 MAX_ROWS = 1_000
@@ -72,10 +59,6 @@ class ExpiringRow:
     end: datetime
     left: str
     successor: Any = None  # of a secret: another one of its owner that is valid for longer
-
-    @property
-    def value(self) -> str:
-        return f"{self.kind.name}:{self.record.pk}"
 
     @property
     def last_use(self) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
-from typing import Any, ClassVar
+from typing import Any
 
 from django.contrib import messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
@@ -38,15 +38,6 @@ class PlannedChange:
     task: Task
     record: Any
     preview: Preview
-
-
-class BulkForm(TaskForm):
-    """A form of a task for several records.
-
-    `decides`: the fields that change the preview; then there is a button to show it again.
-    """
-
-    decides: ClassVar[tuple[str, ...]] = ()
 
 
 class BulkTask:
@@ -98,7 +89,7 @@ class BulkTask:
         is_valid = sent.is_valid()
         # A form that was not confirmed shows what was entered, and no errors yet but those of what
         # decides a preview that was asked for again.
-        decides = getattr(self.form, "decides", ()) if _PREVIEWED in request.POST else ()
+        decides = self.form.decides if _PREVIEWED in request.POST else ()
         if not is_confirmed:
             for name in set(sent.errors).difference(decides):
                 del sent.errors[name]
@@ -133,7 +124,7 @@ class BulkTask:
             "fingerprint": seen,
             "count": len(plan) - refused,
             "refused": refused,
-            "can_preview_again": bool(getattr(self.form, "decides", ())),
+            "can_preview_again": bool(self.form.decides),
         }
         return TemplateResponse(request, "staff/framework/bulk_task.html", context)
 

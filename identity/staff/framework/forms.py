@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.conf import settings
@@ -47,10 +47,12 @@ CODE = {"autocomplete": "off", "spellcheck": "false"}  # attributes of a field t
 class TaskForm(forms.Form):
     """The form of a task. Screen readers read each error with its field.
 
-    `restored`: what was entered before a sign-in, if the form shows it again.
+    `restored`: what was entered before a sign-in, if the form shows it again. `decides`: the fields
+    that change the preview of a task for several records.
     """
 
     restored: UnsavedEntries | None = None
+    decides: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
         self, data: Any = None, files: Any = None, *, record: Any = None, initial: Any = None

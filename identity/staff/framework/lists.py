@@ -139,6 +139,10 @@ class RecordPages(ModelAdmin):
         """A short title of the record, for the browser's tab and the breadcrumbs."""
         return str(record)
 
+    def lead(self, record: Any) -> str:
+        """The record as a task names it below its title."""
+        return str(record)
+
     def list_url(self) -> str:
         return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
 

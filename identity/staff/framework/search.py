@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from ipaddress import ip_address, ip_network
 from os.path import commonprefix
-from typing import Any, TypeVar
+from typing import Any
 
 from django.core.paginator import Paginator
 from django.db import OperationalError, connection, transaction
@@ -64,8 +64,6 @@ def _after(row: Any, order: Sequence[str]) -> Q:
     return Q(**{f"{first}__{beyond}e": value}) & condition
 
 
-_Row = TypeVar("_Row", bound=Model)
-
 # The paginator shows no more rows; it asks for a more precise search instead.
 MAX_FOUND = CappedPaginator.max_rows + 1
 
@@ -99,7 +97,7 @@ def limited_search() -> Iterator[None]:
         raise
 
 
-def search_by_index(rows: "QuerySet[_Row]", conditions: Iterable[Q]) -> "QuerySet[_Row]":
+def search_by_index(rows: "QuerySet[Any]", conditions: Iterable[Q]) -> "QuerySet[Any]":
     """The rows that match one of the conditions, at most MAX_FOUND for each.
 
     Each condition must be answered by one index. Together in one OR, none of them would use it.

@@ -29,7 +29,7 @@ from identity.staff.framework.forms import (
 from identity.staff.framework.lists import Text
 from identity.staff.framework.tasks import Call, Data, Task
 from taxpayers.models import SystemUser
-from taxpayers.moments import format_moment
+from taxpayers.moments import moment_text
 from taxpayers.secret_once import login_example, secret_data
 from taxpayers.services import Author, IssuedSecret, ServiceError
 from taxpayers.services.history import lock_for_update
@@ -96,7 +96,7 @@ def hand_over_facts(issued: IssuedSecret) -> list[HandOverFact]:
         HandOverFact(_("Login address"), data["token_endpoint"]),
         HandOverFact(_("Client ID"), data["client_id"], "client-id"),
         HandOverFact(_("Client secret"), data["client_secret"], "client-secret", is_secret=True),
-        HandOverFact(_("Secret valid until"), format_moment(data["secret_expires_at"])),
+        HandOverFact(_("Secret valid until"), moment_text(data["secret_expires_at"])),
         *(
             [HandOverFact(_("Log in from"), ", ".join(data["allowed_networks"]))]
             if data["allowed_networks"]
@@ -105,7 +105,7 @@ def hand_over_facts(issued: IssuedSecret) -> list[HandOverFact]:
         *(
             HandOverFact(
                 _("Former secret {secret} valid until").format(secret=secret),
-                format_moment(secret.expires_at),
+                moment_text(secret.expires_at),
             )
             for secret in present
         ),

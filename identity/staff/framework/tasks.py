@@ -204,6 +204,7 @@ class Task:
     def form_page(self, request: HttpRequest, form: TaskForm, at: datetime) -> HttpResponse:
         context = self.admin.page_context(request, form.record, at, breadcrumb=self.title)
         context |= {"task": self, "form": form, "back": self.admin.record_url(form.record)}
+        context["lead"] = form.record and self.admin.lead(form.record)
         context |= self.form_context(request, form, at)
         return TemplateResponse(request, self.template, context)
 

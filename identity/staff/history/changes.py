@@ -1,6 +1,7 @@
 """Changes as the pages show them: who changed what, when, from where and why (contract 4)."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,7 +11,6 @@ from django.apps import apps
 from django.db.models import Model
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils.dateparse import parse_datetime
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy
 
@@ -166,14 +166,8 @@ def _column(kind: str, name: str) -> str:
 
 
 def _display(value: Any) -> str:
-    if isinstance(value, str) and "T" in value and (at := _moment(value)) is not None:
-        return moment(at)
+    if isinstance(value, str) and "T" in value:
+        with suppress(ValueError):
+            if (at := datetime.fromisoformat(value)).tzinfo is not None:
+                return moment(at)
     return display_value(value)
-
-
-def _moment(text: str) -> datetime | None:
-    try:
-        at = parse_datetime(text)
-    except ValueError:
-        return None
-    return at if at is not None and at.tzinfo is not None else None

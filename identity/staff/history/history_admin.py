@@ -23,7 +23,7 @@ from identity.staff.history.changes import action_of, entry_of
 from identity.staff.history.related import ORDER
 from identity.staff.history.report import TITLE as REPORT
 from identity.staff.history.report import report_context, task_context
-from identity.staff.history.report_form import PARAMETERS, ReportForm, query_of
+from identity.staff.history.report_form import ReportForm, query_of
 from taxpayers.models import Change
 from taxpayers.services.undo_import import UNDO_IMPORT, imported_by
 
@@ -115,8 +115,7 @@ class HistoryAdmin(ExportingAdmin):
     @translation.override("en")
     def filters(self, request: HttpRequest) -> str:
         form = ReportForm(request.GET)
-        asked = {name: request.GET.get(name, "") for name in PARAMETERS}
-        return "; ".join(f"{form[name].label}: {text}" for name, text in asked.items() if text)
+        return form.in_words() if form.is_valid() else ""
 
     # --- As of a date ---------------------------------------------------------------------------
 

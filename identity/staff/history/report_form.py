@@ -7,7 +7,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils import timezone
+from django.utils import formats, timezone
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -99,6 +99,15 @@ class ReportForm(forms.Form):
             "action": data["action"],
         }
         return rows.filter(**{name: value for name, value in conditions.items() if value})
+
+    def in_words(self) -> str:
+        """By what the changes are chosen; empty for all."""
+        texts = {name: self.data.get(name, "") for name in PARAMETERS}
+        for name in ("since", "until"):
+            if day := self.cleaned_data[name]:
+                texts[name] = formats.date_format(timezone.localtime(day), "j M Y")
+        texts["action"] = str(TEXTS.get(texts["action"], ""))
+        return "; ".join(f"{self[name].label}: {text}" for name, text in texts.items() if text)
 
 
 def record_of(text: str) -> Taxpayer | SystemUser:

@@ -6,7 +6,8 @@ come from the index in order. Together in one OR, a database would read all of t
 
 import heapq
 from collections.abc import Iterable, Iterator
-from datetime import date, datetime, timedelta
+from contextlib import suppress
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib import admin
@@ -16,17 +17,15 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from identity.staff.display import moment_text
 from identity.staff.framework.filters import ChoiceFilter, Choices
 from identity.staff.framework.search import MAX_FOUND, came_from, limited_search, network_in, plain
 from identity.staff.logins.reasons import ISSUED, staff_text_of
-from taxpayers.moments import start_of_day, to_utc
+from taxpayers.moments import moment_text, parse_moment, start_of_day
 from tokens.login_events.partitions import first_id
 from tokens.login_events.reference import beginning_of_reference, reference_in
 from tokens.models import LoginEvent
 from tokens.refusals.table import REFUSALS
 
-_DAY_LENGTH = len("2026-11-22")
 PERIODS = {
     "1h": (gettext_lazy("Last hour"), timedelta(hours=1)),
     "1": (gettext_lazy("Last 24 hours"), timedelta(days=1)),
@@ -104,14 +103,9 @@ class TimeFilter(admin.ListFilter):
 
 def parsed_moment(text: str, *, is_end: bool = False) -> datetime | None:
     """The moment in the text, in UTC; a date as the first moment of it, or of the next day."""
-    try:
-        if len(text) == _DAY_LENGTH:
-            return start_of_day(date.fromisoformat(text) + timedelta(days=int(is_end)))
-        moment = to_utc(datetime.fromisoformat(text))
-        timezone.localtime(moment)  # it can be shown, too
-    except (ValueError, OverflowError):
-        return None
-    return moment
+    with suppress(ValueError, OverflowError):
+        return parse_moment(text, lambda day: start_of_day(day + timedelta(days=int(is_end))))
+    return None
 
 
 def _for_input(moment: datetime | None) -> str:

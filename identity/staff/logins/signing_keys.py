@@ -19,7 +19,7 @@ from identity.staff.framework.lists import Context, column, state_column
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.tasks import Call, Data, Task
 from identity.staff.history.changes import recent_changes
-from taxpayers.moments import format_moment
+from taxpayers.moments import moment_text
 from tokens.keys import store
 from tokens.keys.ring import ALGORITHMS, Key, KeyRing
 from tokens.lifetime import TOKEN_LIFETIME
@@ -68,7 +68,7 @@ class RotateSigningKey(Task):
         if store.signs_at_once(result, timezone.now()):
             return _("The key {kid} is published and signs at once.").format(kid=result.kid)
         return _("The key {kid} is published and signs from {moment}.").format(
-            kid=result.kid, moment=format_moment(result.signs_from)
+            kid=result.kid, moment=moment_text(result.signs_from)
         )
 
     def next_record(self, result: Key) -> SigningKey:

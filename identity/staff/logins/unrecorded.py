@@ -14,9 +14,9 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from identity.staff.display import moment_text
 from identity.staff.logins.reasons import caller_texts
 from taxpayers.models import SystemUser
+from taxpayers.moments import moment_text
 from tokens.answers.description import TOO_MANY
 from tokens.login_events.reference import CALLER_TEXTS, explain_missing, made_at, reference_in
 from tokens.models import LoginEvent, ThrottledCaller

@@ -95,8 +95,9 @@ def traffic(at: datetime, counted: CountingProgress) -> Traffic:
     last = this_hour.replace(minute=0, second=0, microsecond=0).astimezone(UTC)
     begin = last - timedelta(hours=HOURS)
     live = {} if counted.is_behind else by_hour(counted.next_id, first_id(at + _CLOCKS_DIFFER))
+    stored = LoginCount.objects.filter(hour__gte=begin, hour__lt=at)
     recent = [
-        *_counted_hours(begin, at),
+        *stored.values_list("hour", "reason", "logins"),
         *((hour, reason, logins) for (hour, reason), logins in live.items()),
     ]
     by_bar = [
@@ -120,11 +121,6 @@ def _by_reason(counts: LoginCounts, begin: datetime, end: datetime) -> Counter[s
         if begin <= hour < end:
             found[reason] += logins
     return found
-
-
-def _counted_hours(since: datetime, before: datetime) -> LoginCounts:
-    counts = LoginCount.objects.filter(hour__gte=since, hour__lt=before)
-    return counts.values_list("hour", "reason", "logins")
 
 
 LOOKBACK = timedelta(hours=24)

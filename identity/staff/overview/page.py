@@ -15,6 +15,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from identity.staff.accounts.sign_ins import former_sign_in
+from identity.staff.actions import ACTIONS
 from identity.staff.expiring.kinds import KINDS, EndingKind
 from identity.staff.framework.filters import EXPIRY_DAYS
 from identity.staff.framework.lists import Text
@@ -24,8 +25,10 @@ from identity.staff.logins.reasons import staff_text_of
 from identity.staff.logins.unrecorded import throttled_lately
 from identity.staff.models import StaffAccount
 from identity.staff.overview.logins import draw_bars, failing_clients, traffic
+from taxpayers.duties import Duty
 from taxpayers.models import Change
 from taxpayers.moments import start_of_day
+from taxpayers.services.history import CLIENT
 from tokens.login_events.counting import count_settled
 from tokens.models import SigningKey
 
@@ -33,6 +36,8 @@ MAX_COUNTED = 10_000
 OLD_KEY = timedelta(days=90)
 _LOGINS = "tokens.loginevent"
 MAX_CHANGES, MAX_FAILING = 4, 5
+# What the history also records is no change by a colleague: own sign-ins, exports, first uses.
+_OF_COLLEAGUES = [n for n, one in ACTIONS.items() if one.duty not in (None, Duty.AUDIT)]
 
 
 def expiring(kind: EndingKind, at: datetime) -> dict[int, int]:
@@ -63,8 +68,10 @@ def today(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         context["waiting_accounts"] = waiting.distinct().count()
         context["waiting_accounts_url"] = _list_url("staff.staffaccount", state="waiting")
     if _may_view(request, "taxpayers.change"):
-        since = _last_here(request, at)
-        changes = Change.objects.filter(at__gt=since).exclude(by=request.user.get_username())
+        since = _changes_since(_last_here(request, at))
+        changes = Change.objects.filter(at__gt=since, action__in=_OF_COLLEAGUES).exclude(
+            Q(by=request.user.get_username()) | Q(by__endswith=CLIENT)
+        )
         groups, _has_more = group_changes(changes.order_by(*ORDER), MAX_CHANGES)
         context["colleagues"] = [line_of(request, group) for group in groups]
         context["colleagues_since"] = since
@@ -81,6 +88,12 @@ def _last_here(request: HttpRequest, at: datetime) -> datetime:
         return former
     day = timezone.localdate(at) - timedelta(days=3 if timezone.localtime(at).weekday() == 0 else 1)
     return start_of_day(day)
+
+
+def _changes_since(moment: datetime) -> datetime:
+    """Later, where so much was recorded since that not all of it is read."""
+    newest = Change.objects.order_by("-at").values_list("at", flat=True)
+    return max([moment, *newest[MAX_COUNTED : MAX_COUNTED + 1]])
 
 
 def _may_view(request: HttpRequest, model: str) -> bool:

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from identity.staff.display import moment_text, record_url
+from identity.staff.display import record_url
 from identity.staff.framework import badges
 from identity.staff.framework.records import RecordAdmin, pages_of
 from identity.staff.framework.search import limited_search, plain, text_of
@@ -22,6 +22,7 @@ from identity.staff.logins.reasons import badge_of_login
 from identity.staff.protected_apis import badge_of_api
 from identity.staff.search.found import MAX_IN_GROUP, Group, Hit, TypedText, group_of
 from taxpayers.models import Change, Intermediary, SystemUser, Taxpayer
+from taxpayers.moments import moment_text
 from tokens.login_events.reference import beginning_of_reference
 from tokens.models import LoginEvent, ProtectedApi
 

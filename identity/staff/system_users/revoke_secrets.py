@@ -10,17 +10,15 @@ from typing import Any, Unpack
 
 from django import forms
 from django.db import transaction
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminRadioSelectWidget
 
-from identity.staff.display import moment, moment_text
 from identity.staff.framework.badges import UNUSED_AFTER, Tone, is_safe_to_revoke
-from identity.staff.framework.bulk_tasks import BulkForm
+from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.tasks import Call, Data, Preview, Task
 from taxpayers.models import Credential, RateLimitCounter, SystemUser
+from taxpayers.moments import moment_text
 from taxpayers.services import revoke_credential
 from taxpayers.services.credential_changes import REVOKE_SECRETS
 
@@ -30,7 +28,7 @@ class Advice:
     """Whether a valid secret may be revoked, in one sentence."""
 
     tone: Tone
-    text: str | SafeString
+    text: str
 
     @property
     def may_go(self) -> bool:
@@ -63,10 +61,9 @@ def advice_on(secret: Credential, secrets: Sequence[Credential], at: datetime) -
         text = _("Not used yet. Keep it, if the client is about to change to it.")
         return Advice("neutral", text)
     newer = next((other for other in others if other.created_at > secret.created_at), None)
-    used = _("Keep it for now: it is in use, last {moment}.")
     if newer is None:
-        used = _("Keep it: it is the newest, and it is in use, last {moment}.")
-    return Advice("warning", format_html(used, moment=moment(secret.last_used_at)))
+        return Advice("warning", _("Keep it: it is the newest, and it is in use."))
+    return Advice("warning", _("Keep it for now: it is in use."))
 
 
 def _advice_on_the_only_one(secret: Credential, at: datetime) -> Advice:
@@ -81,9 +78,9 @@ def _advice_on_the_only_one(secret: Credential, at: datetime) -> Advice:
     return Advice("neutral", _("Nothing else is valid. Without it, the client cannot log in."))
 
 
-def _may_go(secret: Credential, at: datetime) -> str | SafeString:
+def _may_go(secret: Credential, at: datetime) -> str:
     if secret.last_used_at is not None:
-        return format_html(_("It may go: last used {moment}."), moment=moment(secret.last_used_at))
+        return _("It may go: it is no longer used.")
     if at - secret.created_at >= UNUSED_AFTER:
         return _("It may go: it was never used, and it is more than 30 days old.")
     return _("It may go: it was never used, and a newer one is in use.")
@@ -92,7 +89,7 @@ def _may_go(secret: Credential, at: datetime) -> str | SafeString:
 UNUSED, EVERY = "unused", "every"
 
 
-class RevokeSecretsForm(BulkForm):
+class RevokeSecretsForm(TaskForm):
     """Which of the valid ones of each system user."""
 
     decides = ("which",)

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
+from django.utils.html import format_html
 from django.utils.translation import gettext, gettext_lazy
 
 from identity.staff.display import moment, named
@@ -19,6 +20,7 @@ from identity.staff.framework.search import limited_to, network_in
 from identity.staff.framework.tasks import tasks_by_reason
 from identity.staff.history.changes import recent_changes
 from identity.staff.imports.kinds import ImportSystemUsers
+from identity.staff.logins.secret_use import use_of_secrets
 from identity.staff.system_users import exports, login_methods, secret_tasks, system_user_tasks
 from identity.staff.system_users.issue_credentials import IssueCredentials
 from identity.staff.system_users.revoke_secrets import RevokeSecrets, advice_on, is_in_use
@@ -129,15 +131,25 @@ class SystemUserAdmin(ExportingAdmin):
         hint = term.removeprefix("…")
         return [Q(credentials__hint=hint), *conditions] if len(hint) == HINT_LENGTH else conditions
 
+    def lead(self, record: SystemUser) -> str:
+        return format_html("{} · {} · <code>{}</code>", record, record.taxpayer, record.client_id)
+
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
         return with_credentials(super().get_queryset(request))
 
     def record_context(self, request: HttpRequest, record: SystemUser, at: datetime) -> Context:
+        secrets = self._secrets(request, record, at)
+        used = None
+        if secrets and request.user.has_perm("tokens.view_loginevent"):
+            used = use_of_secrets(record, [secret["row"] for secret in secrets], at)
+            for secret in secrets:
+                secret["use"] = used.of[secret["row"].pk]
         return {
             "state": badges.badge_of_system_user(record, at),
             "for_operators": why_only_operators(record),
             "taxpayer_state": badges.badge_of_taxpayer(record.taxpayer),
-            "secrets": self._secrets(request, record, at),
+            "secrets": secrets,
+            "used": used,
             "changes": recent_changes(request, record),
         }
 

@@ -43,7 +43,9 @@ def secret_use(
     if not may_see_logins(context):
         return {}
     at: datetime = context["at"]
-    used = use_of_secrets(system_user, [entry["row"] for entry in secrets], at)
+    used = context.get("used") or use_of_secrets(
+        system_user, [entry["row"] for entry in secrets], at
+    )
     uses = [(entry, used.of[entry["row"].pk]) for entry in secrets]
     shown = [
         entry | {"use": use} for entry, use in uses if entry["row"].is_live(at) or use.is_recent

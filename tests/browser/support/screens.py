@@ -37,12 +37,12 @@ def main() -> None:
     import django
 
     django.setup()
-    from tests.browser import find_chromium, open_chromium
+    from tests.browser import open_chromium
     from tests.browser.support.office import open_office
 
     var = Path(tempfile.mkdtemp(prefix="screens-", dir=os.environ["VAR_DIR"]))
     try:
-        with open_chromium(find_chromium()) as chromium, open_office(var, chromium) as office:
+        with open_chromium() as chromium, open_office(var, chromium) as office:
             take_all(office)
     finally:
         shutil.rmtree(var, ignore_errors=True)

@@ -15,7 +15,7 @@ from unfold.widgets import UnfoldAdminRadioSelectWidget
 from identity.staff.accounts.changes.sign_in import END_SESSIONS
 from identity.staff.accounts.pages.tasks import AccountTask
 from identity.staff.accounts.sign_ins import OpenSession, open_sessions
-from identity.staff.display import moment, moment_text
+from identity.staff.display import moment
 from identity.staff.framework.badges import Badge
 from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.filters import ChoiceFilter, Choices
@@ -24,6 +24,7 @@ from identity.staff.framework.lists import Context, column
 from identity.staff.framework.search import came_from, network_in
 from identity.staff.framework.tasks import task
 from identity.staff.models import StaffAccount, StaffSignIn
+from taxpayers.moments import moment_text
 
 _OUTCOMES = dict(StaffSignIn.OUTCOMES)
 
