@@ -116,8 +116,8 @@ def test_rows_that_would_be_shortened_are_refused_by_name_and_the_others_extende
     users = [sooner, later, endless]
     shown = text_of(act_on(client, SystemUser, "extend_system_user", users, **form))
     assert "3 selected: 1 changes, 2 stay as they are" in shown
-    later = "It ends 9 Sep 2099, 23:59, and 31 Dec 2098, 23:59 is not later."
-    assert f"Not changed {later}" in shown
+    why = "It ends 9 Sep 2099, 23:59, and 31 Dec 2098, 23:59 is not later."
+    assert f"Not changed {why}" in shown
     assert "Not changed It has no end date." in shown
     done = act_on(client, SystemUser, "extend_system_user", users, **form, confirmed="1")
     assert "1 done. 2 were not changed." in text_of(done)
