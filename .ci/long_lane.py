@@ -49,6 +49,7 @@ _MET = {
     "tests/proofs/test_mutants": ("proofs/mutants/",),
     "tests/proofs/test_outages": ("packages/", "tokens/status_lists/"),
     "tests/proofs/test_proxy": ("deploy/",),
+    "tests/real_clients/test_generated": ("identity/developers/openapi/", "identity/api/"),
     "tests/real_clients/": ("tokens/client_auth/", "tokens/operations/", "tokens/dpop/"),
     "tests/registry/": ("taxpayers/files/", "taxpayers/services/"),
     "tests/sandbox/": ("identity/sandbox/", "taxpayers/sandbox/"),

@@ -8,12 +8,15 @@ import itertools
 import os
 import shutil
 import signal
+import ssl
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+import httpx
 import pytest
 
 from tests import selection, statements
@@ -59,6 +62,20 @@ def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
 # Whatever the shell says: every server and every worker would compile every module anew.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+@cache
+def _usual_context() -> ssl.SSLContext:
+    return httpx.create_ssl_context()
+
+
+def _context_of_client(verify: Any = True, cert: Any = None, **rest: Any) -> ssl.SSLContext:
+    """Clients of httpx share the usual one: to read all authorities takes longer than a request."""
+    is_usual = verify is True and cert is None
+    return _usual_context() if is_usual else httpx.create_ssl_context(verify, cert, **rest)
+
+
+vars(httpx._transports.default)["create_ssl_context"] = _context_of_client
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-django sets Django up

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -80,13 +81,18 @@ def missing_commands(text: str) -> Iterator[str]:
                     yield name
 
 
-def missing_settings(text: str) -> Iterator[str]:
+@cache
+def words_of_the_code() -> set[str]:
     folders = ("identity", "tokens", "taxpayers")
     files = [file for folder in folders for file in (CHECKOUT / folder).glob("**/*.py")]
     files += [CHECKOUT / "Makefile", CHECKOUT / ".ci/run"]
     files += [CHECKOUT / "deploy" / name for name in ("proxy.env", "manage")]
     files += [CHECKOUT / "deploy" / "container" / name for name in ("Containerfile", "example.env")]
-    known = set(re.findall(r"\w+", "\n".join(file.read_text(encoding="utf-8") for file in files)))
+    return {word for file in files for word in re.findall(r"\w+", file.read_text(encoding="utf-8"))}
+
+
+def missing_settings(text: str) -> Iterator[str]:
+    known = words_of_the_code()
     for code in code_of(text):
         for name in _SETTING.findall(code):
             if not {name, name.removesuffix("_FILE")} & known and name not in PLACEHOLDERS:

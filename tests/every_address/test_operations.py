@@ -56,7 +56,7 @@ from tests.support.staff import hidden_of, list_url, staff_client, task_url, tex
 from tokens.models import ProtectedApi
 from tokens.protected_apis import registration
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("plain_refusals")]
 KEY = json.dumps(new_pair().public_jwk)
 CONNECTION = {"public_jwk": KEY, "intermediary": None, "codes": "InvoicingAPI", "name": "ERP"}
 WHY = {"reason": "a test"}

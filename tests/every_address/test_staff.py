@@ -32,7 +32,7 @@ from tests.support.staff import staff_client
 from tokens.keys.store import read_key_ring
 from tokens.models import ProtectedApi, SigningKey
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("plain_refusals")]
 NOBODY = "nobody"
 # The tasks on the pages of each kind of record, with the permission that each needs: that of the
 # action of its record, which test_records.py compares with the roles.

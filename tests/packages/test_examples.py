@@ -30,7 +30,7 @@ from tests.servers.service import Service
 TIN, AGENT = "C6000000006", "C7000000007"
 PACKAGE = CHECKOUT / "packages" / "einvoicing_tokens"
 EXAMPLES = PACKAGE / "examples"
-WITHOUT_THE_PACKAGE = ("node", "java")
+WITHOUT_THE_PACKAGE = ("node", pytest.param("java", marks=pytest.mark.long))
 JACKSON = ":".join(
     f"/usr/share/java/jackson-{name}.jar" for name in ("databind", "core", "annotations")
 )

@@ -26,6 +26,8 @@ from tests.servers.service import Service, service_environment, start_service
 if TYPE_CHECKING:
     from tests.support.databases import MigratedSqlite
 
+pytestmark = pytest.mark.processes
+
 STORIES = Path(__file__).parent / "generated"
 DESCRIPTIONS = {"public": "/openapi.json", "management": "/api/v1/management/openapi.json"}
 SECONDS = 120.0
