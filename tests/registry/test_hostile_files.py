@@ -9,7 +9,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -25,7 +24,6 @@ from tests.registry.workbooks import SHEET, formulas_of, raw_workbook, rows_of, 
 from tests.servers.processes import CHECKOUT
 
 FAR = '<row r="1"><c r="A1"><v>1</v></c></row><row r="{0}"><c r="{1}{0}"><v>2</v></c></row>'
-ENTITIES = b'<!DOCTYPE a [<!ENTITY b "b"><!ENTITY c "&b;&b;">]><a>&c;</a>'
 TOO_LARGE, UNREADABLE = "too large, or its values are far apart", "cannot be read as an XLSX"
 HEADER = b"tin,name\n"
 # Enough for Python, Django and the file; a hundredth of what these files would take.
@@ -56,7 +54,6 @@ FAR_APART: dict[str, Callable[[], bytes]] = {
 }
 NO_WORKBOOKS: dict[str, Callable[[], bytes]] = {
     "a declared size that lies": lambda: lying(raw_workbook(zeros(200))),
-    "entities": lambda: raw_workbook("", others=[("xl/worksheets/sheet2.xml", ENTITIES)]),
     "no XML": lambda: raw_workbook("<row><c>"),
     "no archive": lambda: b"PK\x03\x04 nothing",
 }
@@ -187,28 +184,3 @@ def test_a_workbook_that_takes_too_long_is_ended(
     monkeypatch.setattr(spreadsheets, "_WAIT_SECONDS", 0.5)
     with pytest.raises(ServiceError, match="too large"):
         read_by(monkeypatch, tmp_path, "import time; time.sleep(60)")
-
-
-@pytest.mark.parametrize(
-    ("cells", "fits"),
-    [
-        ('<row r="8000000"><c r="A8000000"><v/></c></row>', True),
-        ('<row r="8000001"><c r="A8000001"><v/></c></row>', False),
-        ('<row r="4000000"><c r="B4000000"><v/></c></row>', True),
-        ('<row r="4000001"><c r="B4000001"><v/></c></row>', False),
-        ('<row r="285715"><c r="AB285715"><v/></c></row>', False),
-        ('<row r="285715"><c r="AB285715"/></row>', True),  # a coloured cell
-        ('<row r="8000000"/><row><c><v/></c></row>', False),  # each after the one before it
-        ('<row r="4000001"><c/><c><is/></c></row>', False),
-        ('<row r="1"><c/><c/><c/><c/></row>', True),
-        ('<row r="1"><c/><c/><c/><c/><c/></row>', False),
-    ],
-)
-def test_a_sheet_is_measured_before_it_is_read(
-    cells: str, fits: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without the limits of the kernel, which refuse such a file too, later."""
-    monkeypatch.setattr(workbook_program, "MAX_CELLS", 4)
-    sheet = workbook_program._SheetCheck()
-    with nullcontext() if fits else pytest.raises(workbook_program.TooLargeError):
-        sheet.feed(f"<sheetData>{cells}</sheetData>".encode())
