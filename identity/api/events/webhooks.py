@@ -123,11 +123,6 @@ class DeliveryFilters(Filters):
     state = Choice(_STATES, required=False)
 
 
-def _find(text: str) -> WebhookEndpoint | None:
-    is_number = text.isascii() and text.isdigit() and len(text) <= 18
-    return WebhookEndpoint.objects.filter(pk=int(text)).first() if is_number else None
-
-
 def _once(issued: endpoints.IssuedWebhookSecret) -> kinds.Once:
     shown = {"secret": issued.secret, "note": _NOTE}
     return kinds.Once(issued.endpoint, shown, secret_name="secret", note_later=_NOTE_LATER)
@@ -138,8 +133,6 @@ KIND = kinds.RecordKind(
     singular="webhook",
     parameter="webhook",
     names="The id of the webhook.",
-    find=_find,
-    address=lambda row: str(row.pk),
     record=WebhookRecord,
     duty=Duty.WEBHOOKS,
     owner="client_id",

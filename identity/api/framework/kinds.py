@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.db.models import Model, Q, QuerySet
 from rest_framework import serializers
 
@@ -108,26 +109,36 @@ class Listing:
 class RecordKind:
     """One kind of record, for example taxpayers.
 
-    `find` returns the record that an address names, or None; `address` is what names it there. Its
-    changes are of one duty, but for tasks of another one; others must read it. `owner` is the field
-    with the client_id of the only client that finds it; empty: all do.
+    `address` is what names a record there, `where` finds it by that. Its changes are of one duty,
+    but for tasks of another one; others must read it. `owner` is the field with the client_id of
+    the only client that finds it; empty: all do.
     """
 
     name: str  # of the list, in addresses and as a tag
     singular: str
     parameter: str  # the part of the address that names a record
     names: str  # what that is, in words
-    find: Callable[[str], Model | None]
-    address: Callable[[Any], str]
     record: type[serializers.Serializer[Any]]
     duty: Duty
     listing: Listing
+    address: Callable[[Any], str] = lambda row: str(row.pk)
+    where: Callable[[str], Q] = lambda text: Q(pk=text)
     also_read_by: frozenset[Duty] = frozenset()
     owner: str = ""
     create: ApiTask | None = None
     change: ApiTask | None = None
     tasks: tuple[ApiTask, ...] = ()
     parts: Mapping[str, Listing] = field(default_factory=dict)  # lists of what belongs to a record
+
+    def find(self, text: str) -> Model | None:
+        """The record that an address names; None if there is none."""
+        try:
+            row = self.listing.rows().filter(self.where(text)).first()
+        except (ValueError, ValidationError):  # no number, no UUID, no taxpayer
+            return None
+        # Without other ways to write a number.
+        is_named = row is not None and self.address(row).casefold() == text.casefold()
+        return row if is_named else None
 
 
 def part_of(names: str, name: str, what: str) -> dict[str, Any]:

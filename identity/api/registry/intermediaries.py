@@ -5,12 +5,13 @@ from rest_framework import serializers
 from identity.api.framework import kinds
 from identity.api.framework.fields import Body, End, Moment, Reason, Taxpayer
 from identity.api.framework.query import Filters
-from identity.api.registry.taxpayers import Tin, find_taxpayer
+from identity.api.registry.taxpayers import Tin, condition_of
 from taxpayers.duties import Duty
 from taxpayers.models import Intermediary
 from taxpayers.services import intermediaries, named, register_intermediary
 from taxpayers.services.ends import END_INTERMEDIARY_EARLIER, EXTEND_INTERMEDIARY
 from taxpayers.services.intermediaries import REGISTER_INTERMEDIARY
+from taxpayers.validation import taxpayer_notation
 
 
 class IntermediaryRecord(serializers.Serializer[Intermediary]):
@@ -46,13 +47,6 @@ class IntermediaryFilters(Filters):
     )
 
 
-def find_intermediary(text: str) -> Intermediary | None:
-    """The intermediary that `TIN` or `TIN:ROB` names; None if there is none."""
-    taxpayer = find_taxpayer(text)
-    rows = Intermediary.objects.select_related("taxpayer")
-    return rows.filter(taxpayer=taxpayer).first() if taxpayer is not None else None
-
-
 def _register(_row: None, values: kinds.Values, asker: kinds.Asker) -> Intermediary:
     taxpayer = named.find_taxpayer(values["taxpayer"])
     return register_intermediary(**{**values, "taxpayer": taxpayer}, **asker.context)
@@ -63,8 +57,8 @@ KIND = kinds.RecordKind(
     singular="intermediary",
     parameter="taxpayer",
     names="TIN or TIN:ROB of the intermediary.",
-    find=find_intermediary,
     address=lambda row: str(row.taxpayer.identifier),
+    where=lambda text: condition_of(taxpayer_notation().parse(text), "taxpayer__"),
     record=IntermediaryRecord,
     duty=Duty.REGISTER,
     also_read_by=frozenset({Duty.GRANT}),

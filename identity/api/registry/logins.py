@@ -101,21 +101,11 @@ class LoginFilters(Filters):
         return attrs
 
 
-def find_login(text: str) -> LoginEvent | None:
-    """The login with this reference; None if none is recorded."""
-    try:
-        return LoginEvent.objects.filter(pk=UUID(text)).first()
-    except ValueError:
-        return None
-
-
 KIND = RecordKind(
     name="logins",
     singular="login",
     parameter="reference",
     names="The correlationId of the answer to the login.",
-    find=find_login,
-    address=lambda row: str(row.pk),
     record=ExplanationRecord,
     duty=Duty.ISSUE,
     listing=Listing(

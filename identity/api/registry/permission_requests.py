@@ -1,9 +1,8 @@
 """`/permission-requests`: what intermediaries and new systems ask, and what taxpayers decide."""
 
 from typing import Any
-from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
@@ -12,7 +11,7 @@ from identity.api.framework.kinds import ApiTask, Listing, RecordKind
 from identity.api.framework.query import Filters
 from identity.api.registry.evidence import EvidenceBody, EvidenceRecord
 from identity.api.registry.permissions import PermissionRecord
-from identity.api.registry.taxpayers import OfIntermediary
+from identity.api.registry.taxpayers import OfIntermediary, condition_of
 from taxpayers.duties import Duty
 from taxpayers.models import PermissionRequest
 from taxpayers.services import decisions
@@ -93,8 +92,7 @@ class ApproveBody(DecisionBody):
 
 class _Asked(Taxpayer):
     def to_internal_value(self, data: Any) -> Q:  # type: ignore[override]
-        asked = super().to_internal_value(data)
-        return Q(tin=asked.tin, rob=asked.rob)
+        return condition_of(super().to_internal_value(data))
 
 
 class PermissionRequestFilters(Filters):
@@ -105,26 +103,11 @@ class PermissionRequestFilters(Filters):
     state = Choice(_STATES, required=False)
 
 
-def find_request(text: str) -> PermissionRequest | None:
-    """The request with this id; None if there is none."""
-    try:
-        key = UUID(text)
-    except ValueError:
-        return None
-    return _with_names(PermissionRequest.objects.filter(pk=key)).first()
-
-
-def _with_names(rows: "QuerySet[PermissionRequest]") -> "QuerySet[PermissionRequest]":
-    return rows.prefetch_related("intermediary__taxpayer", "system_user")
-
-
 KIND = RecordKind(
     name="permission-requests",
     singular="permission request",
     parameter="permission_request",
     names="The id of the request.",
-    find=find_request,
-    address=lambda row: str(row.pk),
     record=WholePermissionRequestRecord,
     duty=Duty.GRANT,
     also_read_by=frozenset({Duty.ISSUE}),
@@ -133,7 +116,7 @@ KIND = RecordKind(
         "List permission requests, the newest first",
         PermissionRequestRecord,
         ("-pk",),
-        lambda: _with_names(PermissionRequest.objects.all()),
+        lambda: PermissionRequest.objects.prefetch_related("intermediary__taxpayer", "system_user"),
         PermissionRequestFilters,
     ),
     tasks=(

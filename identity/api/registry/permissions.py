@@ -3,9 +3,6 @@
 Staff extend the table of codes.
 """
 
-import re
-
-from django.db.models import QuerySet
 from rest_framework import serializers
 
 from identity.api.framework import kinds
@@ -18,8 +15,6 @@ from taxpayers.models import GrantedPermission, PermissionCode
 from taxpayers.services import grant_permission, named
 from taxpayers.services.ends import END_PERMISSION_EARLIER, EXTEND_PERMISSION
 from taxpayers.services.granted_permissions import GRANT_PERMISSION, REVOKE_PERMISSION
-
-_NUMBER = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 
 
 class PermissionRecord(serializers.Serializer[GrantedPermission]):
@@ -81,18 +76,6 @@ class PermissionFilters(Filters):
     intermediary = OfIntermediary(required=False, help_text="Those of this intermediary.")
 
 
-def find_permission(text: str) -> GrantedPermission | None:
-    """The permission with this number; None if there is none."""
-    if not _NUMBER.fullmatch(text):
-        return None
-    return _with_names(GrantedPermission.objects.filter(pk=int(text))).first()
-
-
-def _with_names(rows: "QuerySet[GrantedPermission]") -> "QuerySet[GrantedPermission]":
-    # Not joins: PostgreSQL then reads the index in its order, and ends with the page.
-    return rows.prefetch_related("taxpayer", "intermediary__taxpayer", "codes")
-
-
 def _grant(_row: None, values: kinds.Values, asker: kinds.Asker) -> GrantedPermission:
     found = {
         "taxpayer": named.find_taxpayer(values["taxpayer"]),
@@ -106,8 +89,6 @@ KIND = kinds.RecordKind(
     singular="permission",
     parameter="permission",
     names="The id of the permission.",
-    find=find_permission,
-    address=lambda row: str(row.pk),
     record=PermissionRecord,
     duty=Duty.GRANT,
     listing=kinds.Listing(
@@ -115,7 +96,10 @@ KIND = kinds.RecordKind(
         "List granted permissions",
         PermissionRecord,
         ("taxpayer_id", "pk"),
-        lambda: _with_names(GrantedPermission.objects.all()),
+        # Not joins: PostgreSQL then reads the index in its order, and ends with the page.
+        lambda: GrantedPermission.objects.prefetch_related(
+            "taxpayer", "intermediary__taxpayer", "codes"
+        ),
         PermissionFilters,
     ),
     create=kinds.ApiTask(
@@ -149,8 +133,6 @@ CODES = kinds.RecordKind(
     singular="permission code",
     parameter="code",
     names="The permission code.",
-    find=lambda code: PermissionCode.objects.filter(pk=code).first(),
-    address=lambda row: str(row.pk),
     record=PermissionCodeRecord,
     duty=Duty.GRANT,
     also_read_by=frozenset({Duty.ISSUE}),

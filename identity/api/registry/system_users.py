@@ -1,9 +1,8 @@
 """`/system-users`: the clients. Those of the management API itself only operators change."""
 
-import re
 from typing import Any
 
-from django.db.models import Model, Prefetch, QuerySet
+from django.db.models import Model, Prefetch, Q, QuerySet
 
 from identity.api.framework import fields
 from identity.api.framework.kinds import ApiTask, Asker, Listing, Once, RecordKind, Values
@@ -15,8 +14,6 @@ from taxpayers import services
 from taxpayers.duties import Duty
 from taxpayers.models import MAX_LOGINS_PER_MINUTE, Credential, SystemUser
 from taxpayers.services.system_users import CHANGE_SYSTEM_USER, ISSUE_CREDENTIALS
-
-_CLIENT_ID = re.compile(r"ci_(?:live|test)_[0-9A-Za-z]{1,56}", re.ASCII)
 
 
 class SystemUserRowBody(fields.Body):
@@ -72,16 +69,11 @@ class SystemUserFilters(Filters):
     state = fields.Choice({"blocked": False}, required=False, source="blocked_at__isnull")
 
 
-def find_system_user(text: str) -> SystemUser | None:
-    """The system user with this client id; None if there is none."""
-    if not _CLIENT_ID.fullmatch(text):
-        return None
-    return _with_credentials(SystemUser.objects.filter(client_id=text)).first()
-
-
-def _with_credentials(rows: "QuerySet[SystemUser]") -> "QuerySet[SystemUser]":
+def _rows() -> "QuerySet[SystemUser]":
     current = Credential.objects.filter(slot__isnull=False)
-    return rows.prefetch_related("taxpayer", Prefetch("credentials", queryset=current))
+    return SystemUser.objects.prefetch_related(
+        "taxpayer", Prefetch("credentials", queryset=current)
+    )
 
 
 def _register(_row: None, values: Values, asker: Asker) -> Model | Once:
@@ -100,8 +92,8 @@ KIND = RecordKind(
     singular="system user",
     parameter="client_id",
     names="The client_id of the system user.",
-    find=find_system_user,
     address=lambda row: row.client_id,
+    where=lambda text: Q(client_id=text),
     record=system_user_records.SystemUserRecord,
     duty=Duty.ISSUE,
     listing=Listing(
@@ -109,7 +101,7 @@ KIND = RecordKind(
         "List system users",
         system_user_records.SystemUserRecord,
         ("pk",),
-        lambda: _with_credentials(SystemUser.objects.all()),
+        _rows,
         SystemUserFilters,
     ),
     create=ApiTask(

@@ -10,7 +10,7 @@ from identity.api.framework.kinds import ApiTask, Listing, RecordKind, tasks_by_
 from identity.api.framework.query import Filters
 from taxpayers import models
 from taxpayers.duties import Duty
-from taxpayers.identifiers import MalformedIdentifier
+from taxpayers.identifiers import TaxpayerId
 from taxpayers.services import taxpayers
 from taxpayers.services.taxpayers import REGISTER_TAXPAYER, RENAME_TAXPAYER
 from taxpayers.validation import taxpayer_notation
@@ -41,6 +41,11 @@ class RenameBody(Body):
     reason = Reason()
 
 
+def condition_of(named: TaxpayerId, path: str = "") -> Q:
+    """Finds what this taxpayer has; `path` leads from there to its TIN and ROB number."""
+    return Q(**{f"{path}tin": named.tin, f"{path}rob": named.rob})
+
+
 class Tin(Text):
     """A TIN in any letters, to filter by."""
 
@@ -53,7 +58,7 @@ class OfTaxpayer(Taxpayer):
 
     def to_internal_value(self, data: Any) -> Q:  # type: ignore[override]
         named = super().to_internal_value(data)
-        found = models.Taxpayer.objects.filter(tin=named.tin, rob=named.rob).values("pk")
+        found = models.Taxpayer.objects.filter(condition_of(named)).values("pk")
         return Q(taxpayer=found[:1])
 
 
@@ -62,8 +67,8 @@ class OfIntermediary(Taxpayer):
 
     def to_internal_value(self, data: Any) -> Q:  # type: ignore[override]
         named = super().to_internal_value(data)
-        taxpayer = {"taxpayer__tin": named.tin, "taxpayer__rob": named.rob}
-        return Q(intermediary=models.Intermediary.objects.filter(**taxpayer).values("pk")[:1])
+        rows = models.Intermediary.objects.filter(condition_of(named, "taxpayer__"))
+        return Q(intermediary=rows.values("pk")[:1])
 
 
 class TaxpayerFilters(Filters):
@@ -78,22 +83,13 @@ class TaxpayerFilters(Filters):
     state = Choice({"active": True, "inactive": False}, required=False, source="is_active")
 
 
-def find_taxpayer(text: str) -> models.Taxpayer | None:
-    """The taxpayer that `TIN` or `TIN:ROB` names; None if there is none."""
-    try:
-        named = taxpayer_notation().parse(text)
-    except MalformedIdentifier:
-        return None
-    return models.Taxpayer.objects.filter(tin=named.tin, rob=named.rob).first()
-
-
 KIND = RecordKind(
     name="taxpayers",
     singular="taxpayer",
     parameter="taxpayer",
     names="TIN or TIN:ROB, as in the header onbehalfof.",
-    find=find_taxpayer,
     address=lambda row: str(row.identifier),
+    where=lambda text: condition_of(taxpayer_notation().parse(text)),
     record=TaxpayerRecord,
     duty=Duty.REGISTER,
     also_read_by=frozenset({Duty.GRANT, Duty.ISSUE}),
