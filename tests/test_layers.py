@@ -56,7 +56,7 @@ FLOORS: layers.Floors = {
         ("prepared_statements",),
         (
             *("certificates", "client_keys", "credential_kind", "credentials", "duties"),
-            *("identifiers", "moments", "names", "repeated", "shut_down", "sql"),
+            *("identifiers", "keyset", "moments", "names", "repeated", "shut_down", "sql"),
         ),
         ("value",),
     ),

@@ -11,13 +11,14 @@ from typing import Any
 from cryptography.fernet import InvalidToken
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from identity.webhooks.event_types import ENDS_SOON
 from identity.webhooks.models import EndReminder, WebhookDelivery, WebhookEndpoint, WebhookEvent
 from identity.webhooks.publishing import NewEvent, active_endpoints, store_events
 from identity.webhooks.secret_storage import encrypt_anew
 from identity.webhooks.subjects import subject_of
+from taxpayers.keyset import batches_of
 from taxpayers.models import Credential, GrantedPermission, Intermediary, SystemUser
 from taxpayers.moments import exact_text
 
@@ -118,13 +119,7 @@ def _ending(kind: _Kind, at: datetime) -> Iterator[list[Any]]:
     """All rows that end within the longest time, in the order of their ends."""
     last = at + timedelta(days=max(DAYS))
     rows = kind.rows().filter(**{f"{kind.end}__gt": at, f"{kind.end}__lte": last})
-    rows = rows.order_by(kind.end, "pk")
-    batch = list(rows[:_BATCH])
-    while batch:
-        yield batch
-        end, key = getattr(batch[-1], kind.end), batch[-1].pk
-        behind = Q(**{f"{kind.end}__gt": end}) | Q(**{kind.end: end, "pk__gt": key})
-        batch = list(rows.filter(behind, **{f"{kind.end}__gte": end})[:_BATCH])
+    return batches_of(rows.order_by(kind.end, "pk"), _BATCH)
 
 
 @transaction.atomic

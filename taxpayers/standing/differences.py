@@ -11,9 +11,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Model, Q
+from django.db.models import Model
 
 from taxpayers import actions
+from taxpayers.keyset import batches_of
 from taxpayers.models import (
     Change,
     Credential,
@@ -71,9 +72,7 @@ class Compared:
     def differences(self) -> Iterator[str]:
         """One sentence for each, with both values; in the order of the records."""
         rows = self.model._default_manager.select_related(*self.related).order_by("pk")
-        rows, behind = rows.prefetch_related(*self.prefetched), Q()
-        while some := list(rows.filter(behind)[:_AT_ONCE]):
-            behind = Q(pk__gt=some[-1].pk)
+        for some in batches_of(rows.prefetch_related(*self.prefetched), _AT_ONCE):
             told = self._told(str(row.pk) for row in some)
             for row in some:
                 if any(self._of(row, told.get(str(row.pk)))):

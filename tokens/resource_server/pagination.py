@@ -4,14 +4,16 @@ A cursor is the place of the last record of a page in the order of the list, sig
 what this service wrote is read.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.core import signing
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Model, QuerySet
+
+from taxpayers.keyset import behind
 
 USUAL_LIMIT, MOST = 100, 500
 
@@ -38,26 +40,14 @@ def page_of(
     """
     ordered = rows.order_by(*order)
     if cursor:
-        ordered = ordered.filter(_behind(order, _read(cursor, name, len(order))))
+        ordered = ordered.filter(behind(order, _read(cursor, name, len(order))))
     found = list(ordered[: limit + 1])
     page = found[:limit]
     is_last = len(found) <= limit
     return ListPage(page, None if is_last else _write(page[-1], order, name))
 
 
-def _behind(order: Sequence[str], values: Sequence[Any]) -> Q:
-    """The rows behind these values. The bound of the first column is what an index begins at."""
-    first = order[0]
-    bound = Q(**{f"{first.removeprefix('-')}__{'lte' if first[0] == '-' else 'gte'}": values[0]})
-    behind = Q()
-    for length, last in enumerate(order):
-        same = {name.removeprefix("-"): values[i] for i, name in enumerate(order[:length])}
-        beyond = "lt" if last[0] == "-" else "gt"
-        behind |= Q(**same, **{f"{last.removeprefix('-')}__{beyond}": values[length]})
-    return bound & behind
-
-
-def _write(row: Model, order: Iterable[str], name: str) -> str:
+def _write(row: Model, order: Sequence[str], name: str) -> str:
     values = [_plain(getattr(row, column.removeprefix("-"))) for column in order]
     return signing.dumps(values, salt=_salt(name))
 

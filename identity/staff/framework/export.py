@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, tzinfo
 from hashlib import sha256
-from itertools import count, islice
+from itertools import chain, count, islice
 from operator import attrgetter
 from typing import Any, ClassVar, cast
 
@@ -34,11 +34,11 @@ from identity.staff.actions import permission_to
 from identity.staff.framework.filters import chips_of
 from identity.staff.framework.lists import is_too_general
 from identity.staff.framework.records import RecordAdmin
-from identity.staff.framework.search import in_batches
 from identity.staff.framework.tasks import Button, author
 from taxpayers.actions import EXPORT_REGISTRY, Action
 from taxpayers.files.csv_reader import escape_formula
 from taxpayers.files.spreadsheets import MAX_ROWS_WRITTEN, write_workbook
+from taxpayers.keyset import batches_of
 from taxpayers.services.history import ChangeContext, record_export, record_many
 
 _CHUNK = 2_000
@@ -142,7 +142,7 @@ class ExportingAdmin(RecordAdmin):
         record_export(self.model, context, filters=self.filters(request), form=file_format)
         name = f"{self.opts.model_name}-{timezone.localtime(at):%Y-%m-%d-%H%M}.{file_format}"
         counter = count()
-        found = in_batches(_as_values(records, self.exported), _CHUNK)
+        found = chain.from_iterable(batches_of(_as_values(records, self.exported), _CHUNK))
         counted = zip(table_of(found, self.exported), counter, strict=False)
         rows = (row for row, _number in counted)
         response = as_workbook(rows, name) if file_format == "xlsx" else as_csv(rows, name)

@@ -4,7 +4,7 @@ By an address or a network: who is limited to it, and what came from it.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from ipaddress import ip_address, ip_network
 from os.path import commonprefix
@@ -36,32 +36,6 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]  # no subscript at r
             counted = len(rows)
         self.has_more = counted > self.max_rows
         return min(counted, self.max_rows)
-
-
-def in_batches(rows: "QuerySet[Any]", size: int) -> Iterator[Any]:
-    """All rows in the order of the list; each query begins after the last row of the one before.
-
-    So nothing is open at the database, and memory holds one batch only, however many rows there
-    are and however slowly they are read. The fields of the order name one row, are never NULL and
-    have one direction.
-    """
-    order = [str(name) for name in rows.query.order_by]
-    batch = list(rows[:size])
-    while batch:
-        yield from batch
-        batch = list(rows.filter(_after(batch[-1], order))[:size]) if len(batch) == size else []
-
-
-def _after(row: Any, order: Sequence[str]) -> Q:
-    beyond = "lt" if order[0].startswith("-") else "gt"
-    values = {name.removeprefix("-"): getattr(row, name.removeprefix("-")) for name in order}
-    condition = Q()
-    for name, value in reversed(values.items()):
-        is_beyond = Q(**{f"{name}__{beyond}": value})
-        condition = is_beyond | (Q(**{name: value}) & condition) if condition else is_beyond
-    first, value = next(iter(values.items()))
-    # Implied by the rest; but from it a database knows where in its index to begin.
-    return Q(**{f"{first}__{beyond}e": value}) & condition
 
 
 # The paginator shows no more rows; it asks for a more precise search instead.

@@ -9,6 +9,7 @@ from hashlib import sha256
 
 from django.db import connection, transaction
 
+from taxpayers.keyset import batches_of
 from taxpayers.models import Change, HistoryCheck
 
 logger = logging.getLogger("taxpayers.history")
@@ -70,7 +71,7 @@ def verify_chain() -> Chain:
     known = HistoryCheck.objects.order_by("-pk").exclude(chain_hash="").first()
     places, begins_at, chain_hash = 0, None, ""
     rows = Change.objects.filter(position__isnull=False).order_by("position")
-    while some := list(rows.filter(position__gt=places)[:_AT_ONCE]):
+    for some in batches_of(rows, _AT_ONCE):
         for change in some:
             fault = _fault(change, places, chain_hash)
             if not fault and known is not None and change.position == known.places:
