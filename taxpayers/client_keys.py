@@ -121,17 +121,17 @@ def read_public_jwk(jwk: dict[str, Any]) -> tuple[PublicKey, str]:
     if _PRIVATE_MEMBERS & jwk.keys():
         raise UnusableKey(KeyFault.PRIVATE)
     key = _public_key(jwk)
-    return key, _thumbprint(_members(key))
+    return key, thumbprint(public_members(key))
 
 
 def thumbprint_of(jwk: str) -> str:
     """Of a `ClientKey.jwk` (RFC 7638)."""
-    return _thumbprint(_members(load_key(jwk)))
+    return thumbprint(public_members(load_key(jwk)))
 
 
-def short_fingerprint(thumbprint: str) -> str:
+def short_fingerprint(whole: str) -> str:
     """The first 80 bits of a thumbprint, for people to compare: `3F2A 91BC 77DE 0412 9C3B`."""
-    digits = base64.urlsafe_b64decode(thumbprint + "=").hex().upper()
+    digits = base64.urlsafe_b64decode(whole + "=").hex().upper()
     return " ".join(digits[place : place + 4] for place in range(0, 20, 4))
 
 
@@ -164,9 +164,9 @@ def _from_jwk(jwk: dict[str, Any]) -> ClientKey:
 
 
 def _client_key(key: PublicKey, kid: object) -> ClientKey:
-    members = _members(key)
+    members = public_members(key)
     if kid is None:
-        kid = _thumbprint(members)
+        kid = thumbprint(members)
     if not isinstance(kid, str) or not _KID.fullmatch(kid):
         raise UnusableKey(KeyFault.KID)
     jwk = {**members, "alg": ALGORITHMS[members["kty"]], "use": "sig", "kid": kid}
@@ -198,7 +198,7 @@ def _rsa(modulus: int, exponent: int) -> RSAPublicKey:
     return RSAPublicNumbers(exponent, modulus).public_key()
 
 
-def _members(key: PublicKey) -> dict[str, str]:
+def public_members(key: PublicKey) -> dict[str, str]:
     """The members that RFC 7638 section 3.2 names, in its order."""
     if isinstance(key, Ed25519PublicKey):
         point = key.public_bytes_raw()
@@ -217,7 +217,8 @@ def _members(key: PublicKey) -> dict[str, str]:
     return {"crv": "P-256", "kty": "EC", "x": x, "y": y}
 
 
-def _thumbprint(members: dict[str, str]) -> str:
+def thumbprint(members: dict[str, str]) -> str:
+    """Of a key with these members (RFC 7638)."""
     canonical = json.dumps(members, separators=(",", ":"))
     return _encode(hashlib.sha256(canonical.encode()).digest())
 

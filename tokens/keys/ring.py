@@ -5,20 +5,16 @@ expired. A key that was compromised neither signs nor is published, whatever its
 module does not know where keys are stored.
 """
 
-import base64
-import hashlib
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ec import generate_private_key as generate_ec
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key as generate_rsa
-from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
+from taxpayers.client_keys import public_members, thumbprint
 from tokens.lifetime import TOKEN_LIFETIME
 
 PrivateKey = ec.EllipticCurvePrivateKey | RSAPrivateKey
@@ -111,21 +107,5 @@ def generate(alg: str) -> PrivateKey:
 
 def public_jwk(private_key: PrivateKey, alg: str) -> dict[str, str]:
     """The public part as a JWK (RFC 7517); its `kid` is its thumbprint."""
-    members = _public_members(private_key.public_key())
+    members = public_members(private_key.public_key())
     return {**members, "use": "sig", "alg": alg, "kid": thumbprint(members)}
-
-
-def thumbprint(members: dict[str, str]) -> str:
-    """The thumbprint (RFC 7638) of a JWK that has only the members required for its type."""
-    canonical = json.dumps(members, sort_keys=True, separators=(",", ":"))
-    digest = hashlib.sha256(canonical.encode()).digest()
-    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
-
-
-def _public_members(public_key: ec.EllipticCurvePublicKey | RSAPublicKey) -> dict[str, str]:
-    jwk: dict[str, Any]
-    if isinstance(public_key, RSAPublicKey):
-        jwk = RSAAlgorithm.to_jwk(public_key, as_dict=True)
-        return {name: jwk[name] for name in ("kty", "n", "e")}
-    jwk = ECAlgorithm.to_jwk(public_key, as_dict=True)
-    return {name: jwk[name] for name in ("kty", "crv", "x", "y")}
