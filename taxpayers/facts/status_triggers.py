@@ -56,8 +56,7 @@ _ROWS = "FOR EACH ROW"
 _BOTH_ROWS = "REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT"
 _OLD_ROWS = "REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT"
 
-# A row of a table that is truncated can only be read before.
-_POSTGRESQL: _Triggers = {
+_BOTH: _Triggers = {
     "then_check_status_after_update_on_client_usage": (
         *("client_usage", f"AFTER UPDATE OF epoch ON client_usage {_ROWS}"),
         _CHECK.format(row="NEW"),
@@ -66,6 +65,10 @@ _POSTGRESQL: _Triggers = {
         *("client_usage", f"AFTER DELETE ON client_usage {_ROWS}"),
         _CHECK.format(row="OLD"),
     ),
+}
+# A row of a table that is truncated can only be read before.
+_POSTGRESQL: _Triggers = {
+    **_BOTH,
     "then_check_status_after_truncate_on_client_usage": (
         *("client_usage", "AFTER TRUNCATE ON client_usage"),
         "INSERT INTO status_changes (system_user_id)"
@@ -92,14 +95,7 @@ _POSTGRESQL: _Triggers = {
     ),
 }
 _SQLITE: _Triggers = {
-    "then_check_status_after_update_on_client_usage": (
-        *("client_usage", f"AFTER UPDATE OF epoch ON client_usage {_ROWS}"),
-        _CHECK.format(row="NEW"),
-    ),
-    "then_check_status_after_delete_on_client_usage": (
-        *("client_usage", f"AFTER DELETE ON client_usage {_ROWS}"),
-        _CHECK.format(row="OLD"),
-    ),
+    **_BOTH,
     "then_end_status_after_delete_on_status_indexes": (
         *("status_indexes", f"AFTER DELETE ON status_indexes {_ROWS}"),
         'INSERT INTO status_changes (ended_index) VALUES (OLD."index");'

@@ -34,7 +34,7 @@ MAX_CLIENTS = 500  # of the intermediaries on one page
 MAX_SECRETS = 20
 MAX_PERMISSIONS = 5  # of one pair: the newest ones
 
-_ORDER = {reason: position for position, reason in enumerate(RegistryReason)}
+_ORDER = {str(reason): position for position, reason in enumerate(RegistryReason)}
 _YES, _NO = gettext_lazy("Yes"), gettext_lazy("No")
 
 
@@ -138,17 +138,13 @@ def outcome_of(
         try:
             token = decide_as_of(client, represented, tuple(settings.SCOPES), at)
         except Refused as refused:
-            if not best.reason or _ORDER[_reason(refused)] > _ORDER[RegistryReason(best.reason)]:
+            if not best.reason or _ORDER[refused.reason] > _ORDER[best.reason]:
                 kind = client.user.credential_kind
                 best = Outcome(None, refused.reason, refused.since, kind)
         else:
             if token is not None:
                 return Outcome(token)
     return best
-
-
-def _reason(refused: Refused) -> RegistryReason:
-    return RegistryReason(refused.reason)
 
 
 def _acting_for(taxpayer: Taxpayer, at: datetime, page: int) -> Pairs:
