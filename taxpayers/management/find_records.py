@@ -6,7 +6,6 @@ One, or many system users: those named, those of a file of any size, or all.
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
-from uuid import UUID
 
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
@@ -17,15 +16,7 @@ from taxpayers.credentials import Fault, Prefix, fault_of, hint_of
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.management.arguments import lines_of
 from taxpayers.management.command import WRONG_USAGE
-from taxpayers.models import (
-    Change,
-    Credential,
-    GrantedPermission,
-    Intermediary,
-    PermissionRequest,
-    SystemUser,
-    Taxpayer,
-)
+from taxpayers.models import Credential, Intermediary, SystemUser, Taxpayer
 from taxpayers.services import ServiceError, named
 
 _Row = TypeVar("_Row", bound=Model)
@@ -65,24 +56,6 @@ def find_intermediary(taxpayer: TaxpayerId) -> Intermediary:
     except named.NotRegistered as fault:
         how = f"manage.py register_intermediary {_arguments(taxpayer)}"
         raise ServiceError(f"{fault} Next: {how}") from None
-
-
-def find_permission(number: int) -> GrantedPermission:
-    """Raises ServiceError if there is none."""
-    text = f"There is no permission {number}. Its page and GET /permissions have it."
-    return only(GrantedPermission.objects.filter(pk=number), text)
-
-
-def find_change(number: int) -> Change:
-    """Raises ServiceError if there is none."""
-    text = f"The history has no change {number}. The address of its page has it."
-    return only(Change.objects.filter(pk=number), text)
-
-
-def find_request(number: UUID) -> PermissionRequest:
-    """Raises ServiceError if there is none."""
-    rows = PermissionRequest.objects.filter(pk=number)
-    return only(rows, f"There is no permission request {number}.")
 
 
 def _arguments(taxpayer: TaxpayerId) -> str:

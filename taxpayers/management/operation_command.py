@@ -1,11 +1,13 @@
 """The bases of the commands that do one operation: the arguments, the answer, the texts."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 from uuid import UUID
 
 from django.core.management.base import CommandParser
+from django.db.models import Model
 
 from taxpayers.evidence import on_paper
 from taxpayers.management.arguments import (
@@ -18,11 +20,10 @@ from taxpayers.management.arguments import (
 from taxpayers.management.command import Output, ServiceCommand, add_reason
 from taxpayers.management.find_records import (
     find_intermediary,
-    find_permission,
-    find_request,
     find_secret,
     find_system_user,
     find_taxpayer,
+    only,
 )
 from taxpayers.models import Credential, GrantedPermission, PermissionRequest, SystemUser
 from taxpayers.moments import format_moment
@@ -74,6 +75,19 @@ def add_fields(parser: CommandParser, fields: Mapping[str, Field]) -> None:
         parser.add_argument(flag or name, **given)
 
 
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The argument that names a record, and what is said if there is none: `{}` is its value."""
+
+    name: str
+    model: type[Model]
+    missing: str
+    type: Callable[[str], Any] = str
+    help: str = ""
+    metavar: str = "ID"
+    column: str = "pk"
+
+
 class OperationCommand(ServiceCommand):
     """`RECORD [OPTIONS] [--reason TEXT]`: does what the record of the operation says.
 
@@ -87,10 +101,20 @@ class OperationCommand(ServiceCommand):
     # What `text` fills in: {row} and {effect}; empty: what the history says, and the row.
     done: ClassVar[str] = ""
 
-    # How it is named, found (which may raise as `act`), and shown to machines.
-    add_record: Callable[..., None]
-    find: Callable[..., Any]
-    data: Callable[..., dict[str, Any]]
+    named: ClassVar[Named | None] = None  # None: it is new, or a base names it in its own way
+    data: Callable[..., dict[str, Any]]  # how it is shown to machines
+
+    def add_record(self, parser: CommandParser) -> None:
+        """Add what names it."""
+        if (by := self.named) is not None:
+            parser.add_argument(by.name, metavar=by.metavar, type=by.type, help=by.help)
+
+    def find(self, options: Options) -> Any:
+        """Raises ServiceError if there is none."""
+        assert self.named is not None  # noqa: S101 - of what is found by another rule
+        value = options[self.named.name]
+        rows = self.named.model._default_manager.filter(**{self.named.column: value})
+        return only(rows, self.named.missing.format(value))
 
     def text(self, row: Any) -> str:
         """The answer for people."""
@@ -188,11 +212,11 @@ class CredentialCommand(OperationCommand):
 class PermissionCommand(OperationCommand):
     """`ID`."""
 
-    def add_record(self, parser: CommandParser) -> None:
-        parser.add_argument("permission", metavar="ID", type=int, help="the number of its page")
-
-    def find(self, options: Options) -> GrantedPermission:
-        return find_permission(options["permission"])
+    named = Named(
+        *("permission", GrantedPermission),
+        "There is no permission {}. Its page and GET /permissions have it.",
+        *(int, "the number of its page"),
+    )
 
     def data(self, row: GrantedPermission) -> dict[str, Any]:
         return {"id": row.pk, "valid_until": row.valid_until, "revoked_at": row.revoked_at}
@@ -202,12 +226,11 @@ class PermissionRequestCommand(OperationCommand):
     """`ID`."""
 
     note = ""
-
-    def add_record(self, parser: CommandParser) -> None:
-        parser.add_argument("request", metavar="ID", type=UUID, help="the id of the request")
-
-    def find(self, options: Options) -> PermissionRequest:
-        return find_request(options["request"])
+    named = Named(
+        *("request", PermissionRequest),
+        "There is no permission request {}.",
+        *(UUID, "the id of the request"),
+    )
 
     def data(self, row: PermissionRequest) -> dict[str, Any]:
         return {

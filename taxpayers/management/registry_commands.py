@@ -10,7 +10,7 @@ from taxpayers.management.arguments import (
     read_tin_and_rob,
 )
 from taxpayers.management.command import Output
-from taxpayers.management.find_records import find_change, find_intermediary, find_taxpayer
+from taxpayers.management.find_records import find_intermediary, find_taxpayer
 from taxpayers.management.operation_command import (
     EARLIER,
     LATER,
@@ -18,6 +18,7 @@ from taxpayers.management.operation_command import (
     ChangedEnd,
     Field,
     IntermediaryCommand,
+    Named,
     OperationCommand,
     Options,
     PermissionCommand,
@@ -170,9 +171,6 @@ class _EndOfPermission(ChangedEnd, PermissionCommand):
 
 
 class _PermissionCode(OperationCommand):
-    def add_record(self, parser: CommandParser) -> None:
-        """It may be new."""
-
     def data(self, row: Any) -> dict[str, Any]:
         return {"code": row.code, "description": row.description}
 
@@ -182,17 +180,12 @@ class _UndoImport(OperationCommand):
 
     operation = UNDO_IMPORT
     note = ""
-
-    def add_record(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "change",
-            metavar="NUMBER",
-            type=int,
-            help="of the page of one of its changes",
-        )
-
-    def find(self, options: Options) -> Change:
-        return find_change(options["change"])
+    named = Named(
+        *("change", Change),
+        "The history has no change {}. The address of its page has it.",
+        *(int, "of the page of one of its changes"),
+        metavar="NUMBER",
+    )
 
     def data(self, count: int) -> dict[str, Any]:
         return {"removed": count}

@@ -51,9 +51,6 @@ class _Register(OperationCommand):
     }
     note = ""
 
-    def add_record(self, parser: CommandParser) -> None:
-        """It is new."""
-
     def answer(self, done: registration.IssuedApiSecret, options: Options) -> Output:
         api = done.protected_api
         data = {"name": api.name, "audience": api.audience}

@@ -1,17 +1,14 @@
 """The commands about one webhook; `list_webhooks` shows them all."""
 
 from datetime import datetime
-from typing import Any
-
-from django.core.management.base import CommandParser
+from typing import Any, ClassVar
 
 from identity.webhooks import endpoints
 from identity.webhooks.event_types import EVENT_TYPES
 from identity.webhooks.models import WebhookEndpoint
 from taxpayers.management.arguments import parse_start
 from taxpayers.management.command import Output
-from taxpayers.management.find_records import only
-from taxpayers.management.operation_command import Field, OperationCommand, Options
+from taxpayers.management.operation_command import Field, Named, OperationCommand, Options
 from taxpayers.management.table import Commands, command
 from taxpayers.services import Author
 
@@ -38,14 +35,11 @@ _ONLY = f"send only these: {', '.join(EVENT_TYPES)}"
 class _WebhookCommand(OperationCommand):
     """`ID`."""
 
-    def add_record(self, parser: CommandParser) -> None:
-        parser.add_argument("webhook", metavar="ID", type=int, help="as list_webhooks shows it")
-
-    def find(self, options: Options) -> WebhookEndpoint:
-        """Raises ServiceError if there is none."""
-        number = options["webhook"]
-        text = f"There is no webhook {number}. See them all: manage.py list_webhooks"
-        return only(WebhookEndpoint.objects.filter(pk=number), text)
+    named: ClassVar[Named | None] = Named(
+        *("webhook", WebhookEndpoint),
+        "There is no webhook {}. See them all: manage.py list_webhooks",
+        *(int, "as list_webhooks shows it"),
+    )
 
     def data(self, row: WebhookEndpoint) -> dict[str, Any]:
         return webhook_data(row)
@@ -68,14 +62,12 @@ class _IssuingCommand(_WebhookCommand):
 
 class _RegisterWebhook(_IssuingCommand):
     operation = endpoints.REGISTER_WEBHOOK
+    named = None
     fields = {
         "url": {"flag": "", "metavar": "URL", "help": "https address of the receiver"},
         "event_types": _types(f"{_ONLY}; default: all", default=[]),
         "description": {"default": "", "help": "whose it is, for operators"},
     }
-
-    def add_record(self, parser: CommandParser) -> None:
-        """It is new."""
 
 
 class _RepeatWebhook(_WebhookCommand):

@@ -1,7 +1,7 @@
 """The commands for staff accounts, also of a superuser, which no account manager can change."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from django.core.management.base import CommandParser
 
@@ -9,8 +9,7 @@ from identity.staff.accounts.changes import accounts, second_person, sign_in
 from identity.staff.accounts.roles import ROLES
 from identity.staff.models import StaffAccount, WaitingChange
 from taxpayers.management.command import Output
-from taxpayers.management.find_records import only
-from taxpayers.management.operation_command import OperationCommand, Options
+from taxpayers.management.operation_command import Named, OperationCommand, Options
 from taxpayers.management.table import Commands, command
 from taxpayers.moments import format_moment
 from taxpayers.services import Author
@@ -22,14 +21,11 @@ _ROLE = {"role": {"required": True, "choices": list(ROLES)}}
 class _AccountCommand(OperationCommand):
     """`USERNAME`."""
 
-    def add_record(self, parser: CommandParser) -> None:
-        parser.add_argument("username")
-
-    def find(self, options: Options) -> StaffAccount:
-        name = options["username"]
-        return only(
-            StaffAccount.objects.filter(username=name), f"There is no staff account {name}."
-        )
+    named: ClassVar[Named | None] = Named(
+        *("username", StaffAccount, "There is no staff account {}."),
+        metavar="username",
+        column="username",
+    )
 
     def data(self, row: StaffAccount) -> dict[str, Any]:
         return {"username": row.username, "is_active": row.is_active}
@@ -68,9 +64,7 @@ class _FirstPassword(_AccountCommand):
 class _CreateAccount(_FirstPassword):
     operation = accounts.CREATE_ACCOUNT
     fields = {"username": {"flag": ""}, **_NAME, **_ROLE}
-
-    def add_record(self, parser: CommandParser) -> None:
-        """It is new."""
+    named = None
 
 
 class _ResetSecondFactor(_AccountCommand):
