@@ -87,7 +87,7 @@ chaos: $(DEV)  ## faults under load with real processes; figures in var/drill.tx
 container: $(DEV)  ## the container image, built and run read-only (as root; Debian: buildah crun debootstrap)
 	@$(BIN)/python -m proofs.containers $(ARGS)
 
-mutants: $(DEV)  ## do the tests notice faults put in on purpose; ARGS="--only taxpayers/rules.py --sample 100" chooses
+mutants: $(DEV) $(MALAY).mo  ## do the tests notice faults put in on purpose; ARGS="--only taxpayers/rules.py --sample 100" chooses
 	@$(BIN)/python -m proofs.mutants $(ARGS)
 
 messages: $(DEV)  ## collect the staff's texts into locale/ and compile the Malay ones

@@ -6,7 +6,6 @@ few were killed.
 """
 
 import argparse
-import contextlib
 import json
 import os
 import random
@@ -20,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from proofs.mutants.in_memory import try_in_memory
 from proofs.mutants.making import Mutant, mutants_of
 from proofs.mutants.trying import (
     TIME_IS_OVER,
@@ -28,7 +28,7 @@ from proofs.mutants.trying import (
     function_at,
     learn,
     prepare,
-    start_mutant,
+    try_each,
 )
 
 _HERE = Path(__file__).resolve().parent
@@ -79,8 +79,9 @@ def main() -> int:
         if (module, name) not in names
     ]
     if options.sample:
-        chosen = random.Random(options.seed)  # noqa: S311 - repeatable
-        mutants = chosen.sample(mutants, min(options.sample, len(mutants)))
+        most = min(options.sample, len(mutants))
+        chosen = [random.Random(seed).sample(mutants, most) for seed in options.seed]  # noqa: S311
+        mutants = list({one.id: one for sample in chosen for one in sample}.values())
     folder = root / "var" / "mutants"
     folder.mkdir(parents=True, exist_ok=True)
     report = Report(folder / "results.jsonl")
@@ -107,7 +108,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Do the tests notice a fault?")
     parser.add_argument("--only", nargs="+", help="the beginning of paths; none: the core")
     parser.add_argument("--sample", type=int, help="so many of them, chosen by chance")
-    parser.add_argument("--seed", type=int, default=7, help="of the choice (7)")
+    parser.add_argument("--seed", type=int, nargs="+", default=[7], help="of each choice (7)")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="at once")
     parser.add_argument("--plan", type=Path, default=_HERE / "plan.toml")
     parser.add_argument("--root", type=Path, default=_HERE.parents[1], help="of the modules")
@@ -168,39 +169,26 @@ def _survivors(
     report: Report,
     copies: Sequence[Copy],
 ) -> Iterator[Mutant]:
-    running, free = dict[int, tuple[Mutant, Copy]](), [*copies]
-    for mutant in [*mutants, None]:
-        while running and (not free or mutant is None):
-            for one, copy, is_killed in _ended(running):
-                free.append(copy)
-                if is_killed:
-                    report.store(one, killed=True)
-                else:
-                    yield one
-        if mutant is None:
-            break
-        source = _source(copies[0].original, mutant.module)
-        tests = known.tests_for(mutant.module, function_at(source, mutant.line))
-        if tests:
-            copy = free.pop()
-            running[start_mutant(copy, known, mutant, tests, arguments)] = mutant, copy
-        else:
-            yield mutant
+    tests = {}
+    for one in mutants:
+        function = function_at(_source(copies[0].original, one.module), one.line)
+        tests[one] = known.tests_for(one.module, function)
+    statuses = try_in_memory(copies, known, tests, arguments)
+    for one, status in statuses.items():
+        _store_if_killed(one, status, report)
+        tests[one] = [test for test in tests[one] if known.starts_programs(test)]
+    left = {one: tests[one] for one in mutants if not statuses.get(one)}
+    for one, status in try_each(copies, known, left, arguments):
+        _store_if_killed(one, status, report)
+        if not status:
+            yield one
 
 
-def _ended(running: dict[int, tuple[Mutant, Copy]]) -> Iterator[tuple[Mutant, Copy, bool]]:
-    """The mutants whose processes have ended by now, and whether a test failed."""
-    time.sleep(0.02)
-    for child in list(running):
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child, signal.SIGKILL)  # what the tests have left behind
-            mutant, copy = running.pop(child)
-            copy.restore(mutant.module)
-            if os.waitstatus_to_exitcode(status) in (TIME_IS_OVER, -signal.SIGALRM):
-                _say(f"DID NOT END {mutant.module}:{mutant.line}  {mutant.difference}")
-            yield mutant, copy, status != 0
+def _store_if_killed(mutant: Mutant, status: int, report: Report) -> None:
+    if status in (TIME_IS_OVER, -signal.SIGALRM):
+        _say(f"DID NOT END {mutant.module}:{mutant.line}  {mutant.difference}")
+    if status:
+        report.store(mutant, killed=True)
 
 
 def _verdict(

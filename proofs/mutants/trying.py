@@ -23,11 +23,13 @@ import threading
 import time
 import traceback
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
-from functools import _lru_cache_wrapper
+from functools import _lru_cache_wrapper, partial
 from importlib.metadata import entry_points
 from pathlib import Path
+from queue import SimpleQueue
 from types import CodeType, FrameType
 from typing import Any
 
@@ -56,6 +58,7 @@ _NOT_COPIED = (
 )
 _MAX_BYTES = 4 << 30  # that are written to: an endless loop may fill a list
 _START_SECONDS = 90.0  # of pytest, and of a test, for each program that wants a core
+_TEST_SECONDS = 15.0
 TIME_IS_OVER = 99
 _AT_START = ""  # before the first test, or in a fixture of the session
 _ANYTHING = "*"  # may be called by a test that starts programs
@@ -76,23 +79,28 @@ class Known:
         near, far, programs = list[str](), list[str](), list[str]()
         of_files = defaultdict[str, float](float)
         for test, seconds in self.seconds.items():
-            of_files[_file(test)] += seconds
+            of_files[file_of(test)] += seconds
         for test in sorted(self.seconds, key=self.seconds.__getitem__):
             calls = self.calls[test]
             if wanted in calls or (not function and any(one.startswith(wanted) for one in calls)):
                 near.append(test)
             else:
-                (programs if _ANYTHING in calls else far).append(test)
+                (programs if self.starts_programs(test) else far).append(test)
         # Those of a file share the programs that they start.
-        programs.sort(key=lambda test: (of_files[_file(test)], _file(test)))
-        meets_all = not function or wanted in self.calls[_AT_START]
+        programs.sort(key=lambda test: (of_files[file_of(test)], file_of(test)))
+        meets_all = not function or self.is_called_at_start(module, function)
         return [*near, *(far if meets_all else ()), *programs]
 
-    def is_called_at_start(self, module: str) -> bool:
-        return any(call.startswith(f"{module}:") for call in self.calls[_AT_START])
+    def is_called_at_start(self, module: str, function: str = "") -> bool:
+        wanted = f"{module}:{function}"
+        at_start = self.calls[_AT_START]
+        return wanted in at_start if function else any(one.startswith(wanted) for one in at_start)
+
+    def starts_programs(self, test: str) -> bool:
+        return _ANYTHING in self.calls[test]
 
 
-def _file(test: str) -> str:
+def file_of(test: str) -> str:
     return test.partition("::")[0]
 
 
@@ -101,7 +109,8 @@ class Copy:
 
     def __init__(self, root: Path, folder: Path) -> None:
         self.original, self.root = root, folder / "root"
-        self.output, self.migrated = folder / "output.txt", folder.with_name("migrated.sqlite3")
+        self.output, self.outcomes = folder / "output.txt", folder / "outcomes.jsonl"
+        self.migrated = folder.with_name("migrated.sqlite3")
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(root, self.root, ignore=shutil.ignore_patterns(*_NOT_COPIED), symlinks=True)
         if (root / ".venv").exists():
@@ -132,7 +141,7 @@ def learn(copy: Copy, arguments: Sequence[str]) -> Known | None:
     found = copy.root.with_name("calls.json")
     found.unlink(missing_ok=True)
     copy.migrated.unlink(missing_ok=True)
-    child = _start(
+    child = start(
         copy, arguments, lambda: _Recorder(found, copy.root), copy.migrated, migrates=True
     )
     os.waitpid(child, 0)
@@ -141,19 +150,35 @@ def learn(copy: Copy, arguments: Sequence[str]) -> Known | None:
     return Known(**json.loads(found.read_text()))
 
 
-def start_mutant(
-    copy: Copy, known: Known, mutant: Mutant, tests: Sequence[str], arguments: Sequence[str]
-) -> int:
-    """The id of a process whose status is 0 if these tests do not notice the mutant."""
-    copy.write(mutant.module, mutant.source)
-    files = dict.fromkeys(map(_file, tests))
-    seconds = {test: known.seconds[test] for test in tests}
-    is_migrated = copy.migrated.exists() and not known.is_called_at_start(mutant.module)
-    arguments = [*arguments, "-x", "--tb=line", *files]
-    return _start(copy, arguments, lambda: _Chosen(seconds), copy.migrated if is_migrated else None)
+def try_each(
+    copies: Sequence[Copy],
+    known: Known,
+    tests: Mapping[Mutant, Sequence[str]],
+    arguments: Sequence[str],
+) -> Iterator[tuple[Mutant, int]]:
+    """Each mutant in a process that imports it: the status, 0 if none of its tests failed."""
+    free = SimpleQueue[Copy]()
+    for copy in copies:
+        free.put(copy)
+
+    def status_of(mutant: Mutant) -> int:
+        if not tests[mutant]:
+            return 0
+        copy = free.get()
+        copy.write(mutant.module, mutant.source)
+        is_migrated = copy.migrated.exists() and not known.is_called_at_start(mutant.module)
+        given = [*arguments, "-x", "--tb=line", *dict.fromkeys(map(file_of, tests[mutant]))]
+        migrated = copy.migrated if is_migrated else None
+        status = ended(start(copy, given, partial(Chosen, known, tests[mutant]), migrated))
+        copy.restore(mutant.module)
+        free.put(copy)
+        return status
+
+    with ThreadPoolExecutor(len(copies)) as pool:
+        yield from zip(tests, pool.map(status_of, tests), strict=True)
 
 
-def _start(
+def start(
     copy: Copy,
     arguments: Sequence[str],
     plugin: Callable[[], object],
@@ -189,6 +214,14 @@ def _start(
             sys.stdout.flush()
             sys.stderr.flush()
         os._exit(status)
+
+
+def ended(child: int) -> int:
+    """Waits for its end, and ends what its tests have left behind; its status."""
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
+    return status
 
 
 def _move_to(root: Path) -> None:
@@ -244,12 +277,12 @@ class _Alike:
         settings.load_profile("mutants")
 
 
-class _Chosen:
+class Chosen:
     """Only these tests, in this order; one that does not end has failed."""
 
-    def __init__(self, seconds: dict[str, float]) -> None:
-        self._seconds = seconds
-        self._place = {test: place for place, test in enumerate(seconds)}
+    def __init__(self, known: Known, tests: Iterable[str]) -> None:
+        self._known = known
+        self._place = {test: place for place, test in enumerate(tests)}
         _stop_after(_START_SECONDS)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -262,7 +295,9 @@ class _Chosen:
             items[:] = sorted(chosen, key=lambda item: self._place.get(item.nodeid, 0))
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        _stop_after(_START_SECONDS + 20 * self._seconds.get(item.nodeid, 1))
+        is_quick = item.nodeid in self._place and not self._known.starts_programs(item.nodeid)
+        least = _TEST_SECONDS if is_quick else _START_SECONDS
+        _stop_after(least + 20 * self._known.seconds.get(item.nodeid, 1))
 
 
 def _stop_after(seconds: float) -> None:
