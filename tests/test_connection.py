@@ -307,9 +307,15 @@ def test_a_process_that_stops_attracts_no_connections(monkeypatch: pytest.Monkey
     process.listeners, process.deadlines, process.lifespan = [], nothing, nothing
     process.closing = nothing
     shared.publish(busy, 20)
+    some: Any = [object() for _ in range(30)]
+    for one in some:
+        process.server_state.connections.add(one)
+    assert shared.has_more_than_another(process.slot)
+    for one in some:
+        process.server_state.connections.discard(one)
     assert shared.has_more_than_another(busy)
     asyncio.run(process.shutdown())
-    process.server_state.connections.add(object())  # type: ignore[arg-type]  # of its queue
+    process.server_state.connections.add(some[0])  # of its queue
     assert not shared.has_more_than_another(busy)
     assert shared.next_step(process.slot) == 1
 

@@ -71,7 +71,7 @@ def test_warnings_of_uvicorn_are_in_the_log_of_the_service_and_nothing_less(
     worker.Worker(0, 0, [], None, 0, settings, gunicorn.glogging.Logger(settings)).tmp.close()
     log.info("nothing new")
     log.warning("it fails")
-    assert [record.message for record in caplog.records] == ["it fails"]
+    assert ([record.message for record in caplog.records], log.handlers) == (["it fails"], [])
 
 
 def test_a_fault_of_one_connection_ends_that_one_and_no_deadline_of_the_others(

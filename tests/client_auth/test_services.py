@@ -233,11 +233,12 @@ def test_a_key_that_is_there_or_was_removed_is_not_added_again(user: SystemUser)
         register_client_keys(reason="a test", system_user=user, keys=jwks(pair), **NOW)
 
 
-def test_two_system_users_may_have_keys_of_the_same_name() -> None:
+def test_two_system_users_may_have_keys_of_the_same_name_and_each_two_at_once() -> None:
+    pairs = [new_pair(kid="1"), new_pair(kid="2")]
     for _ in range(2):
         user = SystemUserFactory.create()
-        use_private_key(system_user=user, keys=jwks(new_pair(kid="1")), **WHY)
-    assert Credential.objects.count() == 2
+        use_private_key(system_user=user, keys=jwks(*pairs), **WHY)
+    assert Credential.objects.count() == 4
 
 
 def test_a_name_that_works_is_not_registered_again(user: SystemUser) -> None:

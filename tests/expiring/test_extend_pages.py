@@ -1,6 +1,7 @@
 """Extend, and Set an earlier end: of one record, and of several with a preview of each."""
 
 from datetime import datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -8,6 +9,8 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from identity.staff.framework.bulk_tasks import PlannedChange, fingerprint
+from identity.staff.framework.tasks import Preview
 from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser
 from taxpayers.services.ends import end_of
 from tests.staff.test_lists import act_on, button_of
@@ -140,6 +143,9 @@ def test_only_what_was_shown_is_done(officer: Client) -> None:
     assert "1 Jan 2098" in text_of(again)
     assert not Change.objects.exists()
     assert "1 done" in text_of(officer.post(url, sent | button_of(again), follow=True))
+    shown = [Preview(), Preview("a"), Preview(after="a"), Preview(refusal="a")]
+    task: Any = SimpleNamespace(name="extend")
+    assert len({fingerprint([PlannedChange(task, user, one)]) for one in shown}) == 4
 
 
 @pytest.mark.parametrize(

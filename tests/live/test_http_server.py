@@ -343,7 +343,8 @@ def test_offers_of_http_2_are_passed_over_also_in_the_same_bytes(
         for headers in (offer, ()):
             connection.sendall(login(erp_of_node, *headers))
             assert read_answer(connection).status == 200
-    answers = send_all(node.url, GET_LIVE + login(erp_of_node, *offer) * 3 + LAST_GET)
+    last = login(erp_of_node, b"Connection: Upgrade, close", b"Upgrade: h2c")
+    answers = send_all(node.url, GET_LIVE + login(erp_of_node, *offer) * 3 + last)
     assert [answer.status for answer in answers] == [200, 200, 200, 200, 200]
     flood = send_all(node.url, login(erp_of_node, *offer) * 200)
     assert_refusal(flood[-1], 400, "invalid_request", "without waiting")

@@ -3,17 +3,21 @@
 import os
 import signal
 import socket
+import threading
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from cryptography.fernet import InvalidToken
+from django.db import OperationalError, connections
 from prometheus_client.parser import text_string_to_metric_families
 from pytest_django import Settings
 from standardwebhooks.webhooks import Webhook
 
+from identity.webhooks.management import delivery_commands
 from identity.webhooks.models import WebhookDelivery, WebhookEndpoint, WebhookEvent
 from identity.webhooks.secret_storage import secrets_in_force
+from identity.webhooks.sending.delivering import Deliverer
 from taxpayers.models import Change
 from tests.support.command_line import error_of, json_output_of, output_of
 from tests.support.moments import now
@@ -41,6 +45,7 @@ def test_an_operator_does_with_a_webhook_what_a_client_may_do_with_its_own() -> 
         assert Webhook(issued["secret"]).verify(request.body, request.headers)
         (listed,) = json_output_of("list_webhooks")["webhooks"]
         assert (listed["delivered"], listed["waiting"], listed["failed"]) == (1, 0, 0)
+        assert listed["oldest_waiting_seconds"] == 0
         assert listed["last_result"] == "HTTP 204"
         assert "1 delivered, 0 waiting" in output_of("list_webhooks")
         change = Change.objects.get(action="register_webhook")
@@ -133,7 +138,9 @@ def test_prometheus_sees_what_was_delivered_and_how_long_the_oldest_waits() -> N
         output_of("deliver_webhooks", "--once")
     WebhookDelivery.objects.update(created_at=now() - DAY)
     seen = metrics()
-    assert 86_400 <= seen.pop("webhook_oldest_waiting_seconds") < 86_460
+    (listed,) = json_output_of("list_webhooks")["webhooks"]
+    for seconds in (seen.pop("webhook_oldest_waiting_seconds"), listed["oldest_waiting_seconds"]):
+        assert 86_400 <= seconds < 86_460
     assert seen == {
         "webhook_deliveries_totaldelivered": 1,
         "webhook_deliveries_totalfailed_attempt": 1,
@@ -160,3 +167,20 @@ def test_staff_see_webhooks_and_deliveries_without_what_may_be_secret(role: str)
         assert shown in page
     found = client.get(list_url(WebhookEndpoint), {"q": "my-secret"}).context["cl"]
     assert found.result_count == 0
+
+
+def test_an_outage_ends_no_deliverer_and_is_in_its_log(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    stopped, closed, deliverer = threading.Event(), list[str](), Deliverer()
+
+    def step(_seconds: float) -> bool:
+        stopped.set() if caplog.records else None
+        raise OperationalError
+
+    monkeypatch.setattr(deliverer, "step", step)
+    monkeypatch.setattr(delivery_commands, "_OUTAGE_SECONDS", 0)
+    monkeypatch.setattr(connections, "close_all", lambda: closed.append("all"))
+    delivery_commands._run(deliverer, stopped)
+    assert [record.message for record in caplog.records] == ["webhooks: trying again"] * 2
+    assert closed == ["all"] * 2

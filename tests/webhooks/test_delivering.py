@@ -401,7 +401,9 @@ def test_a_secret_that_cannot_be_decrypted_is_named_and_replaced(
     assert len(receiver.received) == 1
 
 
-def test_what_a_dead_deliverer_had_begun_is_sent_by_another_when_its_lease_has_ended() -> None:
+def test_what_a_dead_deliverer_had_begun_is_sent_by_another_when_its_lease_has_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     endpoint = new_endpoint()
     send_test(endpoint=endpoint, at=now())
     at = now()
@@ -411,6 +413,10 @@ def test_what_a_dead_deliverer_had_begun_is_sent_by_another_when_its_lease_has_e
     assert first.delivery.pk == second.delivery.pk
     # The first one was only slow: what it marks now does not count.
     assert not mark(first.delivery, Outcome(500), now(), lambda: 0.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(WebhookEndpoint, "save", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            mark(second.delivery, Outcome(200), now(), lambda: 0.0)  # and nothing is stored
     assert mark(second.delivery, Outcome(200), now(), lambda: 0.0)
     assert states() == [("delivered", 1, "HTTP 200")]
 

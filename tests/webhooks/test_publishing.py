@@ -223,9 +223,15 @@ def test_a_secret_is_announced_once_for_each_stage() -> None:
     assert not EndReminder.objects.exists()  # nothing is left of what has ended
 
 
-def test_the_night_may_be_repeated_and_a_late_start_announces_only_the_latest_stage() -> None:
+def test_the_night_may_be_repeated_and_a_late_start_announces_only_the_latest_stage(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     new_endpoint()
     secret_that_ends(MORNING + 5 * DAY)
+    with monkeypatch.context() as patch:
+        patch.setattr(upkeep, "store_events", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            announce_ends(MORNING)  # and nothing is announced
     assert announced(MORNING) == [("credential.ends_soon", 7)]
     assert announced(MORNING) == []
 
