@@ -136,9 +136,9 @@ KIND = kinds.RecordKind(
     record=WebhookRecord,
     duty=Duty.WEBHOOKS,
     owner="client_id",
-    listing=kinds.Listing(
-        "webhooks", "List webhooks", WebhookRecord, ("pk",), WebhookEndpoint.objects.all
-    ),
+    summary="List webhooks",
+    order=("pk",),
+    rows=WebhookEndpoint.objects.all,
     create=kinds.ApiTask(
         "",
         endpoints.REGISTER_WEBHOOK,

@@ -120,7 +120,12 @@ class RecordKind:
     names: str  # what that is, in words
     record: type[serializers.Serializer[Any]]
     duty: Duty
-    listing: Listing
+    # Of its list: what the description says, the order, all rows, and another record than `record`.
+    summary: str
+    order: tuple[str, ...]
+    rows: Callable[[], "QuerySet[Any]"]
+    filters: type[Filters] = Filters
+    listed: type[serializers.Serializer[Any]] | None = None
     address: Callable[[Any], str] = lambda row: str(row.pk)
     where: Callable[[str], Q] = lambda text: Q(pk=text)
     also_read_by: frozenset[Duty] = frozenset()
@@ -130,10 +135,16 @@ class RecordKind:
     tasks: tuple[ApiTask, ...] = ()
     parts: Mapping[str, Listing] = field(default_factory=dict)  # lists of what belongs to a record
 
+    @property
+    def listing(self) -> Listing:
+        """The list of all."""
+        name, record = self.name.replace("-", "_"), self.listed or self.record
+        return Listing(name, self.summary, record, self.order, self.rows, self.filters)
+
     def find(self, text: str) -> Model | None:
         """The record that an address names; None if there is none."""
         try:
-            row = self.listing.rows().filter(self.where(text)).first()
+            row = self.rows().filter(self.where(text)).first()
         except (ValueError, ValidationError):  # no number, no UUID, no taxpayer
             return None
         # Without other ways to write a number.

@@ -62,14 +62,10 @@ KIND = kinds.RecordKind(
     record=IntermediaryRecord,
     duty=Duty.REGISTER,
     also_read_by=frozenset({Duty.GRANT}),
-    listing=kinds.Listing(
-        "intermediaries",
-        "List intermediaries",
-        IntermediaryRecord,
-        ("pk",),
-        lambda: Intermediary.objects.select_related("taxpayer"),
-        IntermediaryFilters,
-    ),
+    summary="List intermediaries",
+    order=("pk",),
+    rows=lambda: Intermediary.objects.select_related("taxpayer"),
+    filters=IntermediaryFilters,
     create=kinds.ApiTask(
         "",
         REGISTER_INTERMEDIARY,

@@ -7,7 +7,7 @@ from django.db.models import Q
 from rest_framework import serializers
 
 from identity.api.framework.fields import Choice, Moment, Start, Taxpayer, Text
-from identity.api.framework.kinds import Listing, RecordKind
+from identity.api.framework.kinds import RecordKind
 from identity.api.framework.problems import Problem
 from identity.api.framework.query import Filters
 from taxpayers.duties import Duty
@@ -108,12 +108,9 @@ KIND = RecordKind(
     names="The correlationId of the answer to the login.",
     record=ExplanationRecord,
     duty=Duty.ISSUE,
-    listing=Listing(
-        "logins",
-        "List logins, the newest first",
-        LoginRecord,
-        ("-pk",),
-        LoginEvent.objects.all,
-        LoginFilters,
-    ),
+    summary="List logins, the newest first",
+    order=("-pk",),
+    rows=LoginEvent.objects.all,
+    filters=LoginFilters,
+    listed=LoginRecord,
 )

@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from identity.api.framework.fields import Body, Choice, End, Moment, Reason, Taxpayer, Texts, Words
-from identity.api.framework.kinds import ApiTask, Listing, RecordKind
+from identity.api.framework.kinds import ApiTask, RecordKind
 from identity.api.framework.query import Filters
 from identity.api.registry.evidence import EvidenceBody, EvidenceRecord
 from identity.api.registry.permissions import PermissionRecord
@@ -111,14 +111,13 @@ KIND = RecordKind(
     record=WholePermissionRequestRecord,
     duty=Duty.GRANT,
     also_read_by=frozenset({Duty.ISSUE}),
-    listing=Listing(
-        "permission_requests",
-        "List permission requests, the newest first",
-        PermissionRequestRecord,
-        ("-pk",),
-        lambda: PermissionRequest.objects.prefetch_related("intermediary__taxpayer", "system_user"),
-        PermissionRequestFilters,
+    summary="List permission requests, the newest first",
+    order=("-pk",),
+    rows=lambda: PermissionRequest.objects.prefetch_related(
+        "intermediary__taxpayer", "system_user"
     ),
+    filters=PermissionRequestFilters,
+    listed=PermissionRequestRecord,
     tasks=(
         ApiTask("approve", decisions.APPROVE_PERMISSION_REQUEST, ApproveBody),
         ApiTask("approve-connection", decisions.APPROVE_CONNECTION, ApproveBody),

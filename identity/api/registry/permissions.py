@@ -91,17 +91,13 @@ KIND = kinds.RecordKind(
     names="The id of the permission.",
     record=PermissionRecord,
     duty=Duty.GRANT,
-    listing=kinds.Listing(
-        "permissions",
-        "List granted permissions",
-        PermissionRecord,
-        ("taxpayer_id", "pk"),
-        # Not joins: PostgreSQL then reads the index in its order, and ends with the page.
-        lambda: GrantedPermission.objects.prefetch_related(
-            "taxpayer", "intermediary__taxpayer", "codes"
-        ),
-        PermissionFilters,
+    summary="List granted permissions",
+    order=("taxpayer_id", "pk"),
+    # Not joins: PostgreSQL then reads the index in its order, and ends with the page.
+    rows=lambda: GrantedPermission.objects.prefetch_related(
+        "taxpayer", "intermediary__taxpayer", "codes"
     ),
+    filters=PermissionFilters,
     create=kinds.ApiTask(
         "",
         GRANT_PERMISSION,
@@ -136,11 +132,7 @@ CODES = kinds.RecordKind(
     record=PermissionCodeRecord,
     duty=Duty.GRANT,
     also_read_by=frozenset({Duty.ISSUE}),
-    listing=kinds.Listing(
-        "permission_codes",
-        "List permission codes",
-        PermissionCodeRecord,
-        ("code",),
-        PermissionCode.objects.all,
-    ),
+    summary="List permission codes",
+    order=("code",),
+    rows=PermissionCode.objects.all,
 )

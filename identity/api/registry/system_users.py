@@ -5,7 +5,7 @@ from typing import Any
 from django.db.models import Model, Prefetch, Q, QuerySet
 
 from identity.api.framework import fields
-from identity.api.framework.kinds import ApiTask, Asker, Listing, Once, RecordKind, Values
+from identity.api.framework.kinds import ApiTask, Asker, Once, RecordKind, Values
 from identity.api.framework.query import Filters
 from identity.api.registry import system_user_records
 from identity.api.registry.system_user_tasks import TASKS
@@ -96,14 +96,10 @@ KIND = RecordKind(
     where=lambda text: Q(client_id=text),
     record=system_user_records.SystemUserRecord,
     duty=Duty.ISSUE,
-    listing=Listing(
-        "system_users",
-        "List system users",
-        system_user_records.SystemUserRecord,
-        ("pk",),
-        _rows,
-        SystemUserFilters,
-    ),
+    summary="List system users",
+    order=("pk",),
+    rows=_rows,
+    filters=SystemUserFilters,
     create=ApiTask(
         "",
         ISSUE_CREDENTIALS,

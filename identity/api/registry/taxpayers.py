@@ -6,7 +6,7 @@ from django.db.models import Q
 from rest_framework import serializers
 
 from identity.api.framework.fields import Body, Choice, Moment, Reason, Taxpayer, Text
-from identity.api.framework.kinds import ApiTask, Listing, RecordKind, tasks_by_reason
+from identity.api.framework.kinds import ApiTask, RecordKind, tasks_by_reason
 from identity.api.framework.query import Filters
 from taxpayers import models
 from taxpayers.duties import Duty
@@ -93,14 +93,10 @@ KIND = RecordKind(
     record=TaxpayerRecord,
     duty=Duty.REGISTER,
     also_read_by=frozenset({Duty.GRANT, Duty.ISSUE}),
-    listing=Listing(
-        "taxpayers",
-        "List taxpayers",
-        TaxpayerRecord,
-        ("tin", "rob"),
-        models.Taxpayer.objects.all,
-        TaxpayerFilters,
-    ),
+    summary="List taxpayers",
+    order=("tin", "rob"),
+    rows=models.Taxpayer.objects.all,
+    filters=TaxpayerFilters,
     create=ApiTask(
         "",
         REGISTER_TAXPAYER,
