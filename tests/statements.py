@@ -2,9 +2,9 @@
 
 `--statements=FILE`: a run on SQLite writes into it what each test costs this process, and which
 statements it executes, with what kind of values, and which of them failed. A run on PostgreSQL
-reads it, and leaves a test out if enough others execute each of its statements. Those run that cost
-least; between like ones the seed decides. These run on both databases in any case: tests whose
-subject is the database, that commit, or without a note.
+reads it, and leaves a test out if enough others execute each of its statements; of one that commits
+its like also commit. Those run that cost least; between like ones the seed decides. These run on
+both databases in any case: tests whose subject is the database, or without a note.
 """
 
 import re
@@ -25,10 +25,13 @@ ENOUGH = 1
 # Their subject is what a database does with our statements, of which each engine has its own.
 ABOUT_DATABASES = (
     *("tests/facts/", "tests/proofs/", "tests/lanes/", "tests/registry/"),
-    *("tests/search/test_name_lookups.py", "tests/status_lists/", "tests/test_health.py"),
+    *("tests/search/test_name_lookups.py", "tests/test_health.py"),
+    *(f"tests/status_lists/test_{name}" for name in ("offline_blocks", "reserved", "status_lists")),
     *("tests/tokens/test_batches.py", "tests/tokens/test_login_event_store.py"),
     *("tests/tokens/test_prune_logins.py", "tests/tokens/test_rate_limits.py"),
     *("tests/introspection/test_at_once.py", "tests/introspection/test_columns.py"),
+    *("tests/accounts/test_at_once.py", "tests/client_auth/test_used_once.py"),
+    *("tests/endpoint/test_recording.py", "tests/management_api/test_idempotency.py"),
 )
 _LONG_TEXT, _INTEGER, _BIG_INTEGER = 255, 2**31, 2**63
 _MOST_ROWS = 1000  # of many like them
@@ -72,6 +75,8 @@ def needed(config: pytest.Config, items: list[pytest.Item]) -> set[pytest.Item]:
         return set(items)
     read = _read(file)
     noted = {name: statements for name, (_, statements) in read.items()}
+    for name in {item.nodeid for item in items if _commits(item)} & noted.keys():
+        noted[name] = [*noted[name], *(f"{statement} committed" for statement in noted[name])]
     certain = {i for i in items if i.nodeid not in noted or is_about_databases(i)}
     executed = Counter(s for item in certain for s in noted.get(item.nodeid, ()))
     chosen: list[pytest.Item] = []
@@ -93,11 +98,14 @@ def needed(config: pytest.Config, items: list[pytest.Item]) -> set[pytest.Item]:
 
 def is_about_databases(item: pytest.Item) -> bool:
     """Whether it runs on both databases whatever others execute."""
-    marker = item.get_closest_marker("django_db")
-    commits = "transactional_db" in getattr(item, "fixturenames", ())
-    commits = commits or bool(marker and marker.kwargs.get("transaction"))
     is_named = item.get_closest_marker("postgresql") is not None
-    return commits or is_named or item.nodeid.startswith(ABOUT_DATABASES)
+    return is_named or item.nodeid.startswith(ABOUT_DATABASES)
+
+
+def _commits(item: pytest.Item) -> bool:
+    marker = item.get_closest_marker("django_db")
+    uses_fixture = "transactional_db" in getattr(item, "fixturenames", ())
+    return uses_fixture or bool(marker and marker.kwargs.get("transaction"))
 
 
 def _read(file: Path) -> dict[str, tuple[float, list[str]]]:

@@ -14,13 +14,13 @@ from tokens.store import postgresql
 pytestmark = [
     *(pytest.mark.django_db(transaction=True), pytest.mark.postgresql, pytest.mark.slow),
 ]
-STEPS = 20_000
+STEPS = 10_000
 
 
 def test_every_claim_holds_in_a_run_of_another_seed_each_time(tmp_path: Path) -> None:
     seed = random.randrange(1_000_000)  # noqa: S311 - a failure names it
     state = run(seed, STEPS // 2, tmp_path)
-    assert len(state.changes) > 30, "most kinds"
+    assert len(state.changes) > 25, "most kinds"
     assert state.outcomes[ISSUED] > STEPS / 100
     assert state.outcomes[ProtocolReason.TEMPORARILY_UNAVAILABLE] < STEPS / 100
 
@@ -39,7 +39,7 @@ def test_a_count_that_ignores_the_epoch_is_found(
 def test_a_decision_about_a_request_as_it_was_shown_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Several persons approve a connection, each as they saw it when it was asked for."""
+    """Several persons decide, each about the request as they saw it when it was asked for."""
     monkeypatch.setattr(decisions, "lock_for_update", lambda request: request)
-    with pytest.raises(RunFailed, match="the key of a connection is registered once"):
-        run(2, STEPS, tmp_path)
+    with pytest.raises(RunFailed, match="what was declined is not approved afterwards"):
+        run(8, STEPS // 2, tmp_path)
