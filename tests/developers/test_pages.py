@@ -52,9 +52,6 @@ def test_a_login_node_has_it_without_what_is_served_elsewhere(service: StartServ
     described = httpx.get(f"{node.url}/openapi.json").json()
     assert described["servers"] == [{"url": node.url}]
     assert "/clientcheck.py" in described["paths"]
-    assert "andbox" not in json.dumps(described)
-    nothing = httpx.get(f"{node.url}/Sandbox").json()["error_description"]
-    assert nothing == "There is nothing at this path."
     hint = httpx.post(f"{node.url}/connect/token/").json()["error_description"]
     assert f"POST to {node.url}/connect/token" in hint
 

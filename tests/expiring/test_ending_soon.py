@@ -341,8 +341,9 @@ def test_a_revoked_permission_neither_goes_on_nor_ends_again() -> None:
 
 def test_a_permission_does_not_end_before_it_begins() -> None:
     record = GrantedPermissionFactory.create(valid_from=AT + 5 * DAY, valid_until=END)
-    with pytest.raises(ServiceError, match="It begins"):
-        end_earlier(record=record, until=AT + DAY, **WHY)
+    with pytest.raises(ServiceError, match="It begins") as refused:
+        end_earlier(record=record, until=AT + 5 * DAY, **WHY)
+    assert (refused.value.code, refused.value.fields) == ("wrong_end", ("until",))
 
 
 def test_the_role_of_an_intermediary_that_is_not_active_stays_so() -> None:

@@ -65,6 +65,7 @@ def test_what_the_services_did_is_unbroken_and_each_record_is_what_its_history_s
     found = verified()
     assert (found["changes"], found["fault"], found["differences"]) == (7, "", [])
     assert found["chain_hash"] == Change.objects.get(position=7).chain_hash
+    assert verified()["fault"] == ""  # as many as at the check before
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -13,7 +13,10 @@ from taxpayers.services.decisions import (
     approve_permission_request,
     decline_permission_request,
 )
-from taxpayers.services.permission_requests import expire_permission_requests
+from taxpayers.services.permission_requests import (
+    expire_permission_requests,
+    withdraw_permission_request,
+)
 from tests.introspection.api import token_of
 from tests.management_api.portal import assert_ok, assert_problem, new_portal, send
 from tests.permission_requests.parties import (
@@ -128,14 +131,16 @@ def test_a_request_is_decided_once_in_time_and_between_active_parties() -> None:
     agent, at = new_agent(), now()
     unknown, late = asked(agent, "C7770000001"), asked(agent, TaxpayerFactory.create().tin)
     inactive = asked(agent, TaxpayerFactory.create(is_active=False).tin)
-    declined = asked(agent, TaxpayerFactory.create().tin)
+    declined, withdrawn = (asked(agent, TaxpayerFactory.create().tin) for _ in range(2))
     make_late(late)
     decline_permission_request(request=declined, evidence=SIGNED_IN, by=BY, at=at)
+    withdraw_permission_request(request=withdrawn, by=BY, at=at)
     for row, says in (
         (unknown, "There is no taxpayer C7770000001"),
         (inactive, "not active"),
         (late, "expired"),
         (declined, "already declined"),
+        (withdrawn, "was withdrawn"),
     ):
         with pytest.raises(ServiceError, match=says):
             approve_permission_request(request=row, evidence=SIGNED_IN, by=BY, at=now())

@@ -52,6 +52,15 @@ def test_a_client_neither_stops_nor_starts_another_one_by_its_taxpayer(is_active
     assert services.set_taxpayer_active(**change, **why(Author("officer"))).is_active is is_active
 
 
+@pytest.mark.parametrize("by", [Author("officer"), Author.client("ci_test_other")], ids=str)
+def test_only_operators_give_the_scopes_of_the_management_api(by: Author) -> None:
+    user, scopes = SystemUserFactory.create(), ["RegistryAPI:read"]
+    with pytest.raises(OnlyOperators):
+        services.change_system_user(system_user=user, scopes=scopes, **why(by))
+    with pytest.raises(OnlyOperators):
+        services.register_system_user(taxpayer=user.taxpayer, name="P", scopes=scopes, **why(by))
+
+
 def test_no_credentials_from_before_open_the_management_api() -> None:
     """Not even by an operator: others may have them."""
     secret: Any = CredentialFactory.create()
