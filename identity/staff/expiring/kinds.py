@@ -31,10 +31,10 @@ class EndingKind:
     model: type[Model]
     end: str
     rows: "Callable[[], QuerySet[Any]]"
-    owner: Callable[[Any], Taxpayer | ProtectedApi]  # who must be called
-    page: Callable[[Any], Model]  # the record whose page shows it
     related: tuple[str, ...]  # what the page shows besides
     extend_task: str
+    owner: Callable[[Any], Taxpayer | ProtectedApi] = lambda row: row.taxpayer  # must be called
+    page: Callable[[Any], Model] = lambda row: row  # the record whose page shows it
     is_extended: bool = True  # False: it is replaced by a new one
     shown_with: type[Model] | None = None
     others: tuple[str, ...] = ()  # the path to all secrets of its owner
@@ -58,10 +58,6 @@ _REPLACED_BY = {
     CredentialKind.KEY: "register_client_key",
     CredentialKind.CERTIFICATE: "register_client_certificate",
 }
-
-
-def _itself(row: Any) -> Any:
-    return row
 
 
 KINDS = (
@@ -88,8 +84,6 @@ KINDS = (
         model=SystemUser,
         end="expires_at",
         rows=lambda: SystemUser.objects.exclude(pk__in=sandbox_users()),
-        owner=lambda row: row.taxpayer,
-        page=_itself,
         related=("taxpayer", "usage"),
         extend_task="extend_system_user",
     ),
@@ -100,8 +94,6 @@ KINDS = (
         model=GrantedPermission,
         end="valid_until",
         rows=lambda: GrantedPermission.objects.filter(revoked_at=None),
-        owner=lambda row: row.taxpayer,
-        page=_itself,
         related=("taxpayer", "intermediary__taxpayer"),
         extend_task="extend_permission",
     ),
@@ -112,8 +104,6 @@ KINDS = (
         model=Intermediary,
         end="active_until",
         rows=lambda: Intermediary.objects.filter(is_active=True),
-        owner=lambda row: row.taxpayer,
-        page=_itself,
         related=("taxpayer",),
         extend_task="extend_intermediary",
     ),
