@@ -8,7 +8,6 @@ import itertools
 import os
 import shutil
 import signal
-import ssl
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -64,18 +63,8 @@ sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
-@cache
-def _usual_context() -> ssl.SSLContext:
-    return httpx.create_ssl_context()
-
-
-def _context_of_client(verify: Any = True, cert: Any = None, **rest: Any) -> ssl.SSLContext:
-    """Clients of httpx share the usual one: to read all authorities takes longer than a request."""
-    is_usual = verify is True and cert is None
-    return _usual_context() if is_usual else httpx.create_ssl_context(verify, cert, **rest)
-
-
-vars(httpx._transports.default)["create_ssl_context"] = _context_of_client
+# Clients share it: to read the authorities of the world takes much longer than a request.
+vars(httpx._transports.default)["create_ssl_context"] = cache(httpx.create_ssl_context)
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-django sets Django up
