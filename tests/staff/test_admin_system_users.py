@@ -153,6 +153,8 @@ def test_the_page_to_deactivate_a_taxpayer_shows_the_logins_for_it_and_by_it(
     page = text_of(registrar.get(url))
     assert "in the last 7 days 3 logins" in page
     assert "on behalf of others" in page
+    as_intermediary = registrar.get(task_url(taxpayer.intermediary, "deactivate_intermediary"))
+    assert "in the last 7 days 2 logins" in text_of(as_intermediary)
     monkeypatch.setattr(impact, "MAX_LOGINS", 2)  # not all are read
     assert "in the last 7 days At least 2 logins" in text_of(registrar.get(url))
 

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from identity.staff.framework.badges import facts_of
 from taxpayers.facts.validity import was_in_force
 from taxpayers.facts.values import PermissionFacts
-from taxpayers.models import GrantedPermission, SystemUser, Taxpayer
+from taxpayers.models import GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.services.granted_permissions import codes_of
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent
@@ -37,9 +37,13 @@ class Impact:
         return self.refused[:MAX_SHOWN]
 
 
-def impact_of(record: SystemUser | Taxpayer | GrantedPermission, at: datetime) -> Impact:
-    """Of blocking the system user, deactivating the taxpayer or revoking the permission."""
+def impact_of(
+    record: SystemUser | Taxpayer | Intermediary | GrantedPermission, at: datetime
+) -> Impact:
+    """Of blocking, deactivating or revoking it."""
     match record:
+        case Intermediary():
+            return _all_of(_issued(at, actor=str(record.taxpayer.identifier)))
         case SystemUser():
             return _all_of(_issued(at, client_id=record.client_id))
         case Taxpayer():

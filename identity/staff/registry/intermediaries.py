@@ -15,7 +15,7 @@ from identity.staff.framework.bulk_tasks import BulkTask
 from identity.staff.framework.filters import Choices, StateFilter, expires_within
 from identity.staff.framework.forms import LastDayField, TaskForm, TaxpayerField
 from identity.staff.framework.lists import Context, column, state_column
-from identity.staff.framework.tasks import Button, Task, task, tasks_by_reason
+from identity.staff.framework.tasks import Button, OperationTask, Task, task, tasks_by_reason
 from identity.staff.history.changes import recent_changes
 from identity.staff.imports.kinds import ImportIntermediaries
 from identity.staff.registry.granted_permissions import listed_permissions
@@ -42,6 +42,13 @@ RegisterIntermediary = task(
     variant="primary",
     form=RegisterIntermediaryForm,
     is_for_record=False,
+)
+
+
+DeactivateIntermediary = task(
+    OperationTask,
+    intermediaries.DEACTIVATE_INTERMEDIARY,
+    template="staff/registry/refused_logins.html",
 )
 
 
@@ -94,7 +101,7 @@ class IntermediaryAdmin(AutocompleteAdmin):
         ImportIntermediaries,
         extend_tasks.ExtendIntermediary,
         extend_tasks.EndIntermediaryEarlier,
-        *tasks_by_reason(vars(intermediaries)),
+        *tasks_by_reason(vars(intermediaries), DeactivateIntermediary),
     )
 
     def buttons(self, request: HttpRequest, record: Intermediary, at: datetime) -> list[Button]:

@@ -120,7 +120,7 @@ class RevokePermission(OperationTask):
     operation = granted_permissions.REVOKE_PERMISSION
     form = RevokePermissionForm
     button_label = gettext_lazy("Revoke")
-    template = "staff/registry/revoke_permission.html"
+    template = "staff/registry/refused_logins.html"
 
     def preview(self, record: GrantedPermission, data: dict[str, Any], at: datetime) -> Preview:
         badge = badge_of_permission(record, at)

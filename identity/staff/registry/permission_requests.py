@@ -42,6 +42,10 @@ def badge_of_request(row: PermissionRequest, at: datetime) -> Badge:
     return _BADGES[row.state_at(at)]
 
 
+def _taxpayer_of(row: PermissionRequest) -> Taxpayer | None:
+    return Taxpayer.objects.filter(tin=row.tin, rob=row.rob).first()
+
+
 class _DecisionForm(TaskForm):
     evidence = EvidenceField()
     reason = ReasonField(required=False)
@@ -111,16 +115,19 @@ class PermissionRequestAdmin(RecordAdmin):
     def list_title(self) -> str:
         return gettext("Requests")
 
+    def lead(self, record: PermissionRequest) -> str:
+        asks = record.intermediary or record.name
+        return f"{_taxpayer_of(record) or record.asked} → {asks}: {record.codes}"
+
     def search_conditions(self, term: str) -> Iterable[Q]:
         return [Q(tin=term.upper().partition(":")[0]), *super().search_conditions(term)]
 
     def record_context(
         self, request: HttpRequest, record: PermissionRequest, at: datetime
     ) -> dict[str, Any]:
-        asked = Taxpayer.objects.filter(tin=record.tin, rob=record.rob).first()
         return {
             "state": badge_of_request(record, at),
-            "asked": asked,
+            "asked": _taxpayer_of(record),
             "codes": PermissionCode.objects.filter(code__in=record.codes.split()).order_by("code"),
             "present": shown_permissions(request, present_permissions(record, at), at),
             "changes": recent_changes(request, record),

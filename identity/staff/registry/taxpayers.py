@@ -84,7 +84,7 @@ class RegisterTaxpayer(Task):
 
 RenameTaxpayer = task(EditTask, taxpayers.RENAME_TAXPAYER, form=RenameForm)
 DeactivateTaxpayer = task(
-    OperationTask, taxpayers.DEACTIVATE_TAXPAYER, template="staff/registry/deactivate_taxpayer.html"
+    OperationTask, taxpayers.DEACTIVATE_TAXPAYER, template="staff/registry/refused_logins.html"
 )
 
 
