@@ -122,6 +122,18 @@ PAGES = {
     "import of permissions": f"{_PERMISSIONS}import_permissions/",
     "before revoking a secret": f"{_SYSTEM_USERS}{{number}}/revoke_secret/",
     "before unblocking a system user": f"{_SYSTEM_USERS}{{blocked}}/unblock_system_user/",
+    "simulate a login": f"{_LOGINS}what_if/?client_id={{client_id}}",
+    "page of an intermediary": f"{_INTERMEDIARIES}{{agent_number}}/change/",
+    "before deactivating an intermediary": (
+        f"{_INTERMEDIARIES}{{agent_number}}/deactivate_intermediary/"
+    ),
+    "before deactivating a taxpayer": f"{_TAXPAYERS}{{agent_number}}/deactivate_taxpayer/",
+    "page of a permission": f"{_PERMISSIONS}{{number}}/change/",
+    "before revoking a permission": f"{_PERMISSIONS}{{number}}/revoke_permission/",
+    "changes of an import of every taxpayer": f"{_HISTORY}task/1/",
+    "requests": "/admin/taxpayers/permissionrequest/",
+    "sign-ins": "/admin/staff/staffsignin/",
+    "webhooks": "/admin/webhooks/webhookendpoint/",
 }
 
 
@@ -166,10 +178,12 @@ def run(
 def _path(template: str, users: int, logins: Sequence[str], chance: random.Random) -> str:
     number = chance.randint(1, users)
     agents = Population(users).numbers(Role.INTERMEDIARY)
+    agent = chance.choice([agents[0], chance.choice(agents)])  # the first is the busiest
     now = datetime.now(UTC)
     hour = now - timedelta(hours=chance.randint(1, 24 * (_DAYS - 1)))
     return template.format(
-        agent=tin(chance.choice([agents[0], chance.choice(agents)])),  # the first is the busiest
+        agent=tin(agent),
+        agent_number=agent,
         hour=f"{hour:%Y-%m-%dT%H:00Z}",
         hour_after=f"{hour + timedelta(hours=1):%Y-%m-%dT%H:00Z}",
         month=f"{now - timedelta(days=30):%Y-%m-%d}",
