@@ -18,7 +18,8 @@ from tests.browser.test_workday import handed_over, never_again
 from tests.client_auth.key_erp import jwks, new_pair
 
 TIN, FOCUSED = "C2581234020", "document.activeElement.name"
-CONTROLS = ":is(button, .button, .inline-action, input, select, textarea, .today summary, #navigation):visible"
+NO_PART = ".today summary, #navigation, .inline-action"
+CONTROLS = f":is(button, .button, input, select, textarea, {NO_PART}):visible"
 
 
 @pytest.fixture(scope="module")

@@ -188,7 +188,9 @@ class ImportTask(Task):
             "back": self.url(),
             "upload": upload,
             "preview": preview,
-            "confirm": self._confirm_text(len(preview.new)),
+            "confirm": _("Register {records}").format(
+                records=self.counted.format(count=len(preview.new))
+            ),
             "new": [(row.line, self._named(row.shown)) for row in preview.new[:MAX_LISTED]],
             "bad_rows": preview.bad_rows[:MAX_LISTED],
             "bad_rows_url": f"{self.url()}?upload={upload.pk}&bad_rows",
@@ -201,9 +203,6 @@ class ImportTask(Task):
 
     def _named(self, cells: tuple[str, ...]) -> list[tuple[str, str]]:
         return list(zip(self.kind.columns.all, cells, strict=True))
-
-    def _confirm_text(self, count: int) -> str:
-        return _("Register {records}").format(records=self.counted.format(count=count))
 
     def _success_message(self, imported: ImportResult) -> str:
         new = ngettext(

@@ -127,21 +127,8 @@ class RegisterClientCertificate(Task):
         return result.system_user
 
 
-UsePrivateKey = task(
-    Task,
-    change.USE_PRIVATE_KEY,
-    gives_access=True,
-    form=KeyForm,
-)
-UseCertificate = task(
-    Task,
-    change.USE_CERTIFICATE,
-    gives_access=True,
-    form=CertificateForm,
-)
+UsePrivateKey = task(Task, change.USE_PRIVATE_KEY, gives_access=True, form=KeyForm)
+UseCertificate = task(Task, change.USE_CERTIFICATE, gives_access=True, form=CertificateForm)
 UseClientSecret = task(
-    IssueOnceTask,
-    change.USE_CLIENT_SECRET,
-    gives_access=True,
-    form=NewSecretForm,
+    IssueOnceTask, change.USE_CLIENT_SECRET, gives_access=True, form=NewSecretForm
 )

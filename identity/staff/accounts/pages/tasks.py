@@ -21,7 +21,7 @@ from identity.staff.accounts.changes.authority import lock_account, reason_again
 from identity.staff.accounts.pages.state import titles_of, waiting_of
 from identity.staff.accounts.roles import ROLES
 from identity.staff.framework.edit_conflicts import EditConflictForm, EditTask, RenameForm
-from identity.staff.framework.forms import NameField, TaskForm
+from identity.staff.framework.forms import CODE, NameField, TaskForm
 from identity.staff.framework.lists import Context, Text
 from identity.staff.framework.secret_once import IssueOnceForm, IssueOnceTask, shown_once
 from identity.staff.framework.tasks import Call, Data, OperationTask, Task, author, task
@@ -177,9 +177,7 @@ class CreateAccountForm(TaskForm):
             "For the sign-in and the history; it cannot be changed later. Letters, digits and"
             " . - _ @ +"
         ),
-        widget=UnfoldAdminTextInputWidget(
-            attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
-        ),
+        widget=UnfoldAdminTextInputWidget(attrs=CODE | {"autocapitalize": "none"}),
     )
     role = RoleField()
 
