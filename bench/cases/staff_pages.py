@@ -122,7 +122,7 @@ PAGES = {
     "import of permissions": f"{_PERMISSIONS}import_permissions/",
     "before revoking a secret": f"{_SYSTEM_USERS}{{number}}/revoke_secret/",
     "before unblocking a system user": f"{_SYSTEM_USERS}{{blocked}}/unblock_system_user/",
-    "simulate a login": f"{_LOGINS}what_if/?client_id={{client_id}}",
+    "simulate a login": f"{_LOGINS}what_would_happen/?client_id={{client_id}}",
     "page of an intermediary": f"{_INTERMEDIARIES}{{agent_number}}/change/",
     "before deactivating an intermediary": (
         f"{_INTERMEDIARIES}{{agent_number}}/deactivate_intermediary/"

@@ -14,8 +14,9 @@ Item = dict[str, Any]
 
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     """The groups of the sidebar, with the lists that this member of staff may view."""
+    may = request.user.has_perm
     groups = [
-        {"title": title, "items": [item for item in items if _may_view(request, item)]}
+        {"title": title, "items": [item for item in items if may(item["permission_name"])]}
         for title, items in _groups().items()
     ]
     start = [{"title": _("Today"), "icon": "home", "link": reverse("admin:index")}]
@@ -67,7 +68,3 @@ def _list_of(model: str, title: str, icon: str, permission: str = "") -> Item:
         "link": reverse(f"admin:{app}_{name}_changelist"),
         "permission_name": f"{app}.{permission or f'view_{name}'}",
     }
-
-
-def _may_view(request: HttpRequest, item: Item) -> bool:
-    return request.user.has_perm(item["permission_name"])

@@ -15,18 +15,19 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from identity.staff.framework.badges import badge_of_intermediary, badge_of_taxpayer
-from identity.staff.framework.forms import MAX_IDENTIFIER_LENGTH, browser_calendar, day_calendar
+from identity.staff.framework.forms import (
+    CODE,
+    MAX_IDENTIFIER_LENGTH,
+    browser_calendar,
+    day_calendar,
+)
 from identity.staff.history.as_of_answers import Pairs, system_user_as_of, taxpayer_as_of
 from identity.staff.history.report_form import record_of
 from taxpayers.models import SystemUser, Taxpayer
 from taxpayers.moments import end_of_day, to_utc
 from taxpayers.standing.as_of import history_begins_at
 
-_SUGGESTED = {
-    "autocomplete": "off",
-    "spellcheck": "false",
-    "data-suggest": reverse_lazy("admin:taxpayers_taxpayer_suggest"),
-}
+_SUGGESTED = CODE | {"data-suggest": reverse_lazy("admin:taxpayers_taxpayer_suggest")}
 
 
 class AsOfForm(forms.Form):
@@ -100,7 +101,8 @@ def as_of_url(request: HttpRequest, about: str) -> str:
 def as_of_context(request: HttpRequest) -> dict[str, Any]:
     """The form, and the answer if one was asked for."""
     is_asked = "day" in request.GET
-    form = AsOfForm(request.GET) if is_asked else AsOfForm(initial=_initial(request))
+    shown = {"about": request.GET.get("about", ""), "day": timezone.localdate()}
+    form = AsOfForm(request.GET) if is_asked else AsOfForm(initial=shown)
     context = {"form": form, "title": TITLE}
     if not (is_asked and form.is_valid()):
         return context
@@ -148,7 +150,3 @@ def _pages(request: HttpRequest, pairs: Pairs | None) -> dict[str, str]:
         "previous_url": before if pairs.page > 1 else "",
         "next_url": after if has_next else "",
     }
-
-
-def _initial(request: HttpRequest) -> dict[str, Any]:
-    return {"about": request.GET.get("about", ""), "day": timezone.localdate()}

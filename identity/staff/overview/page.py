@@ -67,7 +67,7 @@ def today(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         waiting = StaffAccount.objects.filter(waiting_changes__expires_at__gt=at)
         context["waiting_accounts"] = waiting.distinct().count()
         context["waiting_accounts_url"] = _list_url("staff.staffaccount", state="waiting")
-    if _may_view(request, "taxpayers.change"):
+    if request.user.has_perm("taxpayers.view_change"):
         since = _changes_since(_last_here(request, at))
         changes = Change.objects.filter(at__gt=since, action__in=_OF_COLLEAGUES).exclude(
             Q(by=request.user.get_username()) | Q(by__endswith=CLIENT)
@@ -75,9 +75,9 @@ def today(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         groups, _has_more = group_changes(changes.order_by(*ORDER), MAX_CHANGES)
         context["colleagues"] = [line_of(request, group) for group in groups]
         context["colleagues_since"] = since
-    if _may_view(request, _LOGINS):
+    if request.user.has_perm("tokens.view_loginevent"):
         context |= _logins(at)
-    if _may_view(request, "tokens.signingkey"):
+    if request.user.has_perm("tokens.view_signingkey"):
         context |= _signing_key(at)
     return context
 
@@ -94,11 +94,6 @@ def _changes_since(moment: datetime) -> datetime:
     """Later, where so much was recorded since that not all of it is read."""
     newest = Change.objects.order_by("-at").values_list("at", flat=True)
     return max([moment, *newest[MAX_COUNTED : MAX_COUNTED + 1]])
-
-
-def _may_view(request: HttpRequest, model: str) -> bool:
-    app, name = model.split(".")
-    return request.user.has_perm(f"{app}.view_{name}")
 
 
 def _list_url(model: str, **filters: Any) -> str:
