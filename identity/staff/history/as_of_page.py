@@ -1,6 +1,5 @@
 """The page *As of a date*: who could act for a taxpayer, what a system user could do."""
 
-import re
 from datetime import datetime
 from typing import Any
 
@@ -21,6 +20,7 @@ from identity.staff.framework.forms import (
     browser_calendar,
     day_calendar,
 )
+from identity.staff.framework.lists import key_in
 from identity.staff.history.as_of_answers import Pairs, system_user_as_of, taxpayer_as_of
 from identity.staff.history.report_form import record_of
 from taxpayers.models import SystemUser, Taxpayer
@@ -81,7 +81,6 @@ class AsOfForm(forms.Form):
 
 
 TITLE = gettext_lazy("As of a date")
-_PAGE_NUMBER = re.compile("[1-9][0-9]{0,3}")
 MAX_PAGE = 2_000  # an intermediary with more taxpayers is asked about one by one
 _NEEDED = ("taxpayers.view_change", "taxpayers.view_taxpayer", "taxpayers.view_systemuser")
 
@@ -113,7 +112,7 @@ def as_of_context(request: HttpRequest) -> dict[str, Any]:
     if begins is None or moment < begins:
         return context | {"is_unknown": True}
     context["when"] = urlencode({name: request.GET.get(name, "") for name in ("day", "time")})
-    page = _page(request)
+    page = min(key_in(request.GET.get("p", "")) or 1, MAX_PAGE)
     if isinstance(about, SystemUser):
         user = system_user_as_of(about, moment, page)
         return context | {"system_user": user} | _pages(request, user.represented if user else None)
@@ -131,12 +130,6 @@ def _taxpayer(request: HttpRequest, row: Taxpayer, page: int, moment: datetime) 
         "role_state": badge_of_intermediary(role, moment) if role else None,
         **_pages(request, answer.acting),
     }
-
-
-def _page(request: HttpRequest) -> int:
-    """Which page of the list was asked for; the first one if that is no number of a page."""
-    text = request.GET.get("p", "")
-    return min(int(text), MAX_PAGE) if _PAGE_NUMBER.fullmatch(text) else 1
 
 
 def _pages(request: HttpRequest, pairs: Pairs | None) -> dict[str, str]:
