@@ -143,6 +143,8 @@ class RecordKind:
 
     def find(self, text: str) -> Model | None:
         """The record that an address names; None if there is none."""
+        if "\0" in text:  # PostgreSQL stores none, and fails if it is asked for
+            return None
         try:
             row = self.rows().filter(self.where(text)).first()
         except (ValueError, ValidationError):  # no number, no UUID, no taxpayer
