@@ -178,7 +178,7 @@ def test_the_owner_of_each_index_is_known_page_by_page(monkeypatch: pytest.Monke
     assert not known.indexes_of([erps[0].client_id])
     # One that was committed a little late, one that was committed very late.
     latest = StatusIndex.objects.get(pk=indexes[4]).taken_at
-    for number, seconds in ((3, 0.2), (4, 5)):
+    for number, seconds in ((3, 0.5), (4, 5)):
         StatusIndex.objects.filter(pk=indexes[number]).update(
             index=F("index") + 500, taken_at=latest - timedelta(seconds=seconds)
         )

@@ -20,7 +20,7 @@ _ROWS = 2_000
 _BUSY_SECONDS = 0.1  # of each turn, until all are read
 # A row is seen so long after its moment at the latest, and most often much sooner. Rows of the
 # longer time are read again only when it has passed: first logins may be a thousand a second.
-_MOST_OFTEN, _UNDER_WAY = timedelta(seconds=0.25), timedelta(seconds=10)
+_MOST_OFTEN, _UNDER_WAY = timedelta(seconds=1), timedelta(seconds=10)
 _READ_ALL_AFTER_SECONDS = 6 * 3600.0  # after a restore the same numbers may be other indexes
 _NEXT = """
 SELECT x.taken_at, x."index", u.client_id FROM status_indexes x
