@@ -77,7 +77,7 @@ def add_fields(parser: CommandParser, fields: Mapping[str, Field]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """The argument that names a record, and what is said if there is none: `{}` is its value."""
+    """The argument that names a record, and the message if there is none: `{}` is its value."""
 
     name: str
     model: type[Model]

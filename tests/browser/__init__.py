@@ -45,7 +45,7 @@ class Browser:
 
 @contextmanager
 def open_chromium() -> Iterator[Any]:
-    """A running Chromium with a profile of its own, of Playwright's type `Browser`.
+    """A running Chromium with a new profile, of Playwright's type `Browser`.
 
     Raises NotAvailable where there is none, or no Playwright.
     """
