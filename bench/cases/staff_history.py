@@ -4,10 +4,12 @@ import psycopg
 
 # In the order of the columns of `changes`; the first row is that of everything that is registered.
 _FILL = """
-INSERT INTO changes (at, by, address, action, object_type, object_id, label, reason, before, after)
+INSERT INTO changes
+    (at, by, address, action, object_type, object_id, label, reason, before, after, task_id)
 SELECT created_at, 'importer', '10.20.0.14', 'import_registry', 'taxpayer', id::text,
        tin || ' ' || name, 'file registry.csv', '{}',
-       jsonb_build_object('tin', tin, 'rob', rob, 'name', name, 'is_active', true)
+       jsonb_build_object('tin', tin, 'rob', rob, 'name', name, 'is_active', true),
+       '7b8a3f52-0c5d-4d6e-9a51-3f0e6f1c2d94'
 FROM taxpayers;
 INSERT INTO changes (at, by, address, action, object_type, object_id, label, reason, before, after)
 SELECT created + id * interval '29 days' / (SELECT max(id) FROM system_users),

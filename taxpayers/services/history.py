@@ -9,7 +9,7 @@ from typing import Any, NotRequired, TypedDict, TypeVar, Unpack
 from uuid import UUID, uuid4
 
 from django.db import transaction
-from django.db.models import Model
+from django.db.models import Model, QuerySet
 from django.utils.translation import gettext as _
 
 from taxpayers.actions import Action
@@ -223,6 +223,13 @@ def _row(
         before={name: _plain(value) for name, value in before.items()},
         after={name: _plain(value) for name, value in after.items()},
     )
+
+
+def of_task(changes: QuerySet[Change], task_id: UUID | None) -> QuerySet[Change]:
+    """Those of this task, the newest first."""
+    # A range, in the order of the index of tasks: asked for one ID in the order of keys, PostgreSQL
+    # may read the whole history to meet the rows of a large task soon.
+    return changes.filter(task_id__range=(task_id, task_id)).order_by("task_id", "-id")
 
 
 def named(secret: Any) -> dict[str, Any]:

@@ -17,12 +17,12 @@ from taxpayers import actions
 from taxpayers.actions import marked
 from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.operations import Operation
-from taxpayers.services.history import Asked, change_of, context_of, makes
+from taxpayers.services.history import Asked, change_of, context_of, makes, of_task
 from taxpayers.services.import_lock import one_import_at_a_time
 from taxpayers.services.taxpayers import registration_fields
 from taxpayers.validation import ServiceError
 
-_BATCH = 5_000
+_BATCH = 1_000
 
 
 def imported_by(change: Change) -> "QuerySet[Taxpayer]":
@@ -32,21 +32,30 @@ def imported_by(change: Change) -> "QuerySet[Taxpayer]":
 
 
 def why_not_undone(change: Change, _at: datetime) -> str:
-    """Why this is no change of an import that can be undone; empty if it can."""
+    """Why this is no change of an import that can be undone; empty if it can.
+
+    Of a large import this looks at the last rows only, since pages ask often: `undo_import` looks
+    at all.
+    """
     if change.action != actions.IMPORT_REGISTRY.name:
         return _("This is not an import of taxpayers.")
-    imported = imported_by(change)
-    if not imported.exists():
+    newest = _registrations(change).values_list("object_id", flat=True)[:_BATCH]
+    keys = [int(key) for key in newest]
+    if not Taxpayer.objects.filter(pk__in=keys).exists():
         return _("This import was undone.")
+    return _why_used(keys, change)
+
+
+def _why_used(keys: list[int], change: Change) -> str:
+    """What was built upon one of these taxpayers of the import; empty if nothing."""
     for model in (SystemUser, Intermediary, GrantedPermission):
-        rows = model._default_manager.filter(taxpayer__in=imported).select_related("taxpayer")
-        if row := rows.first():
+        rows = model._default_manager.filter(taxpayer__in=keys).select_related("taxpayer")
+        for row in rows.order_by()[:1]:  # in an order PostgreSQL may read the whole table for it
             return _built(str(row.taxpayer))
-    changes = Change.objects.filter(
-        object_type=change.object_type, object_id__in=_registrations(change).values("object_id")
-    )
-    later = changes.exclude(task_id=change.task_id).first()
-    return _built(later.label) if later else ""
+    changes = Change.objects.filter(object_type=change.object_type, object_id__in=map(str, keys))
+    for later in changes.exclude(task_id=change.task_id).order_by()[:1]:
+        return _built(later.label)
+    return ""
 
 
 UNDO_IMPORT = Operation(
@@ -81,7 +90,10 @@ def undo_import(*, change: Change, **asked: Unpack[Asked]) -> int:
     if fault := why_not_undone(change, context.at):
         raise ServiceError(fault)
     for start in range(0, len(keys), _BATCH):
-        rows = Taxpayer.objects.filter(pk__in=keys[start : start + _BATCH])
+        batch = keys[start : start + _BATCH]
+        if fault := _why_used(batch, change):
+            raise ServiceError(fault)
+        rows = Taxpayer.objects.filter(pk__in=batch)
         Change.objects.bulk_create(
             change_of(row, context, before=registration_fields(row), after={}) for row in rows
         )
@@ -90,7 +102,7 @@ def undo_import(*, change: Change, **asked: Unpack[Asked]) -> int:
 
 
 def _registrations(change: Change) -> "QuerySet[Change]":
-    return Change.objects.filter(task_id=change.task_id, action=change.action)
+    return of_task(Change.objects.filter(action=change.action), change.task_id)
 
 
 def _built(taxpayer: str) -> str:

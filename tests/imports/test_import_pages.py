@@ -324,8 +324,21 @@ def test_nothing_is_undone_once_something_was_built_upon_one(
     assert {*TINS} <= tins()
 
 
-def test_nothing_is_undone_while_another_import_runs(file: str, another_import: None) -> None:
-    assert "Another import is running" in error_of(*undo(imported()))
+def test_all_of_a_large_import_is_looked_at_when_it_is_undone(
+    file: str, registrar: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("taxpayers.services.undo_import._BATCH", 1)
+    SystemUserFactory.create(taxpayer=Taxpayer.objects.get(tin=TINS[1]))
+    url = task_url(imported(), "undo_import")
+    assert "2 taxpayers are removed." in text_of(registrar.get(url))
+    refused = registrar.post(url, WHY).context["form"].non_field_errors()
+    assert f"Kedai ({TINS[1]}) was changed since, or is used" in refused[0]
+    assert {*TINS} <= tins()
+
+
+def test_nothing_is_undone_while_another_import_runs(another_import: None) -> None:
+    json_output_of("register_taxpayer", TINS[0], "--name", "Kedai")
+    assert "Another import is running" in error_of(*undo(Change.objects.latest("pk")))
 
 
 def test_only_an_import_of_taxpayers_has_the_button(file: str, registrar: Client) -> None:

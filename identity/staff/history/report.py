@@ -21,6 +21,7 @@ from identity.staff.framework.lists import key_in
 from identity.staff.history.changes import HistoryEntry, action_of, entry_of
 from identity.staff.history.report_form import ReportForm, preset_links, query_of
 from taxpayers.models import Change, HistoryCheck
+from taxpayers.services.history import of_task
 from taxpayers.standing.as_of import history_begins_at
 
 BATCH = 200
@@ -67,7 +68,7 @@ def group_changes(
 
 def changes_of_task(change: Change) -> "QuerySet[Change]":
     """All changes of the same task, the newest first."""
-    return _of_task(Change.objects.all(), _task_of(change)).order_by("-id")
+    return _of_task(Change.objects.all(), _task_of(change))
 
 
 def _task_of(change: Change) -> _TaskKey:
@@ -77,8 +78,8 @@ def _task_of(change: Change) -> _TaskKey:
 def _of_task(changes: "QuerySet[Change]", task: _TaskKey) -> "QuerySet[Change]":
     at, by, task_id = task
     if task_id is not None:
-        return changes.filter(task_id=task_id)
-    return changes.filter(at=at, by=by, task_id__isnull=True)
+        return of_task(changes, task_id)
+    return changes.filter(at=at, by=by, task_id__isnull=True).order_by("-id")
 
 
 def _next(changes: "QuerySet[Change]", last: Change | None) -> list[Change]:
@@ -94,7 +95,7 @@ def _next(changes: "QuerySet[Change]", last: Change | None) -> list[Change]:
 
 
 def _last(task: _TaskKey) -> Change | None:
-    return _of_task(Change.objects.all(), task).order_by("id").first()
+    return _of_task(Change.objects.all(), task).last()
 
 
 def _count(changes: "QuerySet[Change]", task: _TaskKey) -> int:
