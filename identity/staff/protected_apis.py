@@ -19,7 +19,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from identity.staff.display import moment
 from identity.staff.framework import badges
 from identity.staff.framework.forms import STANDARD_LIFETIME, LastDayField, NameField, TaskForm
-from identity.staff.framework.lists import Context, column, state_column
+from identity.staff.framework.lists import Context, column
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.secret_once import (
     HandOverFact,
@@ -28,7 +28,6 @@ from identity.staff.framework.secret_once import (
     SecretOnceTask,
 )
 from identity.staff.framework.tasks import Call, Data, Task, tasks_by_reason
-from identity.staff.history.changes import recent_changes
 from taxpayers.moments import moment_text
 from tokens.models import ProtectedApi, ProtectedApiSecret
 from tokens.protected_apis import registration
@@ -155,7 +154,7 @@ def badge_of_api(row: ProtectedApi, at: datetime) -> badges.Badge:
 class ProtectedApiAdmin(RecordAdmin):
     list_display = (
         *("name", "client_id", "audience"),
-        state_column(badge_of_api),
+        "state",
         column("registered", gettext_lazy("registered"), lambda row: moment(row.created_at)),
     )
     list_filter = (("is_active", admin.BooleanFieldListFilter),)
@@ -163,6 +162,7 @@ class ProtectedApiAdmin(RecordAdmin):
     ordering = ("name",)
     search_help_text = gettext_lazy("Name or client ID")
     record_template = "staff/protected_apis/protected_api.html"
+    badge = staticmethod(badge_of_api)
     tasks: ClassVar = (
         RegisterProtectedApi,
         RotateApiSecret,
@@ -177,7 +177,5 @@ class ProtectedApiAdmin(RecordAdmin):
     def record_context(self, request: HttpRequest, record: ProtectedApi, at: datetime) -> Context:
         secrets = sorted(record.credentials.all(), key=lambda secret: -secret.pk)
         return {
-            "state": badge_of_api(record, at),
             "secrets": [(secret, badges.badge_of_credential(secret, at)) for secret in secrets],
-            "changes": recent_changes(request, record),
         }

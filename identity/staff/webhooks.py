@@ -15,9 +15,8 @@ from django.utils.translation import gettext_lazy
 
 from identity.staff.display import moment
 from identity.staff.framework.badges import ACTIVE, NOT_ACTIVE, Badge
-from identity.staff.framework.lists import Context, column, state_column
+from identity.staff.framework.lists import Context, column
 from identity.staff.framework.records import RecordAdmin
-from identity.staff.history.changes import recent_changes
 from identity.webhooks.models import WebhookDelivery, WebhookEndpoint
 
 MAX_DELIVERIES = 25
@@ -44,7 +43,7 @@ class WebhookAdmin(RecordAdmin):
     list_display = (
         column("address", gettext_lazy("address"), lambda row: row.address),
         column("client", gettext_lazy("client ID"), lambda row: row.client_id or "—"),
-        state_column(badge_of_webhook),
+        "state",
         column(
             "delivered_at",
             gettext_lazy("last delivered"),
@@ -55,6 +54,7 @@ class WebhookAdmin(RecordAdmin):
     list_filter = (("is_active", admin.BooleanFieldListFilter),)
     search_help_text = gettext_lazy("Client ID, or address")
     record_template = "staff/webhooks/webhook.html"
+    badge = staticmethod(badge_of_webhook)
     empty_text = gettext_lazy(
         "Programs add webhooks by the management API, operators by manage.py register_webhook."
     )
@@ -72,7 +72,5 @@ class WebhookAdmin(RecordAdmin):
     ) -> Context:
         latest = record.deliveries.select_related("event").order_by("-pk")[:MAX_DELIVERIES]
         return {
-            "state": badge_of_webhook(record, at),
             "deliveries": [(row, _STATES[row.state]) for row in latest],
-            "changes": recent_changes(request, record),
         }

@@ -29,7 +29,7 @@ def on_pages() -> Iterator[Said]:
     for task in tasks():
         is_short = isinstance(task, SecretTask)  # the page names the secret
         title = task.operation.title if is_short else task.title
-        yield task.url_name, task.operation, f"{title}. {task.description}"
+        yield task.admin.url_name(task.name), task.operation, f"{title}. {task.description}"
 
 
 def in_openapi() -> Iterator[Said]:

@@ -15,9 +15,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from identity.staff.framework.export import table_of
+from identity.staff.framework.related import ORDER
 from identity.staff.history import report
 from identity.staff.history.history_admin import HistoryAdmin
-from identity.staff.history.related import ORDER
 from identity.staff.history.report import changes_of_task, group_changes
 from taxpayers import actions, services
 from taxpayers.files.row_kinds import read_taxpayers

@@ -2,9 +2,9 @@
 
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, JsonResponse
-from django.urls import URLPattern, path
 
 from identity.staff.framework.export import ExportingAdmin
+from identity.staff.framework.records import Views
 from taxpayers.models import Intermediary, Taxpayer
 
 MIN_TERM_LENGTH, MAX_TERM_LENGTH, MAX_SUGGESTIONS = 3, 255, 10
@@ -30,7 +30,6 @@ class AutocompleteAdmin(ExportingAdmin):
             {"suggestions": [{"value": str(t.identifier), "label": t.name} for t in taxpayers]}
         )
 
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(self.suggest_view)
-        name = f"{self.opts.app_label}_{self.opts.model_name}_suggest"
-        return [path("suggest/", view, name=name), *super().get_urls()]
+    def views(self) -> Views:
+        yield "suggest", "suggest/", self.suggest_view
+        yield from super().views()

@@ -59,7 +59,7 @@ ENDS_SOON = gettext_lazy("Ends soon")
 SANDBOX = gettext_lazy("Sandbox")
 
 
-def badge_of_taxpayer(row: Taxpayer) -> Badge:
+def badge_of_taxpayer(row: Taxpayer, _at: datetime) -> Badge:
     """Active or not."""
     if row.is_active:
         return Badge(ACTIVE, "good")

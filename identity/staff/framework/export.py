@@ -8,6 +8,7 @@ import csv
 import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, tzinfo
+from functools import partial
 from hashlib import sha256
 from itertools import chain, count, islice
 from operator import attrgetter
@@ -24,7 +25,7 @@ from django.http import (
     HttpResponseRedirect,
     StreamingHttpResponse,
 )
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils import timezone, translation
 from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
@@ -33,7 +34,7 @@ from django.utils.translation import gettext_lazy
 from identity.staff.actions import permission_to
 from identity.staff.framework.filters import chips_of
 from identity.staff.framework.lists import is_too_general
-from identity.staff.framework.records import RecordAdmin
+from identity.staff.framework.records import RecordAdmin, Views
 from identity.staff.framework.tasks import Button, author
 from taxpayers.actions import EXPORT_REGISTRY, Action
 from taxpayers.files.csv_reader import escape_formula
@@ -89,7 +90,7 @@ class ExportingAdmin(RecordAdmin):
         """The export in each format; `query` chooses the rows."""
         suffix = f"?{query}" if query else ""
         return [
-            Button(title, reverse(f"admin:{self._export_url_name(name)}") + suffix)
+            Button(title, reverse(f"admin:{self.url_name(f'export_{name}')}") + suffix)
             for name, title in _FORMATS.items()
         ]
 
@@ -103,21 +104,10 @@ class ExportingAdmin(RecordAdmin):
         chips = chips_of(request, self.get_changelist_instance(request))
         return "; ".join(f"{chip.title}: {chip.value}" for chip in chips)
 
-    def get_urls(self) -> list[URLPattern]:
-        wrap = self.admin_site.admin_view
-        own = [
-            path(
-                f"export.{file_format}",
-                wrap(self._export),
-                kwargs={"file_format": file_format},
-                name=self._export_url_name(file_format),
-            )
-            for file_format in _FORMATS
-        ]
-        return own + super().get_urls()
-
-    def _export_url_name(self, file_format: str) -> str:
-        return f"{self.opts.app_label}_{self.opts.model_name}_export_{file_format}"
+    def views(self) -> Views:
+        for name in _FORMATS:
+            yield f"export_{name}", f"export.{name}", partial(self._export, file_format=name)
+        yield from super().views()
 
     def _export(self, request: HttpRequest, file_format: str) -> HttpResponseBase:
         if not self.may_export(request):

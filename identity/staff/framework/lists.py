@@ -19,7 +19,6 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Model, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponseRedirect
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
@@ -27,7 +26,6 @@ from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
 
 from identity.staff.display import record_url
-from identity.staff.framework.badges import Badge
 from identity.staff.framework.search import (
     CappedPaginator,
     TooGeneral,
@@ -57,11 +55,6 @@ def column(name: str, title: Any, value: Callable[[Any], Any]) -> Callable[[Any]
 
     shown.__name__ = name
     return shown
-
-
-def state_column(badge: Callable[[Any, datetime], Badge]) -> Callable[[Any], Any]:
-    """The state of each record now."""
-    return column("state", gettext_lazy("state"), lambda row: badge(row, timezone.now()).html)
 
 
 Text = str | Promise
@@ -143,8 +136,12 @@ class RecordPages(ModelAdmin):
         """The record as a task names it below its title."""
         return str(record)
 
+    def url_name(self, page: str) -> str:
+        """The name of the address of one of its pages."""
+        return f"{self.opts.app_label}_{self.opts.model_name}_{page}"
+
     def list_url(self) -> str:
-        return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
+        return reverse(f"admin:{self.url_name('changelist')}")
 
     def record_url(self, record: Any) -> str:
         return record_url(record) if record is not None else self.list_url()

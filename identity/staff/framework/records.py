@@ -1,6 +1,6 @@
 """One kind of record for staff: its list, the page of each record, and the tasks on both."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any, ClassVar
 from urllib.parse import urlencode
@@ -10,14 +10,21 @@ from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.core.exceptions import BadRequest, ValidationError
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils import timezone
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy
 
+from identity.staff.framework.badges import Badge
 from identity.staff.framework.bulk_tasks import BulkTask
+from identity.staff.framework.changes import recent_changes
 from identity.staff.framework.filters import chips_of
 from identity.staff.framework.lists import RecordPages
 from identity.staff.framework.tasks import Button, Task
+
+Views = Iterable[tuple[str, str, Callable[..., HttpResponseBase]]]
 
 
 def pages_of(model: type[Model]) -> "RecordAdmin":
@@ -35,6 +42,8 @@ def task_named(model: type[Model], name: str) -> Task:
 class RecordAdmin(RecordPages):
     """View-only, except for its tasks."""
 
+    badge: ClassVar[Callable[[Any, datetime], Badge]]  # the state of a record at a moment
+    has_history: ClassVar[bool] = True  # False: the history names none of them
     record_template: ClassVar[str] = "staff/framework/record.html"
     tasks: ClassVar[Sequence[type[Task]]] = ()
     bulk_tasks: ClassVar[Sequence[BulkTask]] = ()  # tasks for the selected records
@@ -56,6 +65,11 @@ class RecordAdmin(RecordPages):
                 for b in self.list_buttons(request)
             ]
         return response  # or a redirect, or the page of a bulk task
+
+    @admin.display(description=gettext_lazy("state"))
+    def state(self, row: Any) -> SafeString:
+        """The column of a list: the state of each record now."""
+        return self.badge(row, timezone.now()).html
 
     def list_context(self, request: HttpRequest, changelist: Any) -> dict[str, Any]:
         """What the list shows besides its rows."""
@@ -90,7 +104,7 @@ class RecordAdmin(RecordPages):
     # --- The page of a record -----------------------------------------------------------------
 
     def record_context(self, request: HttpRequest, record: Any, at: datetime) -> dict[str, Any]:
-        """What the page of the record shows besides the record."""
+        """What the page of the record shows besides the record, its state and its history."""
         return {}
 
     def buttons(self, request: HttpRequest, record: Any, at: datetime) -> list[Button]:
@@ -115,9 +129,12 @@ class RecordAdmin(RecordPages):
         record = self.record_or_404(request, object_id)
         context = self.page_context(request, record, at)
         context["buttons"] = self.buttons(request, record, at)
-        return TemplateResponse(
-            request, self.record_template, context | self.record_context(request, record, at)
-        )
+        if hasattr(self, "badge"):
+            context["state"] = self.badge(record, at)
+        if self.has_history:
+            context["changes"] = recent_changes(request, record)
+        context |= self.record_context(request, record, at)
+        return TemplateResponse(request, self.record_template, context)
 
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
@@ -141,14 +158,15 @@ class RecordAdmin(RecordPages):
     def get_tasks(self) -> list[Task]:
         return [task(self) for task in self.tasks]
 
+    def views(self) -> Views:
+        """The name, the address and the view of each page besides the list and the records."""
+        for task in self.get_tasks():
+            below = "<path:object_id>/" if task.is_for_record else ""
+            yield task.name, f"{below}{task.name}/", task.view
+
     def get_urls(self) -> list[URLPattern]:
-        wrap = self.admin_site.admin_view
-        own = [
-            path(
-                f"<path:object_id>/{task.name}/" if task.is_for_record else f"{task.name}/",
-                wrap(task.view),
-                name=task.url_name,
-            )
-            for task in self.get_tasks()
-        ]
-        return own + super().get_urls()
+        own = (
+            path(address, self.admin_site.admin_view(view), name=self.url_name(name))
+            for name, address, view in self.views()
+        )
+        return [*own, *super().get_urls()]

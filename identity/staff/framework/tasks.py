@@ -154,14 +154,9 @@ class Task:
 
     # --- Its page --------------------------------------------------------------------------
 
-    @property
-    def url_name(self) -> str:
-        opts = self.admin.opts
-        return f"{opts.app_label}_{opts.model_name}_{self.name}"
-
     def url(self, record: Any = None) -> str:
         arguments = [quote(record.pk)] if self.is_for_record else []
-        return reverse(f"admin:{self.url_name}", args=arguments)
+        return reverse(f"admin:{self.admin.url_name(self.name)}", args=arguments)
 
     @property
     def permission(self) -> str:

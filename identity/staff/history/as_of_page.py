@@ -6,7 +6,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
-from django.urls import reverse, reverse_lazy
+from django.urls import reverse_lazy
 from django.utils import timezone
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
@@ -82,19 +82,6 @@ class AsOfForm(forms.Form):
 
 TITLE = gettext_lazy("As of a date")
 MAX_PAGE = 2_000  # an intermediary with more taxpayers is asked about one by one
-_NEEDED = ("taxpayers.view_change", "taxpayers.view_taxpayer", "taxpayers.view_systemuser")
-
-
-def may_see_as_of(request: HttpRequest) -> bool:
-    """Whether this person may see the history and the records."""
-    return request.user.has_perms(_NEEDED)
-
-
-def as_of_url(request: HttpRequest, about: str) -> str:
-    """The page about this TIN, TIN:ROB or client ID; empty for who may not see it."""
-    if not about or not may_see_as_of(request):
-        return ""
-    return f"{reverse('admin:taxpayers_change_as_of')}?{urlencode({'about': about})}"
 
 
 def as_of_context(request: HttpRequest) -> dict[str, Any]:
@@ -126,7 +113,7 @@ def _taxpayer(request: HttpRequest, row: Taxpayer, page: int, moment: datetime) 
     role = answer.role
     return {
         "taxpayer": answer,
-        "state": badge_of_taxpayer(answer.taxpayer),
+        "state": badge_of_taxpayer(answer.taxpayer, moment),
         "role_state": badge_of_intermediary(role, moment) if role else None,
         **_pages(request, answer.acting),
     }

@@ -9,18 +9,19 @@ from django.core.exceptions import BadRequest, PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils import timezone, translation
 from django.utils.translation import ngettext
 
+from identity.staff.framework.changes import action_of, entry_of, may_see_as_of
 from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Context
+from identity.staff.framework.records import Views
+from identity.staff.framework.related import ORDER
 from identity.staff.framework.tasks import Button, Task
 from identity.staff.history.as_of_page import TITLE as AS_OF
-from identity.staff.history.as_of_page import as_of_context, may_see_as_of
-from identity.staff.history.changes import action_of, entry_of
-from identity.staff.history.related import ORDER
+from identity.staff.history.as_of_page import as_of_context
 from identity.staff.history.report import TITLE as REPORT
 from identity.staff.history.report import report_context, task_context
 from identity.staff.history.report_form import ReportForm, query_of
@@ -61,15 +62,13 @@ class HistoryAdmin(ExportingAdmin):
     )
     tasks: ClassVar = (UndoImport,)
     record_template = "staff/history/change.html"
+    has_history = False
 
-    def get_urls(self) -> list[URLPattern]:
-        wrap = self.admin_site.admin_view
-        return [
-            path("report/", wrap(self.report_view), name="taxpayers_change_report"),
-            path("task/<int:key>/", wrap(self.task_view), name="taxpayers_change_task"),
-            path("as_of/", wrap(self.as_of_view), name="taxpayers_change_as_of"),
-            *super().get_urls(),
-        ]
+    def views(self) -> Views:
+        yield "report", "report/", self.report_view
+        yield "task", "task/<int:key>/", self.task_view
+        yield "as_of", "as_of/", self.as_of_view
+        yield from super().views()
 
     def list_url(self) -> str:
         return reverse("admin:taxpayers_change_report")

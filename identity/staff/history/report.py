@@ -17,8 +17,8 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from identity.staff.framework.changes import HistoryEntry, action_of, entry_of
 from identity.staff.framework.lists import key_in
-from identity.staff.history.changes import HistoryEntry, action_of, entry_of
 from identity.staff.history.report_form import ReportForm, preset_links, query_of
 from taxpayers.models import Change, HistoryCheck
 from taxpayers.services.history import of_task

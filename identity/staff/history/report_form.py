@@ -23,7 +23,7 @@ from identity.staff.framework.forms import (
     or_invalid,
     parsed_identifier,
 )
-from identity.staff.history.related import ORDER, changes_about, removals_of
+from identity.staff.framework.related import ORDER, changes_about, removals_of
 from taxpayers.models import Change, SystemUser, Taxpayer
 from taxpayers.services.named import find_taxpayer
 

@@ -8,7 +8,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy
@@ -17,6 +17,7 @@ from identity.staff.display import moment, named
 from identity.staff.framework.badges import badge_of_credential
 from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.lists import Context, column
+from identity.staff.framework.records import Views
 from identity.staff.framework.tasks import Button
 from identity.staff.logins import login_search
 from identity.staff.logins.reasons import (
@@ -73,6 +74,7 @@ class LoginEventAdmin(ExportingAdmin):
     list_select_related = ("system_user",)
     search_help_text = gettext_lazy("Reference, client ID, TIN, address")
     record_template = "staff/logins/login.html"
+    has_history = False
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         changelist = super().get_changelist_instance(request)
@@ -120,12 +122,9 @@ class LoginEventAdmin(ExportingAdmin):
         url = reverse("admin:tokens_loginevent_what_if")
         return [Button(SIMULATE, url), *super().list_buttons(request)]
 
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(self.what_if_view)
-        return [
-            path("what_would_happen/", view, name="tokens_loginevent_what_if"),
-            *super().get_urls(),
-        ]
+    def views(self) -> Views:
+        yield "what_if", "what_would_happen/", self.what_if_view
+        yield from super().views()
 
     def what_if_view(self, request: HttpRequest) -> HttpResponse:
         """What would happen if a client logged in; nothing is recorded."""

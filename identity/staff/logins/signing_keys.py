@@ -15,13 +15,12 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from identity.staff.display import moment
 from identity.staff.framework.badges import Badge
 from identity.staff.framework.forms import LastCharactersField, ReasonField, TaskForm
-from identity.staff.framework.lists import Context, column, state_column
+from identity.staff.framework.lists import Context, column
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.tasks import Call, Data, Task
-from identity.staff.history.changes import recent_changes
 from taxpayers.moments import moment_text
 from tokens.keys import store
-from tokens.keys.ring import ALGORITHMS, Key, KeyRing
+from tokens.keys.ring import ALGORITHMS, Key
 from tokens.lifetime import TOKEN_LIFETIME
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent, SigningKey
@@ -102,8 +101,9 @@ class StopCompromisedKey(Task):
         return text.format(kid=result.kid, new=signs)
 
 
-def badge_of_signing_key(row: SigningKey, ring: KeyRing, at: datetime) -> Badge:
+def badge_of_signing_key(row: SigningKey, at: datetime) -> Badge:
     """What the key does at this moment."""
+    ring = store.read_key_ring(at)
     if row.compromised_at is not None:
         stopped = format_html(_("Stopped {moment}."), moment=moment(row.compromised_at))
         return Badge(_("Stopped: compromised"), "bad", stopped)
@@ -124,16 +124,11 @@ class SigningKeyAdmin(RecordAdmin):
     list_display = (
         "kid",
         "alg",
-        state_column(lambda row, at: badge_of_signing_key(row, store.read_key_ring(at), at)),
+        "state",
         column("published", gettext_lazy("published"), lambda row: moment(row.created_at)),
         column("signs", gettext_lazy("signs from"), lambda row: moment(row.signs_from)),
     )
     ordering = ("-generation",)
     record_template = "staff/logins/signing_key.html"
     tasks: ClassVar = (RotateSigningKey, StopCompromisedKey)
-
-    def record_context(self, request: HttpRequest, record: SigningKey, at: datetime) -> Context:
-        return {
-            "state": badge_of_signing_key(record, store.read_key_ring(at), at),
-            "changes": recent_changes(request, record),
-        }
+    badge = staticmethod(badge_of_signing_key)

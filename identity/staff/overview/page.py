@@ -19,7 +19,7 @@ from identity.staff.actions import ACTIONS
 from identity.staff.expiring.kinds import KINDS, EndingKind
 from identity.staff.framework.filters import EXPIRY_DAYS
 from identity.staff.framework.lists import Text
-from identity.staff.history.related import ORDER
+from identity.staff.framework.related import ORDER
 from identity.staff.history.report import group_changes, line_of
 from identity.staff.logins.reasons import staff_text_of
 from identity.staff.logins.unrecorded import throttled_lately

@@ -18,10 +18,9 @@ from identity.staff.framework.badges import Badge, badge_of_permission, facts_of
 from identity.staff.framework.bulk_tasks import BulkTask
 from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.filters import Choices, StateFilter, expires_within
-from identity.staff.framework.lists import Context, column, state_column
+from identity.staff.framework.lists import Context, column
+from identity.staff.framework.related import revocations_of
 from identity.staff.framework.tasks import Button, tasks_by_reason
-from identity.staff.history.changes import recent_changes
-from identity.staff.history.related import revocations_of
 from identity.staff.imports.kinds import ImportPermissions
 from identity.staff.registry.permission_codes import GrantPermission, RevokePermission
 from taxpayers.facts.validity import is_over
@@ -96,7 +95,7 @@ class GrantedPermissionAdmin(ExportingAdmin):
         column(
             "codes_shown", gettext_lazy("permission codes"), lambda row: ", ".join(codes_of(row))
         ),
-        state_column(badge_of_permission),
+        "state",
         column("starts", gettext_lazy("from"), lambda row: moment(row.valid_from)),
         column("expires", gettext_lazy("until"), lambda row: moment(facts_of(row).ended_at)),
     )
@@ -105,6 +104,7 @@ class GrantedPermissionAdmin(ExportingAdmin):
     paths_to_taxpayers = ("taxpayer__", "intermediary__taxpayer__")
     search_help_text = gettext_lazy("TIN or name of either side")
     record_template = "staff/registry/permission.html"
+    badge = staticmethod(badge_of_permission)
     bulk_tasks = (
         BulkTask(
             RevokePermission,
@@ -155,8 +155,6 @@ class GrantedPermissionAdmin(ExportingAdmin):
         self, request: HttpRequest, record: GrantedPermission, at: datetime
     ) -> dict[str, Any]:
         return {
-            "state": badge_of_permission(record, at),
             "shown": shown_permissions(request, [record], at)[0],
             "codes": record.codes.order_by("code"),
-            "changes": recent_changes(request, record),
         }

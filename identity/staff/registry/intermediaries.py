@@ -14,9 +14,8 @@ from identity.staff.framework.autocomplete import AutocompleteAdmin
 from identity.staff.framework.bulk_tasks import BulkTask
 from identity.staff.framework.filters import Choices, StateFilter, expires_within
 from identity.staff.framework.forms import LastDayField, TaskForm, TaxpayerField
-from identity.staff.framework.lists import Context, column, state_column
+from identity.staff.framework.lists import Context, column
 from identity.staff.framework.tasks import Button, OperationTask, Task, task, tasks_by_reason
-from identity.staff.history.changes import recent_changes
 from identity.staff.imports.kinds import ImportIntermediaries
 from identity.staff.registry.granted_permissions import listed_permissions
 from taxpayers.models import GrantedPermission, Intermediary, Taxpayer
@@ -79,7 +78,7 @@ class IntermediaryAdmin(AutocompleteAdmin):
     list_display = (
         column("identifier", gettext_lazy("TIN"), lambda row: row.taxpayer.identifier),
         column("name", gettext_lazy("name"), lambda row: row.taxpayer.name),
-        state_column(badges.badge_of_intermediary),
+        "state",
         column("until", gettext_lazy("active until"), lambda row: moment(row.active_until)),
     )
     linked_columns = 2
@@ -88,6 +87,7 @@ class IntermediaryAdmin(AutocompleteAdmin):
     paths_to_taxpayers = ("taxpayer__",)
     search_help_text = gettext_lazy("TIN, ROB number, or name")
     record_template = "staff/registry/intermediary.html"
+    badge = staticmethod(badges.badge_of_intermediary)
     bulk_tasks = (
         BulkTask(
             extend_tasks.ExtendIntermediary,
@@ -111,9 +111,7 @@ class IntermediaryAdmin(AutocompleteAdmin):
 
     def record_context(self, request: HttpRequest, record: Intermediary, at: datetime) -> Context:
         return {
-            "state": badges.badge_of_intermediary(record, at),
-            "taxpayer_state": badges.badge_of_taxpayer(record.taxpayer),
+            "taxpayer_state": badges.badge_of_taxpayer(record.taxpayer, at),
             "system_users": own_system_users(record.taxpayer, at),
             "granted": listed_permissions(request, record.permissions, at),
-            "changes": recent_changes(request, record),
         }

@@ -21,10 +21,8 @@ from identity.staff.framework.forms import (
     TaskForm,
     TaxpayerField,
 )
-from identity.staff.framework.lists import Context
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.tasks import Button, OperationTask, Preview, Task, task
-from identity.staff.history.changes import recent_changes
 from taxpayers.models import GrantedPermission, PermissionCode
 from taxpayers.services import granted_permissions
 
@@ -61,9 +59,6 @@ class PermissionCodeAdmin(RecordAdmin):
     def buttons(self, request: HttpRequest, record: PermissionCode, at: datetime) -> list[Button]:
         given = {"code": record.code, "description": record.description}
         return self.related_buttons(request, (PermissionCode, "set_permission_code"), **given)
-
-    def record_context(self, request: HttpRequest, record: PermissionCode, at: datetime) -> Context:
-        return {"changes": recent_changes(request, record)}
 
 
 def code_choices() -> Iterable[tuple[str, str]]:

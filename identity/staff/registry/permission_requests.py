@@ -18,10 +18,9 @@ from identity.staff.framework.forms import (
     ReasonField,
     TaskForm,
 )
-from identity.staff.framework.lists import column, state_column
+from identity.staff.framework.lists import column
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.tasks import Task, task
-from identity.staff.history.changes import recent_changes
 from identity.staff.registry.granted_permissions import shown_permissions
 from taxpayers.models import PermissionCode, PermissionRequest, Taxpayer
 from taxpayers.models.permission_request import APPROVED, DECLINED, EXPIRED, OPEN, WITHDRAWN
@@ -101,7 +100,7 @@ class PermissionRequestAdmin(RecordAdmin):
             gettext_lazy("permission codes or scopes"),
             lambda row: ", ".join(row.codes.split()),
         ),
-        state_column(badge_of_request),
+        "state",
         column("made", gettext_lazy("asked"), lambda row: moment(row.created_at)),
         column("expires", gettext_lazy("expires"), lambda row: moment(row.expires_at)),
     )
@@ -110,6 +109,7 @@ class PermissionRequestAdmin(RecordAdmin):
     list_filter = (RequestStateFilter,)
     search_help_text = gettext_lazy("TIN, or name of the intermediary")
     record_template = "staff/registry/permission_request.html"
+    badge = staticmethod(badge_of_request)
     tasks: ClassVar = (ApproveRequest, ApproveConnection, DeclineRequest, DeclineConnection)
 
     def list_title(self) -> str:
@@ -126,9 +126,7 @@ class PermissionRequestAdmin(RecordAdmin):
         self, request: HttpRequest, record: PermissionRequest, at: datetime
     ) -> dict[str, Any]:
         return {
-            "state": badge_of_request(record, at),
             "asked": _taxpayer_of(record),
             "codes": PermissionCode.objects.filter(code__in=record.codes.split()).order_by("code"),
             "present": shown_permissions(request, present_permissions(record, at), at),
-            "changes": recent_changes(request, record),
         }

@@ -16,7 +16,8 @@ from identity.staff.framework.autocomplete import AutocompleteAdmin
 from identity.staff.framework.badges import badge_of_intermediary, badge_of_taxpayer
 from identity.staff.framework.edit_conflicts import EditTask, RenameForm
 from identity.staff.framework.forms import CODE, NameField, TaskForm, parsed_identifier
-from identity.staff.framework.lists import Context, RecordNotFound, column, state_column
+from identity.staff.framework.lists import Context, RecordNotFound, column
+from identity.staff.framework.related import removal_of
 from identity.staff.framework.tasks import (
     Button,
     Call,
@@ -26,8 +27,6 @@ from identity.staff.framework.tasks import (
     task,
     tasks_by_reason,
 )
-from identity.staff.history.changes import recent_changes
-from identity.staff.history.related import removal_of
 from identity.staff.imports.kinds import ImportTaxpayers
 from identity.staff.registry.granted_permissions import listed_permissions
 from identity.staff.registry.intermediaries import own_system_users
@@ -94,7 +93,7 @@ class TaxpayerAdmin(AutocompleteAdmin):
     list_display = (
         column("identifier", gettext_lazy("TIN"), lambda row: row.identifier),
         "name",
-        state_column(lambda row, _at: badge_of_taxpayer(row)),
+        "state",
         column("registered", gettext_lazy("registered"), lambda row: moment(row.created_at)),
     )
     linked_columns = 2
@@ -103,6 +102,7 @@ class TaxpayerAdmin(AutocompleteAdmin):
     paths_to_taxpayers = ("",)
     search_help_text = gettext_lazy("TIN, ROB number, or name")
     record_template = "staff/registry/taxpayer.html"
+    badge = staticmethod(badge_of_taxpayer)
     tasks: ClassVar = (
         RegisterTaxpayer,
         ImportTaxpayers,
@@ -131,12 +131,10 @@ class TaxpayerAdmin(AutocompleteAdmin):
     def record_context(self, request: HttpRequest, record: Taxpayer, at: datetime) -> Context:
         role = intermediary_of(record)
         return {
-            "state": badge_of_taxpayer(record),
             "role": role,
             "role_state": badge_of_intermediary(role, at) if role else None,
             "system_users": own_system_users(record, at),
             "granted": listed_permissions(request, record.granted, at),
-            "changes": recent_changes(request, record),
         }
 
 

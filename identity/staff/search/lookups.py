@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,11 +14,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from identity.staff.display import record_url
-from identity.staff.framework import badges
+from identity.staff.framework.badges import Badge
 from identity.staff.framework.records import RecordAdmin, pages_of
 from identity.staff.framework.search import limited_search, plain, text_of
 from identity.staff.logins.reasons import badge_of_login
-from identity.staff.protected_apis import badge_of_api
 from identity.staff.search.found import MAX_IN_GROUP, Group, Hit, TypedText, group_of
 from taxpayers.models import Change, Intermediary, SystemUser, Taxpayer
 from taxpayers.moments import moment_text
@@ -36,7 +34,6 @@ class SearchedKind:
     name: Callable[[Any], str]
     detail: Callable[[Any], str]
     identifier: Callable[[Any], str]
-    state: Callable[[Any, datetime], badges.Badge]
 
 
 SYSTEM_USERS = SearchedKind(
@@ -45,7 +42,6 @@ SYSTEM_USERS = SearchedKind(
     lambda row: row.name or row.client_id,
     lambda row: f"{row.client_id} · {row.taxpayer}",
     lambda row: row.client_id,
-    badges.badge_of_system_user,
 )
 KINDS = (
     SearchedKind(
@@ -54,7 +50,6 @@ KINDS = (
         lambda row: row.name,
         lambda row: str(row.identifier),
         lambda row: str(row.identifier),
-        lambda row, _at: badges.badge_of_taxpayer(row),
     ),
     SYSTEM_USERS,
     SearchedKind(
@@ -63,7 +58,6 @@ KINDS = (
         lambda row: row.taxpayer.name,
         lambda row: str(row.taxpayer.identifier),
         lambda row: "",  # the taxpayer of the same identifier is the exact hit
-        badges.badge_of_intermediary,
     ),
     SearchedKind(
         ProtectedApi,
@@ -71,7 +65,6 @@ KINDS = (
         lambda row: row.name,
         lambda row: f"{row.client_id} · {row.audience}",
         lambda row: row.client_id,
-        badge_of_api,
     ),
 )
 
@@ -83,7 +76,8 @@ def registry_groups(request: HttpRequest, typed: TypedText) -> Iterator[Group]:
     for kind in KINDS if typed.network is None else (SYSTEM_USERS,):
         pages = pages_of(kind.model)
         if pages.has_view_permission(request):
-            hits = [_hit(kind, row, typed) for row in _rows(request, pages, typed.term)]
+            rows = _rows(request, pages, typed.term)
+            hits = [_hit(kind, row, typed, pages.badge(row, timezone.now())) for row in rows]
             yield group_of(kind.title, hits, pages.list_url(), typed.term)
 
 
@@ -103,10 +97,9 @@ def _rows(request: HttpRequest, pages: RecordAdmin, term: str) -> list[Any]:
     return list(found.values())
 
 
-def _hit(kind: SearchedKind, row: Any, typed: TypedText) -> Hit:
+def _hit(kind: SearchedKind, row: Any, typed: TypedText, state: Badge) -> Hit:
     is_exact = plain(kind.identifier(row)).casefold() == plain(typed.term).casefold()
-    badge = kind.state(row, timezone.now()).html
-    return Hit(kind.name(row), kind.detail(row), record_url(row), badge, is_exact)
+    return Hit(kind.name(row), kind.detail(row), record_url(row), state.html, is_exact)
 
 
 _PERSON_FIELDS = ("username", "first_name", "last_name")

@@ -15,10 +15,9 @@ from identity.staff.framework import badges
 from identity.staff.framework.bulk_tasks import BulkTask
 from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.filters import Choices, StateFilter, expires_within
-from identity.staff.framework.lists import Context, column, state_column
+from identity.staff.framework.lists import Context, column
 from identity.staff.framework.search import limited_to, network_in
 from identity.staff.framework.tasks import tasks_by_reason
-from identity.staff.history.changes import recent_changes
 from identity.staff.imports.kinds import ImportSystemUsers
 from identity.staff.logins.secret_use import use_of_secrets
 from identity.staff.system_users import exports, login_methods, secret_tasks, system_user_tasks
@@ -89,7 +88,7 @@ class SystemUserAdmin(ExportingAdmin):
             lambda row: named(row.name or "—", row.client_id),
         ),
         "taxpayer",
-        state_column(badges.badge_of_system_user),
+        "state",
         column("expires", gettext_lazy("expires"), lambda row: moment(row.expires_at)),
         column("last_used", gettext_lazy("last used"), _last_used),
     )
@@ -98,6 +97,7 @@ class SystemUserAdmin(ExportingAdmin):
     list_filter = (SystemUserStateFilter,)
     search_help_text = gettext_lazy("Client ID, TIN, network or name")
     record_template = "staff/system_users/system_user.html"
+    badge = staticmethod(badges.badge_of_system_user)
     tasks: ClassVar = (
         IssueCredentials,
         ImportSystemUsers,
@@ -145,12 +145,10 @@ class SystemUserAdmin(ExportingAdmin):
             for secret in secrets:
                 secret["use"] = used.of[secret["row"].pk]
         return {
-            "state": badges.badge_of_system_user(record, at),
             "for_operators": why_only_operators(record),
-            "taxpayer_state": badges.badge_of_taxpayer(record.taxpayer),
+            "taxpayer_state": badges.badge_of_taxpayer(record.taxpayer, at),
             "secrets": secrets,
             "used": used,
-            "changes": recent_changes(request, record),
         }
 
     def _secrets(

@@ -29,9 +29,8 @@ from identity.staff.accounts.roles import ROLES
 from identity.staff.display import moment
 from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.filters import ChoiceFilter, Choices, StateFilter
-from identity.staff.framework.lists import Context, column, state_column
+from identity.staff.framework.lists import Context, column
 from identity.staff.framework.tasks import author
-from identity.staff.history.changes import recent_changes
 from identity.staff.models import SUPERUSER, FirstPassword, StaffAccount, WaitingChange
 
 
@@ -89,7 +88,7 @@ class StaffAccountAdmin(ExportingAdmin):
         column("role_title", gettext_lazy("role"), state.titles_of),
         column("second_step", gettext_lazy("second step"), _second_steps),
         column("last_sign_in", gettext_lazy("last sign-in"), lambda row: moment(row.last_login)),
-        state_column(state.badge_of_account),
+        "state",
     )
     linked_columns = 2
     list_filter = (RoleFilter, AccountStateFilter)
@@ -101,6 +100,7 @@ class StaffAccountAdmin(ExportingAdmin):
     ordering = ("username",)
     search_help_text = gettext_lazy("User name, or name")
     record_template = "staff/accounts/account.html"
+    badge = staticmethod(state.badge_of_account)
     tasks: ClassVar = (
         CreateAccount,
         ConfirmAccount,
@@ -129,7 +129,6 @@ class StaffAccountAdmin(ExportingAdmin):
         by, may_change = author(request), any(t.is_allowed(request) for t in self.get_tasks())
         waiting = state.waiting_of(record, at)
         return {
-            "state": state.badge_of_account(record, at),
             "roles": state.roles_of(record),
             "second_steps": state.second_steps_of(record),
             "is_second_step_required": settings.SECOND_FACTOR_REQUIRED,
@@ -141,5 +140,4 @@ class StaffAccountAdmin(ExportingAdmin):
                 if waiting and may_change
                 else ""
             ),
-            "changes": recent_changes(request, record),
         }

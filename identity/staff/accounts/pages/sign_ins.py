@@ -56,6 +56,7 @@ class SignInAdmin(ExportingAdmin):
     list_filter = (OutcomeFilter,)
     search_help_text = gettext_lazy("User name, address or network")
     record_template = "staff/accounts/sign_in.html"
+    has_history = False
 
     def search_conditions(self, term: str) -> Iterable[Q]:
         network = network_in(term)

@@ -11,8 +11,9 @@ from django.db.models import Q
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
-from identity.staff.framework import badges
-from identity.staff.history.changes import action_of
+from identity.staff.framework.badges import Badge
+from identity.staff.framework.changes import action_of
+from identity.staff.framework.records import pages_of
 from identity.staff.logins import reasons
 from identity.staff.logins.refused.cures import OfferedCures, offered_cures
 from identity.staff.logins.refused.involved import (
@@ -83,15 +84,8 @@ def changes_since(request: HttpRequest, involved: Involved) -> list[tuple[Any, C
     """The latest changes of these records since the login; none if this person may not see them."""
     if not request.user.has_perm("taxpayers.view_change"):
         return []
-    records = (
-        involved.system_user,
-        involved.own_taxpayer,
-        involved.role,
-        involved.represented,
-        involved.permission,
-    )
     of_one = Q()
-    for record in records:
+    for record in involved.records:
         if record is not None:
             of_one |= Q(object_type=record._meta.model_name, object_id=str(record.pk))
     if not of_one:
@@ -153,20 +147,14 @@ def answer_to(request: HttpRequest, involved: Involved, at: datetime) -> Refusal
     )
 
 
-def records_of(involved: Involved, at: datetime) -> list[tuple[str, Any, badges.Badge]]:
+def records_of(involved: Involved, at: datetime) -> list[tuple[str, Any, Badge]]:
     """The records of the login with their state now: title, record, state."""
-    user, own = involved.system_user, involved.own_taxpayer
-    found: list[tuple[str, Any, badges.Badge]] = []
-    if user is not None and own is not None:
-        found.append((gettext("System user"), user, badges.badge_of_system_user(user, at)))
-        found.append((gettext("Taxpayer"), own, badges.badge_of_taxpayer(own)))
-    if involved.role is not None:
-        state = badges.badge_of_intermediary(involved.role, at)
-        found.append((gettext("Intermediary"), involved.role, state))
-    if involved.represented is not None:
-        state = badges.badge_of_taxpayer(involved.represented)
-        found.append((gettext("Represented taxpayer"), involved.represented, state))
-    if involved.permission is not None:
-        state = badges.badge_of_permission(involved.permission, at)
-        found.append((gettext("Newest permission"), involved.permission, state))
-    return found
+    titles = (
+        *(gettext("System user"), gettext("Taxpayer"), gettext("Intermediary")),
+        *(gettext("Represented taxpayer"), gettext("Newest permission")),
+    )
+    return [
+        (title, record, pages_of(type(record)).badge(record, at))
+        for title, record in zip(titles, involved.records, strict=True)
+        if record is not None
+    ]

@@ -5,6 +5,8 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
+from django.db.models import Model
+
 from identity.staff.framework.badges import Badge, badge_of_credential
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Credential, GrantedPermission, Intermediary, SystemUser, Taxpayer
@@ -32,6 +34,12 @@ class Involved:
     @property
     def own_taxpayer(self) -> Taxpayer | None:
         return self.system_user.taxpayer if self.system_user else None
+
+    @property
+    def records(self) -> tuple[Model | None, ...]:
+        """All but the login and its secret."""
+        own = (self.system_user, self.own_taxpayer, self.role)
+        return (*own, self.represented, self.permission)
 
 
 def involved_in(event: LoginEvent) -> Involved:

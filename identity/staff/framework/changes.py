@@ -5,7 +5,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from urllib.parse import urlencode
 
 from django.apps import apps
 from django.db.models import Model
@@ -16,8 +15,7 @@ from django.utils.translation import gettext_lazy
 
 from identity.staff.actions import ACTIONS
 from identity.staff.display import display_value, moment
-from identity.staff.history.as_of_page import as_of_url
-from identity.staff.history.related import changes_about, record_link
+from identity.staff.framework.related import changes_about, record_link
 from taxpayers.credential_kind import by_kind
 from taxpayers.models import Change, Intermediary, SystemUser, Taxpayer
 
@@ -115,10 +113,19 @@ def recent_changes(request: HttpRequest, record: Model) -> RecentChanges | None:
     has_more = len(rows) > MAX_RECENT and about
     return RecentChanges(
         [(entry, entry.is_of(record)) for entry in entries],
-        all_url=f"{reverse('admin:taxpayers_change_report')}?{urlencode({'about': about})}"
+        all_url=reverse("admin:taxpayers_change_report", query={"about": about})
         if has_more
         else "",
-        as_of_url=as_of_url(request, about),
+        as_of_url=reverse("admin:taxpayers_change_as_of", query={"about": about})
+        if about and may_see_as_of(request)
+        else "",
+    )
+
+
+def may_see_as_of(request: HttpRequest) -> bool:
+    """Whether this person may see the history and the records: the page *As of a date*."""
+    return request.user.has_perms(
+        ("taxpayers.view_change", "taxpayers.view_taxpayer", "taxpayers.view_systemuser")
     )
 
 
