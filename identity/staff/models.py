@@ -16,15 +16,6 @@ from taxpayers.management.command import author
 from taxpayers.models import VIEW_ONLY
 from taxpayers.services.history import ChangeContext, record_change
 
-__all__ = [
-    "SUPERUSER",
-    "FirstPassword",
-    "StaffAccount",
-    "StaffAccountManager",
-    "StaffSignIn",
-    "WaitingChange",
-]
-
 SUPERUSER = "superuser"
 
 

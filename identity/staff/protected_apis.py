@@ -110,7 +110,6 @@ class RegisterProtectedApi(_ApiSecretTask):
     operation = registration.REGISTER_PROTECTED_API
     variant = "primary"
     form = RegisterApiForm
-    is_for_record = False
 
 
 class RotateApiSecret(_ApiSecretTask, IssueOnceTask):

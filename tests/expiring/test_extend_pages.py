@@ -1,7 +1,6 @@
 """Extend, and Set an earlier end: of one record, and of several with a preview of each."""
 
 from datetime import datetime, timedelta
-from types import SimpleNamespace
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -9,7 +8,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from identity.staff.framework.bulk_tasks import PlannedChange, fingerprint
+from identity.staff.framework.bulk_tasks import fingerprint
 from identity.staff.framework.tasks import Preview
 from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser
 from taxpayers.services.ends import end_of
@@ -144,8 +143,7 @@ def test_only_what_was_shown_is_done(officer: Client) -> None:
     assert not Change.objects.exists()
     assert "1 done" in text_of(officer.post(url, sent | button_of(again), follow=True))
     shown = [Preview(), Preview("a"), Preview(after="a"), Preview(refusal="a")]
-    task: Any = SimpleNamespace(name="extend")
-    assert len({fingerprint([PlannedChange(task, user, one)]) for one in shown}) == 4
+    assert len({fingerprint([(user, one)]) for one in shown}) == 4
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ has another one by then, it is shown again. All records change or none; those th
 the preview stay as they are. The history shows all changes as one task.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime
 from hashlib import sha256
 from typing import Any
@@ -33,11 +32,7 @@ MAX_RECORDS = 500
 _CONFIRMED, _PREVIEWED = "confirmed", "previewed"
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedChange:
-    task: Task
-    record: Any
-    preview: Preview
+Plan = Sequence[tuple[Any, Preview]]  # each record, and what the task would do with it
 
 
 class BulkTask:
@@ -95,23 +90,20 @@ class BulkTask:
                 del sent.errors[name]
         is_bound = is_confirmed or bool(sent.errors)
         form = sent if is_bound else self.form(initial=_initial(request.POST, self.form))
-        plan = [
-            PlannedChange(task, record, _preview(task, record, sent.cleaned_data, at))
-            for record in records
-        ]
+        plan = [(record, _preview(task, record, sent.cleaned_data, at)) for record in records]
         seen = fingerprint(plan)
         if is_confirmed and is_valid:
             if request.POST.get(_PREVIEWED) != seen:
                 form.add_error(None, _("The preview has changed. Check it, then confirm."))
             else:
                 try:
-                    count = perform_all(plan, sent.cleaned_data, author(request), at)
+                    count = perform_all(task, plan, sent.cleaned_data, author(request), at)
                 except ServiceError as error:
                     form.add_error(None, str(error))
                 else:
                     messages.success(request, self._success_message(count, len(plan) - count))
                     return None
-        refused = sum(bool(one.preview.refusal) for one in plan)
+        refused = sum(bool(preview.refusal) for _record, preview in plan)
         context = admin.page_context(request, None, at, breadcrumb=self.title) | {
             "hidden": [
                 ("action", self.name),
@@ -151,31 +143,28 @@ def _initial(entered: QueryDict, form: type[TaskForm]) -> dict[str, Any]:
     return {name: entered[name] for name in form.base_fields if name in entered}
 
 
-def fingerprint(plan: Iterable[PlannedChange]) -> str:
-    """The same for two plans that would do the same to the same records."""
+def fingerprint(plan: Plan) -> str:
+    """The same for two plans of a task that would do the same to the same records."""
     lines = (
-        f"{one.task.name}|{one.record.pk}|{one.preview.before}|{one.preview.after}"
-        f"|{one.preview.refusal}"
-        for one in plan
+        f"{record.pk}|{preview.before}|{preview.after}|{preview.refusal}"
+        for record, preview in plan
     )
     return sha256("\n".join(lines).encode()).hexdigest()
 
 
 @transaction.atomic
-def perform_all(
-    plan: Sequence[PlannedChange], data: dict[str, Any], by: Author, at: datetime
-) -> int:
+def perform_all(task: Task, plan: Plan, data: dict[str, Any], by: Author, at: datetime) -> int:
     """How many were changed: all that the plan does not refuse.
 
     Raises ServiceError at the first failure; then nothing is changed.
     """
     by = by.in_one_task()
-    changing = [one for one in plan if not one.preview.refusal]
-    for one in changing:
+    changing = [record for record, preview in plan if not preview.refusal]
+    for record in changing:
         try:
-            one.task.perform(one.record, data, by=by, at=at)
+            task.perform(record, data, by=by, at=at)
         except ServiceError as error:
             raise ServiceError(
-                _("Nothing was changed. {record}: {error}").format(record=one.record, error=error)
+                _("Nothing was changed. {record}: {error}").format(record=record, error=error)
             ) from None
     return len(changing)

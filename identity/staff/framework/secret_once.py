@@ -31,7 +31,7 @@ from identity.staff.framework.tasks import Call, Data, Task
 from taxpayers.models import SystemUser
 from taxpayers.moments import moment_text
 from taxpayers.secret_once import login_example, secret_data
-from taxpayers.services import Author, IssuedSecret, ServiceError
+from taxpayers.services import Author, ServiceError
 from taxpayers.services.history import lock_for_update
 
 
@@ -41,14 +41,45 @@ def shown_once(request: HttpRequest, template: str, context: dict[str, Any]) -> 
     return TemplateResponse(request, template, context, headers=headers)
 
 
+@dataclass(frozen=True, slots=True)
+class HandOverFact:
+    """One line of the sheet; `copy_id`: of its element, where it can be copied by itself."""
+
+    label: str
+    value: str = field(repr=False)
+    copy_id: str = ""
+    is_secret: bool = False
+
+
 class SecretOnceTask(Task):
     """A task whose result is a new secret: by default one of a system user."""
 
     secret_template = "staff/framework/secret_once.html"
     example_title: ClassVar[Text] = gettext_lazy("A working login")
 
-    def hand_over_facts(self, result: Any) -> "list[HandOverFact]":
-        return hand_over_facts(result)
+    def hand_over_facts(self, result: Any) -> list[HandOverFact]:
+        """What its owner must know, in the language of the reader; those without a value go."""
+        data, user = secret_data(result), result.system_user
+        present = user.credentials.filter(slot__isnull=False).exclude(pk=result.secret.pk)
+        former = _("Former secret {secret} valid until")
+        return [
+            HandOverFact(_("Taxpayer"), user.taxpayer.name),
+            HandOverFact(_("TIN"), user.taxpayer.tin),
+            HandOverFact(_("ROB number"), user.taxpayer.rob),
+            HandOverFact(_("System user"), user.name),
+            HandOverFact(_("Environment"), data["environment"]),
+            HandOverFact(_("Login address"), data["token_endpoint"]),
+            HandOverFact(_("Client ID"), data["client_id"], "client-id"),
+            HandOverFact(
+                _("Client secret"), data["client_secret"], "client-secret", is_secret=True
+            ),
+            HandOverFact(_("Secret valid until"), moment_text(data["secret_expires_at"])),
+            HandOverFact(_("Log in from"), ", ".join(data["allowed_networks"])),
+            *(
+                HandOverFact(former.format(secret=secret), moment_text(secret.expires_at))
+                for secret in present
+            ),
+        ]
 
     def example(self, result: Any) -> str:
         """How the credentials are used, in one line, ready to paste; the secret in clear."""
@@ -62,60 +93,15 @@ class SecretOnceTask(Task):
         owner, at = self.next_record(result), result.secret.created_at
         breadcrumb = gettext_lazy("New secret")
         context = self.admin.page_context(request, owner, at, breadcrumb=breadcrumb)
-        facts, example = self.hand_over_facts(result), self.example(result)
+        facts = [fact for fact in self.hand_over_facts(result) if fact.value]
+        lines, example = [f"{fact.label}: {fact.value}" for fact in facts], self.example(result)
         context |= {
             "task": self,
             "facts": facts,
             "example": example,
-            "as_text": hand_over_text(facts, self.example_title, example),
+            "as_text": "\n".join([*lines, "", f"{self.example_title}:", example]),
         }
         return shown_once(request, self.secret_template, context)
-
-
-@dataclass(frozen=True, slots=True)
-class HandOverFact:
-    """One line of the sheet; `copy_id`: of its element, where it can be copied by itself."""
-
-    label: str
-    value: str = field(repr=False)
-    copy_id: str = ""
-    is_secret: bool = False
-
-
-def hand_over_facts(issued: IssuedSecret) -> list[HandOverFact]:
-    """What the operator of the ERP system must know, in the language of the reader."""
-    data, user = secret_data(issued), issued.system_user
-    rob = user.taxpayer.rob
-    present = user.credentials.filter(slot__isnull=False).exclude(pk=issued.secret.pk)
-    return [
-        HandOverFact(_("Taxpayer"), user.taxpayer.name),
-        HandOverFact(_("TIN"), user.taxpayer.tin),
-        *([HandOverFact(_("ROB number"), rob)] if rob else []),
-        HandOverFact(_("System user"), user.name),
-        HandOverFact(_("Environment"), data["environment"]),
-        HandOverFact(_("Login address"), data["token_endpoint"]),
-        HandOverFact(_("Client ID"), data["client_id"], "client-id"),
-        HandOverFact(_("Client secret"), data["client_secret"], "client-secret", is_secret=True),
-        HandOverFact(_("Secret valid until"), moment_text(data["secret_expires_at"])),
-        *(
-            [HandOverFact(_("Log in from"), ", ".join(data["allowed_networks"]))]
-            if data["allowed_networks"]
-            else []
-        ),
-        *(
-            HandOverFact(
-                _("Former secret {secret} valid until").format(secret=secret),
-                moment_text(secret.expires_at),
-            )
-            for secret in present
-        ),
-    ]
-
-
-def hand_over_text(facts: Sequence[HandOverFact], example_title: Text, example: str) -> str:
-    """The whole sheet as plain text, for one copy."""
-    lines = [f"{fact.label}: {fact.value}" for fact in facts if fact.value]
-    return "\n".join([*lines, "", f"{example_title}:", example])
 
 
 class IssueOnceForm(TaskForm):

@@ -76,7 +76,7 @@ class Preview:
 
 
 class Task:
-    """One change that staff can make to a record, or (`is_for_record` False) without one.
+    """One change that staff can make to a record, or without one, if its operation makes one.
 
     What it says comes from the record of its `operation`, as far as the task does not say it
     itself. Its name is part of the URL; staff need the permission with the name of its action.
@@ -90,7 +90,7 @@ class Task:
     variant: ClassVar[str] = "default"
     form: ClassVar[type[TaskForm]] = TaskForm
     template: ClassVar[str] = "staff/framework/task.html"
-    is_for_record: ClassVar[bool] = True
+    is_for_record: ClassVar[bool]
     has_button: ClassVar[bool] = True  # False: the page of the record has its own links to it
     # Whether it could help to log in as the system user: not for those of the management API.
     gives_access: ClassVar[bool] = False
@@ -104,6 +104,8 @@ class Task:
             cls.description = gettext_lazy(operation.effect) if operation.effect else ""
             if not hasattr(cls, "button_label"):
                 cls.button_label = _LABELS.get(cls.name.partition("_")[0], cls.title)
+            if "is_for_record" not in cls.__dict__:
+                cls.is_for_record = bool(operation.row)
             if operation.is_danger:
                 cls.variant = "danger"
             cls.form = with_reason(cls.form, operation)

@@ -99,7 +99,6 @@ class ImportTask(Task):
     button_label = gettext_lazy("Import")
     form = ImportForm
     template = "staff/imports/upload.html"
-    is_for_record = False
 
     def __init_subclass__(cls) -> None:
         cls.operation = IMPORT_KINDS[cls.kind_name].operation

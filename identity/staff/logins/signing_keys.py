@@ -55,7 +55,6 @@ class RotateSigningKey(Task):
     button_label = gettext_lazy("Rotate")
     variant = "primary"
     form = RotateForm
-    is_for_record = False
 
     def initial(self, request: HttpRequest, record: None, at: datetime) -> dict[str, Any]:
         return {"alg": settings.SIGNING_ALGORITHM} | super().initial(request, record, at)
@@ -76,6 +75,7 @@ class RotateSigningKey(Task):
 
 class StopCompromisedKey(Task):
     operation = store.STOP_COMPROMISED_KEY
+    is_for_record = True
     form = StopForm
     template = "staff/logins/stop_key.html"
 

@@ -40,7 +40,6 @@ RegisterIntermediary = task(
     button_label=gettext_lazy("Register as intermediary"),
     variant="primary",
     form=RegisterIntermediaryForm,
-    is_for_record=False,
 )
 
 

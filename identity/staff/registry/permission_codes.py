@@ -46,7 +46,6 @@ SetPermissionCode = task(
     granted_permissions.SET_PERMISSION_CODE,
     button_label=gettext_lazy("Add or change a code"),
     form=CodeForm,
-    is_for_record=False,
 )
 
 
@@ -98,7 +97,6 @@ class GrantPermission(Task):
     button_label = gettext_lazy("Grant permission")
     variant = "primary"
     form = GrantPermissionForm
-    is_for_record = False
 
     def initial(self, request: HttpRequest, record: None, at: datetime) -> dict[str, Any]:
         initial = super().initial(request, record, at)

@@ -75,7 +75,6 @@ class RegisterTaxpayer(Task):
     variant = "primary"
     form = RegisterTaxpayerForm
     template = "staff/registry/register_taxpayer.html"
-    is_for_record = False
 
     def perform(self, record: None, data: Data, **call: Unpack[Call]) -> Taxpayer:
         return register_taxpayer(taxpayer=data["identifier"], name=data["name"], **call)

@@ -166,7 +166,6 @@ class IssueCredentials(SecretOnceTask):
     operation = ISSUE_CREDENTIALS
     variant = "primary"
     form = IssueCredentialsForm
-    is_for_record = False
 
     def perform(self, record: None, data: Data, **call: Unpack[Call]) -> IssuedSecret | SystemUser:
         # Submitted twice, the second is refused: names of system users are unique for a taxpayer.

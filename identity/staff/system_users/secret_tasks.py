@@ -155,14 +155,12 @@ RevokeSecret = task(
     SecretTask,
     REVOKE_SECRET,
     title=gettext_lazy("Revoke"),
-    button_label=gettext_lazy("Revoke"),
     form=RevokeSecretForm,
 )
 RetireSecret = task(
     SecretTask,
     RETIRE_SECRET,
     title=gettext_lazy("Set last day"),
-    button_label=gettext_lazy("Set last day"),
     form=RetireSecretForm,
 )
 ChangeSecret = task(

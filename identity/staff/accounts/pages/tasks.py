@@ -125,6 +125,9 @@ class ShownForm(TaskForm):
 
     shown = forms.CharField(widget=forms.HiddenInput, required=False)
 
+    def clean_shown(self) -> frozenset[str]:
+        return frozenset(self.cleaned_data["shown"].split(","))
+
 
 class SecondPersonTask(AccountTask):
     template = "staff/accounts/second_person.html"
@@ -144,12 +147,6 @@ class ConfirmAccount(SecondPersonTask):
 
     def initial(self, request: HttpRequest, record: StaffAccount, at: datetime) -> dict[str, Any]:
         return {"shown": ",".join(str(one.pk) for one in record.waiting_changes.all())}
-
-    def perform(self, record: StaffAccount, data: Data, **call: Unpack[Call]) -> StaffAccount:
-        shown = frozenset(data["shown"].split(","))
-        return second_person.confirm_account(
-            account=record, reason=data["reason"], **call, shown=shown
-        )
 
 
 DeclineAccount = task(SecondPersonTask, second_person.DECLINE_ACCOUNT)
@@ -189,7 +186,6 @@ CreateAccount = task(
     variant="primary",
     form=CreateAccountForm,
     may_wait=True,
-    is_for_record=False,
 )
 
 
