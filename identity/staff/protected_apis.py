@@ -5,7 +5,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, ClassVar, Unpack
 
-from django import forms
 from django.conf import settings
 from django.contrib import admin
 from django.db.models import Model, Q
@@ -14,11 +13,10 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.widgets import UnfoldAdminSelectWidget
 
 from identity.staff.display import moment
 from identity.staff.framework import badges
-from identity.staff.framework.forms import STANDARD_LIFETIME, LastDayField, NameField, TaskForm
+from identity.staff.framework.forms import LifetimeField, NameField, SelectField, TaskForm
 from identity.staff.framework.lists import Context, column
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.secret_once import (
@@ -41,15 +39,12 @@ def _audiences() -> Iterable[tuple[str, str]]:
 
 class RegisterApiForm(TaskForm):
     name = NameField(label=gettext_lazy("Name of the API"))
-    audience = forms.ChoiceField(
+    audience = SelectField(
         label=gettext_lazy("Audience"),
         choices=_audiences,
         help_text=gettext_lazy("Only tokens for this audience are active for the API."),
-        widget=UnfoldAdminSelectWidget,
     )
-    secret_expires = LastDayField(
-        label=gettext_lazy("Last day of the secret"), required=False, help_text=STANDARD_LIFETIME
-    )
+    secret_expires = LifetimeField(label=gettext_lazy("Last day of the secret"))
 
 
 class RevokeApiSecretForm(TaskForm):
@@ -59,7 +54,7 @@ class RevokeApiSecretForm(TaskForm):
     asked during the last day.
     """
 
-    secret = forms.ChoiceField(label=gettext_lazy("Secret"), widget=UnfoldAdminSelectWidget)
+    secret = SelectField(label=gettext_lazy("Secret"))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -6,16 +6,20 @@ Extending offers one year more: from the old end, or from today if that has pass
 from datetime import datetime
 from typing import Any, ClassVar, Unpack
 
-from django import forms
 from django.db import transaction
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.widgets import UnfoldAdminRadioSelectWidget
 
 from identity.staff.framework.edit_conflicts import EditConflictForm
-from identity.staff.framework.forms import EvidenceField, LastDayField, TaskForm
+from identity.staff.framework.forms import (
+    EndField,
+    EvidenceField,
+    LastDayField,
+    RadioField,
+    TaskForm,
+)
 from identity.staff.framework.lists import Context, Text
 from identity.staff.framework.tasks import Call, Data, Preview, Task, task
 from taxpayers.facts.validity import is_over
@@ -28,11 +32,7 @@ YEAR, DAY = "year", "day"
 
 
 class ExtendForm(EditConflictForm):
-    expires = LastDayField(
-        label=gettext_lazy("New last day"),
-        required=False,
-        help_text=gettext_lazy("Leave empty for no end date."),
-    )
+    expires = EndField(label=gettext_lazy("New last day"))
 
 
 class EndEarlierForm(EditConflictForm):
@@ -44,7 +44,7 @@ class BulkExtendForm(TaskForm):
 
     decides = ("length", "expires")
 
-    length = forms.ChoiceField(
+    length = RadioField(
         label=gettext_lazy("How long"),
         choices=[
             (
@@ -54,7 +54,6 @@ class BulkExtendForm(TaskForm):
             (DAY, gettext_lazy("The same last day for all")),
         ],
         initial=YEAR,
-        widget=UnfoldAdminRadioSelectWidget,
     )
     expires = LastDayField(label=gettext_lazy("Last day for all"), required=False)
 

@@ -14,6 +14,8 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
     UnfoldAdminIntegerFieldWidget,
+    UnfoldAdminRadioSelectWidget,
+    UnfoldAdminSelectWidget,
     UnfoldAdminTextInputWidget,
 )
 
@@ -29,19 +31,21 @@ from taxpayers.services.named import find_taxpayer, role_of
 from taxpayers.validation import MAX_NAME_LENGTH, MAX_REASON_LENGTH, ServiceError, rule_of
 
 MAX_IDENTIFIER_LENGTH = 129  # TIN:ROB, as long as the columns are
-STANDARD_LIFETIME = gettext_lazy(
-    "Leave empty to use the standard lifetime of this service, usually one year."
-)
-
-
-CREDENTIAL_REASONS = (  # why one is issued or replaced
-    gettext_lazy("A new ERP system"),
-    gettext_lazy("The present one ends soon"),
-    gettext_lazy("Others may know the present one"),
-    gettext_lazy("The present one was lost"),
-    gettext_lazy("Its operator asked for it"),
-)
 CODE = {"autocomplete": "off", "spellcheck": "false"}  # attributes of a field that is no prose
+
+
+class CodeField(forms.CharField):
+    """An identifier or a number: no prose."""
+
+    widget = UnfoldAdminTextInputWidget(attrs=CODE)
+
+
+class SelectField(forms.ChoiceField):
+    widget = UnfoldAdminSelectWidget
+
+
+class RadioField(forms.ChoiceField):
+    widget = UnfoldAdminRadioSelectWidget
 
 
 class TaskForm(forms.Form):
@@ -97,6 +101,16 @@ class ReasonField(forms.CharField):
         super().__init__(max_length=MAX_REASON_LENGTH, **kwargs)
 
 
+CredentialReasonField = partial(  # why one is issued or replaced
+    ReasonField,
+    gettext_lazy("A new ERP system"),
+    gettext_lazy("The present one ends soon"),
+    gettext_lazy("Others may know the present one"),
+    gettext_lazy("The present one was lost"),
+    gettext_lazy("Its operator asked for it"),
+)
+
+
 def with_reason(form: type[TaskForm], operation: Operation) -> type[TaskForm]:
     """The form, which asks why if the operation does; one that asks in its own way is left."""
     is_asked = operation.reason in (Reason.REQUIRED, Reason.ALWAYS)
@@ -105,10 +119,8 @@ def with_reason(form: type[TaskForm], operation: Operation) -> type[TaskForm]:
     return type(form.__name__, (form,), {"reason": ReasonField(), "__doc__": form.__doc__})
 
 
-class EvidenceField(forms.CharField):
+class EvidenceField(CodeField):
     """The number of the paper form by which a taxpayer has decided; becomes Evidence."""
-
-    widget = UnfoldAdminTextInputWidget(attrs=CODE)
 
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("label", gettext_lazy("Number of the paper form"))
@@ -153,6 +165,16 @@ class DayField(forms.DateField):
 
 FirstDayField = partial(DayField, start_of_day)
 LastDayField = partial(DayField, end_of_day)
+EndField = partial(
+    LastDayField, required=False, help_text=gettext_lazy("Leave empty for no end date.")
+)
+LifetimeField = partial(
+    LastDayField,
+    required=False,
+    help_text=gettext_lazy(
+        "Leave empty to use the standard lifetime of this service, usually one year."
+    ),
+)
 
 
 class TaxpayerField(forms.CharField):
@@ -187,14 +209,10 @@ class IntermediaryField(TaxpayerField):
         return None if taxpayer is None else or_invalid(role_of, taxpayer)
 
 
-class LastCharactersField(forms.CharField):
+class LastCharactersField(CodeField):
     """Asks for the end of what is shown: another one may be meant. The form sets `expected`."""
 
     expected = ""
-
-    def __init__(self, label: Any, help_text: Any = "") -> None:
-        widget = UnfoldAdminTextInputWidget(attrs=CODE)
-        super().__init__(label=label, help_text=help_text, widget=widget)
 
     def clean(self, value: Any) -> str:
         end: str = super().clean(value).lstrip("…")

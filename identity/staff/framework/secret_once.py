@@ -20,10 +20,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from identity.staff.framework.forms import (
-    CREDENTIAL_REASONS,
-    STANDARD_LIFETIME,
+    CredentialReasonField,
     LastDayField,
-    ReasonField,
+    LifetimeField,
     TaskForm,
 )
 from identity.staff.framework.lists import Text
@@ -111,12 +110,8 @@ class IssueOnceForm(TaskForm):
 
 
 class NewSecretForm(IssueOnceForm):
-    expires = LastDayField(
-        label=gettext_lazy("Last day of the new secret"),
-        required=False,
-        help_text=STANDARD_LIFETIME,
-    )
-    reason = ReasonField(*CREDENTIAL_REASONS)
+    expires = LifetimeField(label=gettext_lazy("Last day of the new secret"))
+    reason = CredentialReasonField()
 
 
 class ReplacingSecretForm(NewSecretForm):

@@ -11,14 +11,14 @@ from django.utils import formats, timezone
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from identity.staff.actions import TEXTS
 from identity.staff.framework.forms import (
-    CODE,
     MAX_IDENTIFIER_LENGTH,
+    CodeField,
     FirstDayField,
     LastDayField,
+    SelectField,
     find_system_user,
     or_invalid,
     parsed_identifier,
@@ -35,25 +35,22 @@ class ReportForm(forms.Form):
 
     since = FirstDayField(label=gettext_lazy("From"), required=False)
     until = LastDayField(label=gettext_lazy("Until"), required=False)
-    by = forms.CharField(
+    by = CodeField(
         label=gettext_lazy("Who"),
         required=False,
         max_length=150,
         help_text=gettext_lazy("User name, exactly as in the history."),
-        widget=UnfoldAdminTextInputWidget(attrs=CODE),
     )
-    action = forms.ChoiceField(
+    action = SelectField(
         label=gettext_lazy("Action"),
         required=False,
         choices=lambda: [("", _("All")), *TEXTS.items()],
-        widget=UnfoldAdminSelectWidget,
     )
-    about = forms.CharField(
+    about = CodeField(
         label=gettext_lazy("About"),
         required=False,
         max_length=MAX_IDENTIFIER_LENGTH,
         help_text=gettext_lazy("TIN, TIN:ROB, client ID, or the user name of an account."),
-        widget=UnfoldAdminTextInputWidget(attrs=CODE),
     )
 
     def clean_about(self) -> Taxpayer | SystemUser | str | None:

@@ -3,18 +3,16 @@
 from datetime import datetime
 from typing import Any, ClassVar, Unpack
 
-from django import forms
 from django.conf import settings
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.widgets import UnfoldAdminSelectWidget
 
 from identity.staff.display import moment
 from identity.staff.framework.badges import Badge
-from identity.staff.framework.forms import LastCharactersField, ReasonField, TaskForm
+from identity.staff.framework.forms import LastCharactersField, ReasonField, SelectField, TaskForm
 from identity.staff.framework.lists import Context, column
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.tasks import Call, Data, Task
@@ -29,10 +27,8 @@ _MAX_LOGINS = 10_000  # that are read to count the clients of a key
 
 
 class RotateForm(TaskForm):
-    alg = forms.ChoiceField(
-        label=gettext_lazy("Algorithm"),
-        choices=[(name, name) for name in ALGORITHMS],
-        widget=UnfoldAdminSelectWidget,
+    alg = SelectField(
+        label=gettext_lazy("Algorithm"), choices=[(name, name) for name in ALGORITHMS]
     )
     reason = ReasonField(required=False)
 
@@ -40,7 +36,7 @@ class RotateForm(TaskForm):
 class StopForm(RotateForm):
     """Asks for the end of the key's name: another key may be the compromised one."""
 
-    hint = LastCharactersField(gettext_lazy("Last six characters of the key ID"))
+    hint = LastCharactersField(label=gettext_lazy("Last six characters of the key ID"))
     reason = ReasonField()
     field_order = ("hint", "reason", "alg")
 

@@ -11,11 +11,10 @@ from django.db.models import F
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.widgets import UnfoldAdminTextInputWidget
 
 from identity.staff.framework.badges import Badge, badge_of_credential, badge_of_system_user
 from identity.staff.framework.forms import (
-    CODE,
+    CodeField,
     browser_calendar,
     find_system_user,
     parsed_identifier,
@@ -33,14 +32,11 @@ from tokens.refusals.table import REFUSALS, Check
 
 
 class WhatIfForm(forms.Form):
-    client_id = forms.CharField(
-        label=gettext_lazy("Client ID"), widget=UnfoldAdminTextInputWidget(attrs=CODE)
-    )
-    on_behalf_of = forms.CharField(
+    client_id = CodeField(label=gettext_lazy("Client ID"))
+    on_behalf_of = CodeField(
         label=gettext_lazy("On behalf of"),
         required=False,
         help_text=gettext_lazy("TIN, or TIN:ROB. Empty: for its own taxpayer."),
-        widget=UnfoldAdminTextInputWidget(attrs=CODE),
     )
     moment = forms.DateTimeField(
         label=gettext_lazy("When"),

@@ -13,7 +13,7 @@ from identity.staff.framework import badges
 from identity.staff.framework.autocomplete import AutocompleteAdmin
 from identity.staff.framework.bulk_tasks import BulkTask
 from identity.staff.framework.filters import Choices, StateFilter, expires_within
-from identity.staff.framework.forms import LastDayField, TaskForm, TaxpayerField
+from identity.staff.framework.forms import EndField, TaskForm, TaxpayerField
 from identity.staff.framework.lists import Context, column
 from identity.staff.framework.tasks import Button, OperationTask, Task, task, tasks_by_reason
 from identity.staff.imports.kinds import ImportIntermediaries
@@ -27,11 +27,7 @@ MAX_SYSTEM_USERS = 20
 
 class RegisterIntermediaryForm(TaskForm):
     taxpayer = TaxpayerField()
-    until = LastDayField(
-        label=gettext_lazy("Last day"),
-        required=False,
-        help_text=gettext_lazy("Leave empty for no end date."),
-    )
+    until = EndField(label=gettext_lazy("Last day"))
 
 
 RegisterIntermediary = task(

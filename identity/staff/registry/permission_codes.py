@@ -12,8 +12,8 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 from identity.staff.framework.badges import REVOKED, badge_of_permission
 from identity.staff.framework.forms import (
-    CODE,
     CheckboxesField,
+    CodeField,
     EvidenceField,
     FirstDayField,
     IntermediaryField,
@@ -28,13 +28,12 @@ from taxpayers.services import granted_permissions
 
 
 class CodeForm(TaskForm):
-    code = forms.CharField(
+    code = CodeField(
         label=gettext_lazy("Code"),
         max_length=64,
         help_text=gettext_lazy(
             "Words with a-z, 0-9 and _, separated by colons. Example: documents:submit."
         ),
-        widget=UnfoldAdminTextInputWidget(attrs=CODE),
     )
     description = forms.CharField(
         label=gettext_lazy("Description"), max_length=255, widget=UnfoldAdminTextInputWidget

@@ -9,13 +9,12 @@ from django.contrib import admin
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.widgets import UnfoldAdminTextInputWidget
 
 from identity.staff.display import moment, record_url
 from identity.staff.framework.autocomplete import AutocompleteAdmin
 from identity.staff.framework.badges import badge_of_intermediary, badge_of_taxpayer
 from identity.staff.framework.edit_conflicts import EditTask, RenameForm
-from identity.staff.framework.forms import CODE, NameField, TaskForm, parsed_identifier
+from identity.staff.framework.forms import CodeField, NameField, TaskForm, parsed_identifier
 from identity.staff.framework.lists import Context, RecordNotFound, column
 from identity.staff.framework.related import removal_of
 from identity.staff.framework.tasks import (
@@ -37,10 +36,9 @@ from taxpayers.similar_names import similar_taxpayers
 
 
 class RegisterTaxpayerForm(TaskForm):
-    identifier = forms.CharField(
+    identifier = CodeField(
         label=gettext_lazy("TIN"),
         help_text=gettext_lazy("TIN, or TIN:ROB for a taxpayer with a ROB number."),
-        widget=UnfoldAdminTextInputWidget(attrs=CODE),
     )
     name = NameField()
     # What was asked about: to submit it again registers it.

@@ -9,22 +9,18 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.widgets import (
-    UnfoldAdminRadioSelectWidget,
-    UnfoldAdminTextareaWidget,
-    UnfoldBooleanWidget,
-)
+from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldBooleanWidget
 
 from identity.staff.framework.forms import (
     CODE,
-    CREDENTIAL_REASONS,
-    STANDARD_LIFETIME,
     CheckboxesField,
+    CredentialReasonField,
+    EndField,
     IntermediaryField,
-    LastDayField,
+    LifetimeField,
     LimitField,
     NameField,
-    ReasonField,
+    RadioField,
     TaxpayerField,
     scope_choices,
 )
@@ -115,12 +111,11 @@ class IssueCredentialsForm(TextOrFileForm):
         label=gettext_lazy("Name of the ERP system"),
         help_text=gettext_lazy("A name that you and the taxpayer will recognise."),
     )
-    kind = forms.ChoiceField(
+    kind = RadioField(
         label=gettext_lazy("Logs in with"),
         choices=_kinds,
         initial=CredentialKind.SECRET,
         required=False,
-        widget=UnfoldAdminRadioSelectWidget,
     )
     text = forms.CharField(
         label=gettext_lazy("Public key or certificate"),
@@ -136,19 +131,11 @@ class IssueCredentialsForm(TextOrFileForm):
         label=gettext_lazy("Scopes"), choices=scope_choices, initial=[DEFAULT_SCOPE]
     )
     logins_per_minute = LimitField(initial=DEFAULT_LOGINS_PER_MINUTE)
-    expires = LastDayField(
-        label=gettext_lazy("Last day of the system user"),
-        required=False,
-        help_text=gettext_lazy("Leave empty for no end date."),
-    )
-    secret_expires = LastDayField(
-        label=gettext_lazy("Last day of the secret, key or certificate"),
-        required=False,
-        help_text=STANDARD_LIFETIME,
-    )
+    expires = EndField(label=gettext_lazy("Last day of the system user"))
+    secret_expires = LifetimeField(label=gettext_lazy("Last day of the secret, key or certificate"))
     only_on_behalf = OnlyOnBehalfField(initial=True)
     networks = NetworksField()
-    reason = ReasonField(*CREDENTIAL_REASONS)
+    reason = CredentialReasonField()
     text_field = "text"
     field_order = ("taxpayer", "name", "only_on_behalf", "kind", "text", "file", "scopes")
 

@@ -13,10 +13,8 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 
 from identity.staff.framework.forms import (
     CODE,
-    CREDENTIAL_REASONS,
-    STANDARD_LIFETIME,
-    LastDayField,
-    ReasonField,
+    CredentialReasonField,
+    LifetimeField,
     TaskForm,
 )
 from identity.staff.framework.secret_once import IssueOnceTask, NewSecretForm
@@ -80,10 +78,8 @@ class KeyForm(TextOrFileForm):
         required=False,
         widget=KeysWidget(attrs=LONG_TEXT),
     )
-    expires = LastDayField(
-        label=gettext_lazy("Last day of the key"), required=False, help_text=STANDARD_LIFETIME
-    )
-    reason = ReasonField(*CREDENTIAL_REASONS)
+    expires = LifetimeField(label=gettext_lazy("Last day of the key"))
+    reason = CredentialReasonField()
     field_order = ("keys", "file")
 
 
@@ -100,12 +96,8 @@ class CertificateForm(TextOrFileForm):
         required=False,
         widget=KeysWidget(attrs=LONG_TEXT),
     )
-    expires = LastDayField(
-        label=gettext_lazy("Last day of the registration"),
-        required=False,
-        help_text=STANDARD_LIFETIME,
-    )
-    reason = ReasonField(*CREDENTIAL_REASONS)
+    expires = LifetimeField(label=gettext_lazy("Last day of the registration"))
+    reason = CredentialReasonField()
     field_order = ("certificate", "file")
 
 

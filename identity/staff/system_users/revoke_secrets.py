@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Unpack
 
-from django import forms
 from django.db import transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.widgets import UnfoldAdminRadioSelectWidget
 
 from identity.staff.framework.badges import UNUSED_AFTER, Tone, is_safe_to_revoke
-from identity.staff.framework.forms import TaskForm
+from identity.staff.framework.forms import RadioField, TaskForm
 from identity.staff.framework.tasks import Call, Data, Preview, Task
 from taxpayers.models import Credential, RateLimitCounter, SystemUser
 from taxpayers.moments import moment_text
@@ -94,14 +92,13 @@ class RevokeSecretsForm(TaskForm):
 
     decides = ("which",)
 
-    which = forms.ChoiceField(
+    which = RadioField(
         label=gettext_lazy("Which ones"),
         choices=[
             (UNUSED, gettext_lazy("Those that are safe to revoke: another one is in use instead")),
             (EVERY, gettext_lazy("Every valid one, used or not")),
         ],
         initial=UNUSED,
-        widget=UnfoldAdminRadioSelectWidget,
     )
 
 

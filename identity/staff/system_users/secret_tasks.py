@@ -60,8 +60,8 @@ class RevokeSecretForm(SecretForm):
     """Asks for the last characters of a secret that is in use: it may be the wrong one."""
 
     hint = LastCharactersField(
-        gettext_lazy("Last characters"),
-        gettext_lazy(
+        label=gettext_lazy("Last characters"),
+        help_text=gettext_lazy(
             "An ERP system uses it. To confirm that it is the right one, enter its last characters"
             " as they are shown above."
         ),

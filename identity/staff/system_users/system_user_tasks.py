@@ -8,7 +8,7 @@ from django import forms
 from django.db import transaction
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy
-from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
+from unfold.widgets import UnfoldAdminTextareaWidget
 
 from identity.staff.framework import badges
 from identity.staff.framework.edit_conflicts import EditConflictForm, EditTask
@@ -17,6 +17,7 @@ from identity.staff.framework.forms import (
     CheckboxesField,
     LimitField,
     NameField,
+    SelectField,
     TaskForm,
     parsed_identifier,
     scope_choices,
@@ -118,11 +119,10 @@ class LimitSystemUser(Task):
 class BindingForm(EditConflictForm):
     watched: ClassVar = {"token_binding": "token_binding"}
 
-    token_binding = forms.ChoiceField(
+    token_binding = SelectField(
         label=gettext_lazy("Tokens bound to"),
         choices=SystemUser._meta.get_field("token_binding").choices or (),
         required=False,  # the empty value is one of the choices
-        widget=UnfoldAdminSelectWidget,
     )
 
     def clean_token_binding(self) -> TokenBinding:

@@ -4,13 +4,11 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from django import forms
 from django.db.models import Q
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.widgets import UnfoldAdminRadioSelectWidget
 
 from identity.staff.accounts.changes.sign_in import END_SESSIONS
 from identity.staff.accounts.pages.tasks import AccountTask
@@ -19,7 +17,7 @@ from identity.staff.display import moment
 from identity.staff.framework.badges import Badge
 from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.filters import ChoiceFilter, Choices
-from identity.staff.framework.forms import TaskForm
+from identity.staff.framework.forms import RadioField, TaskForm
 from identity.staff.framework.lists import Context, column
 from identity.staff.framework.search import came_from, network_in
 from identity.staff.framework.tasks import task
@@ -81,9 +79,7 @@ def shown_sessions(
 
 
 class EndSessionsForm(TaskForm):
-    session = forms.ChoiceField(
-        label=gettext_lazy("Session"), required=False, widget=UnfoldAdminRadioSelectWidget
-    )
+    session = RadioField(label=gettext_lazy("Session"), required=False)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -14,14 +14,14 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.widgets import UnfoldAdminRadioSelectWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import UnfoldAdminTextInputWidget
 
 from identity.staff.accounts.changes import accounts, second_person, sign_in
 from identity.staff.accounts.changes.authority import lock_account, reason_against
 from identity.staff.accounts.pages.state import titles_of, waiting_of
 from identity.staff.accounts.roles import ROLES
 from identity.staff.framework.edit_conflicts import EditConflictForm, EditTask, RenameForm
-from identity.staff.framework.forms import CODE, NameField, TaskForm
+from identity.staff.framework.forms import CODE, NameField, RadioField, TaskForm
 from identity.staff.framework.lists import Context, Text
 from identity.staff.framework.secret_once import IssueOnceForm, IssueOnceTask, shown_once
 from identity.staff.framework.tasks import Call, Data, OperationTask, Task, author, task
@@ -34,9 +34,7 @@ def _choices() -> Iterator[tuple[str, SafeString]]:
         yield name, format_html("<strong>{}</strong><br>{}", role.title, role.duties)
 
 
-class RoleField(forms.ChoiceField):
-    widget = UnfoldAdminRadioSelectWidget
-
+class RoleField(RadioField):
     def __init__(self) -> None:
         super().__init__(
             label=gettext_lazy("Role"),
