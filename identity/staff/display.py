@@ -83,6 +83,12 @@ def display_value(value: Any) -> str:
             return str(value)
 
 
+def list_url(model: type[Model], **query: Any) -> str:
+    """The list of this kind of record, with this search and these filters."""
+    opts = model._meta
+    return reverse(f"admin:{opts.app_label}_{opts.model_name}_changelist", query=query)
+
+
 def record_url(record: Model | None) -> str:
     """The page of any record; empty for none."""
     if record is None:

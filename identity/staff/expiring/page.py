@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlencode
 
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
@@ -49,8 +48,8 @@ class Filters:
 
     def url(self, **other: str) -> str:
         asked = {"kind": self.kind, "within": self.within} | other
-        query = urlencode({name: value for name, value in asked.items() if value})
-        return f"{reverse('admin:ending_soon')}?{query}"
+        query = {name: value for name, value in asked.items() if value}
+        return reverse("admin:ending_soon", query=query)
 
 
 def ending_soon(request: HttpRequest) -> HttpResponse:
@@ -93,7 +92,7 @@ def _lists(request: HttpRequest, filters: Filters) -> Iterator[tuple[Text, str]]
         if kind.is_extended and (task := task_named(kind.model, kind.extend_task)).is_allowed(
             request
         ):
-            yield kind.plural, f"{task.admin.list_url()}?state={filters.within}"
+            yield kind.plural, task.admin.list_url(state=filters.within)
 
 
 def _kind_links(filters: Filters) -> list[tuple[Any, str, bool]]:

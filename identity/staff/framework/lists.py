@@ -18,14 +18,13 @@ from django.contrib.admin.views.main import SEARCH_VAR
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponseRedirect
-from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
 
-from identity.staff.display import record_url
+from identity.staff.display import list_url, record_url
 from identity.staff.framework.search import (
     CappedPaginator,
     TooGeneral,
@@ -140,8 +139,8 @@ class RecordPages(ModelAdmin):
         """The name of the address of one of its pages."""
         return f"{self.opts.app_label}_{self.opts.model_name}_{page}"
 
-    def list_url(self) -> str:
-        return reverse(f"admin:{self.url_name('changelist')}")
+    def list_url(self, **query: Any) -> str:
+        return list_url(self.model, **query)
 
     def record_url(self, record: Any) -> str:
         return record_url(record) if record is not None else self.list_url()

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any, ClassVar
-from urllib.parse import urlencode
 
 from django.contrib import admin
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
@@ -148,7 +147,7 @@ class RecordAdmin(RecordPages):
         """Buttons of tasks for other records that this person may do, with values for the form."""
         tasks = (task_named(model, name) for model, name in named)
         return [
-            Button(task.button_label, f"{task.url()}?{urlencode(initial, doseq=True)}")
+            Button(task.button_label, task.url(**initial))
             for task in tasks
             if task.is_allowed(request)
         ]

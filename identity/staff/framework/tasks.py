@@ -156,9 +156,11 @@ class Task:
 
     # --- Its page --------------------------------------------------------------------------
 
-    def url(self, record: Any = None) -> str:
+    def url(self, record: Any = None, **initial: Any) -> str:
+        """Its address, perhaps with values for the form."""
         arguments = [quote(record.pk)] if self.is_for_record else []
-        return reverse(f"admin:{self.admin.url_name(self.name)}", args=arguments)
+        name = f"admin:{self.admin.url_name(self.name)}"
+        return reverse(name, args=arguments, query=initial)
 
     @property
     def permission(self) -> str:

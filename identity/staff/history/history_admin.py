@@ -70,8 +70,8 @@ class HistoryAdmin(ExportingAdmin):
         yield "as_of", "as_of/", self.as_of_view
         yield from super().views()
 
-    def list_url(self) -> str:
-        return reverse("admin:taxpayers_change_report")
+    def list_url(self, **query: Any) -> str:
+        return reverse("admin:taxpayers_change_report", query=query)
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

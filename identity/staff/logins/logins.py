@@ -2,7 +2,6 @@
 
 from datetime import datetime
 from typing import Any
-from urllib.parse import urlencode
 
 from django.core.exceptions import PermissionDenied
 from django.db.models import OuterRef, Q, QuerySet, Subquery
@@ -32,7 +31,7 @@ from identity.staff.logins.refused.answer import answer_to, records_of
 from identity.staff.logins.refused.involved import involved_in
 from identity.staff.logins.unrecorded import not_found_context, throttled_for
 from identity.staff.logins.what_if import WhatIfForm, what_if
-from taxpayers.models import Credential, SystemUser
+from taxpayers.models import Credential
 from tokens import actions
 from tokens.explanation import CheckState
 from tokens.models import LoginEvent
@@ -115,7 +114,15 @@ class LoginEventAdmin(ExportingAdmin):
             "answer": None if record.is_issued else answer_to(request, involved, at),
             "records": records_of(involved, at),
             "secret": (secret, badge_of_credential(secret, at)) if secret else None,
-            "what_if_url": _what_if_url(user, record) if user else "",
+            "what_if_url": reverse(
+                "admin:tokens_loginevent_what_if",
+                query={
+                    "client_id": user.client_id,
+                    "on_behalf_of": record.subject if record.actor else "",
+                },
+            )
+            if user
+            else "",
         }
 
     def list_buttons(self, request: HttpRequest) -> list[Button]:
@@ -136,8 +143,3 @@ class LoginEventAdmin(ExportingAdmin):
             kind = form.cleaned_data["client_id"].credential_kind
             context |= {"is_asked": True, "asked_kind": kind, "answer": what_if(form.cleaned_data)}
         return TemplateResponse(request, "staff/logins/what_if.html", context | {"form": form})
-
-
-def _what_if_url(user: SystemUser, event: LoginEvent) -> str:
-    asked = {"client_id": user.client_id, "on_behalf_of": event.subject if event.actor else ""}
-    return f"{reverse('admin:tokens_loginevent_what_if')}?{urlencode(asked)}"

@@ -6,7 +6,6 @@ Every panel needs the permission of the list that it links to.
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
-from urllib.parse import urlencode
 
 from django.db.models import Count, Q
 from django.http import HttpRequest
@@ -16,6 +15,7 @@ from django.utils.translation import gettext as _
 
 from identity.staff.accounts.sign_ins import former_sign_in
 from identity.staff.actions import ACTIONS
+from identity.staff.display import list_url
 from identity.staff.expiring.kinds import KINDS, EndingKind
 from identity.staff.framework.filters import EXPIRY_DAYS
 from identity.staff.framework.lists import Text
@@ -30,11 +30,10 @@ from taxpayers.models import Change
 from taxpayers.moments import start_of_day
 from taxpayers.services.history import CLIENT
 from tokens.login_events.counting import count_settled
-from tokens.models import SigningKey
+from tokens.models import LoginEvent, SigningKey
 
 MAX_COUNTED = 10_000
 OLD_KEY = timedelta(days=90)
-_LOGINS = "tokens.loginevent"
 MAX_CHANGES, MAX_FAILING = 4, 5
 # What the history also records is no change by a colleague: own sign-ins, exports, first uses.
 _OF_COLLEAGUES = [n for n, one in ACTIONS.items() if one.duty not in (None, Duty.AUDIT)]
@@ -66,7 +65,7 @@ def today(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     if request.user.has_perm("staff.confirm_account"):
         waiting = StaffAccount.objects.filter(waiting_changes__expires_at__gt=at)
         context["waiting_accounts"] = waiting.distinct().count()
-        context["waiting_accounts_url"] = _list_url("staff.staffaccount", state="waiting")
+        context["waiting_accounts_url"] = list_url(StaffAccount, state="waiting")
     if request.user.has_perm("taxpayers.view_change"):
         since = _changes_since(_last_here(request, at))
         changes = Change.objects.filter(at__gt=since, action__in=_OF_COLLEAGUES).exclude(
@@ -96,11 +95,6 @@ def _changes_since(moment: datetime) -> datetime:
     return max([moment, *newest[MAX_COUNTED : MAX_COUNTED + 1]])
 
 
-def _list_url(model: str, **filters: Any) -> str:
-    query = f"?{urlencode(filters)}" if filters else ""
-    return reverse(f"admin:{model.replace('.', '_')}_changelist") + query
-
-
 def _logins(at: datetime) -> dict[str, Any]:
     now = traffic(at, count_settled(at))
     first, failing = now.bars[0].begins, failing_clients(at)
@@ -118,7 +112,7 @@ def _logins(at: datetime) -> dict[str, Any]:
             for reason, count in now.top_reasons
         ],
         "has_more_failing": len(failing) > MAX_FAILING,
-        "refused_url": _list_url(_LOGINS, period="1", reason="refused"),
+        "refused_url": list_url(LoginEvent, period="1", reason="refused"),
         "failing_clients": [
             (
                 client,
@@ -132,7 +126,7 @@ def _logins(at: datetime) -> dict[str, Any]:
 
 
 def _since_url(moment: datetime, **filters: str) -> str:
-    return _list_url(_LOGINS, **{"from": moment.isoformat()}, **filters)
+    return list_url(LoginEvent, **{"from": moment.isoformat()}, **filters)
 
 
 def _hour_url(begins: datetime) -> str:
@@ -163,5 +157,5 @@ def _signing_key(at: datetime) -> dict[str, Any]:
         "signing_key": signing,
         "signing_key_days": age.days,
         "signing_key_is_old": age >= OLD_KEY,
-        "signing_keys_url": _list_url("tokens.signingkey"),
+        "signing_keys_url": list_url(SigningKey),
     }

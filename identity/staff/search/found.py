@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import urlencode
 from uuid import UUID
 
 from django.utils.translation import gettext as _
@@ -36,11 +35,9 @@ class Group:
     more_url: str = ""
 
 
-def group_of(title: Any, hits: Sequence[Hit], list_url: str, term: str) -> Group:
+def group_of(title: Any, hits: Sequence[Hit], list_url: str) -> Group:
     """At most MAX_IN_GROUP of the hits, and a link to the list if there are more."""
-    has_more = len(hits) > MAX_IN_GROUP
-    more_url = f"{list_url}?{urlencode({'q': term})}" if has_more else ""
-    return Group(title, hits[:MAX_IN_GROUP], more_url)
+    return Group(title, hits[:MAX_IN_GROUP], list_url if len(hits) > MAX_IN_GROUP else "")
 
 
 def exact_hit_first(groups: Sequence[Group]) -> list[Group]:

@@ -3,17 +3,15 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
 from django.db.models import Model, Q
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from identity.staff.display import record_url
+from identity.staff.display import list_url, record_url
 from identity.staff.framework.badges import Badge
 from identity.staff.framework.records import RecordAdmin, pages_of
 from identity.staff.framework.search import limited_search, plain, text_of
@@ -78,7 +76,7 @@ def registry_groups(request: HttpRequest, typed: TypedText) -> Iterator[Group]:
         if pages.has_view_permission(request):
             rows = _rows(request, pages, typed.term)
             hits = [_hit(kind, row, typed, pages.badge(row, timezone.now())) for row in rows]
-            yield group_of(kind.title, hits, pages.list_url(), typed.term)
+            yield group_of(kind.title, hits, pages.list_url(q=typed.term))
 
 
 def _rows(request: HttpRequest, pages: RecordAdmin, term: str) -> list[Any]:
@@ -120,7 +118,7 @@ def _logins(typed: TypedText) -> Iterator[Hit]:
             yield Hit(
                 _("No login with this reference is recorded"),
                 _("Open the list of logins to see why."),
-                _logins_url(typed.term),
+                list_url(LoginEvent, q=typed.term),
             )
         else:
             title = _("Login of {moment}").format(moment=moment_text(event.at))
@@ -129,13 +127,13 @@ def _logins(typed: TypedText) -> Iterator[Hit]:
     elif typed.network is not None:
         address = text_of(typed.network)
         title = _("Logins from {address}").format(address=address)
-        yield Hit(title, "", _logins_url(address))
+        yield Hit(title, "", list_url(LoginEvent, q=address))
     elif (begins := beginning_of_reference(typed.term)) is not None:
         for event in LoginEvent.objects.filter(pk__range=begins).order_by("-pk")[:MAX_IN_GROUP]:
             title = _("Login of {moment}").format(moment=moment_text(event.at))
             yield Hit(title, str(event.pk), record_url(event), badge_of_login(event).html)
     elif typed.is_client_id:
-        yield Hit(_("Logins of this client ID"), typed.term, _logins_url(typed.term))
+        yield Hit(_("Logins of this client ID"), typed.term, list_url(LoginEvent, q=typed.term))
 
 
 def _people(term: str) -> Iterator[Hit]:
@@ -153,7 +151,7 @@ def _people(term: str) -> Iterator[Hit]:
         if person.username == term:
             yield _changes_by(name, term)
         else:
-            yield Hit(name, person.username, _changes_url(person.username))
+            yield Hit(name, person.username, pages_of(Change).list_url(by=person.username))
     if term not in names and Change.objects.filter(by=term).exists():
         yield _changes_by(term, term)
 
@@ -161,12 +159,4 @@ def _people(term: str) -> Iterator[Hit]:
 def _changes_by(name: str, username: str) -> Hit:
     """The exact hit: its group does not say that it leads to changes."""
     detail = f"{username} · {_('Changes by a person')}"
-    return Hit(name, detail, _changes_url(username), is_exact=True)
-
-
-def _logins_url(term: str) -> str:
-    return f"{reverse('admin:tokens_loginevent_changelist')}?{urlencode({'q': term})}"
-
-
-def _changes_url(username: str) -> str:
-    return f"{reverse('admin:taxpayers_change_report')}?{urlencode({'by': username})}"
+    return Hit(name, detail, pages_of(Change).list_url(by=username), is_exact=True)

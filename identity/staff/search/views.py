@@ -7,7 +7,6 @@ into search boxes. A text without a secret then gets an address that can be sent
 import re
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import urlencode
 
 import jwt
 from django.contrib.admin.views.decorators import staff_member_required
@@ -66,7 +65,7 @@ def search(request: HttpRequest) -> HttpResponse:
     if len(typed.term) >= MIN_LENGTH:
         context |= _found(request, typed)
     if request.method == "POST" and not _is_for_script(request):
-        results = f"{reverse('staff_search')}?{urlencode({'q': typed.term})}"
+        results = reverse("staff_search", query={"q": typed.term})
         return HttpResponseRedirect(context.get("exact_url") or results)
     return _respond(request, context)
 

@@ -4,7 +4,6 @@ The last two begin from the row of one secret and say what will fail before they
 tasks for a key too, so their texts name neither.
 """
 
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, ClassVar, Unpack
 
@@ -115,8 +114,8 @@ class SecretTask(Task):
     template = "staff/system_users/secret_task.html"
 
     def button_of(self, secret: Credential) -> Button:
-        button = self.button_for(secret.system_user)
-        return replace(button, url=f"{button.url}?secret={secret.pk}")
+        url = self.url(secret.system_user, secret=secret.pk)
+        return Button(self.button_label, url, self.variant)
 
     def form_page(self, request: HttpRequest, form: TaskForm, at: datetime) -> HttpResponse:
         assert isinstance(form, SecretForm)  # noqa: S101 - of every subclass

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
-from urllib.parse import urlencode
 
 from django.db.models import Model
 from django.http import HttpRequest
@@ -185,13 +184,9 @@ def offered_cures(
         elif target.record and (why := task.refusal(target.record, at)):
             offered.not_now.append((task.title, why))
         else:
-            offered.buttons.append(_button(task, target))
+            url = task.url(target.record, **target.initial)
+            offered.buttons.append(Button(task.title, url, task.variant))
     return offered
-
-
-def _button(task: Task, target: Target) -> Button:
-    query = f"?{urlencode(target.initial, doseq=True)}" if target.initial else ""
-    return Button(task.title, task.url(target.record) + query, task.variant)
 
 
 def _roles_with(task: Task) -> list[str]:
