@@ -15,8 +15,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from identity.staff.display import moment
-from identity.staff.framework import badges
-from identity.staff.framework.forms import LifetimeField, NameField, SelectField, TaskForm
+from identity.staff.framework import badges, fields
+from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Context, column
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.secret_once import (
@@ -38,13 +38,13 @@ def _audiences() -> Iterable[tuple[str, str]]:
 
 
 class RegisterApiForm(TaskForm):
-    name = NameField(label=gettext_lazy("Name of the API"))
-    audience = SelectField(
+    name = fields.NameField(label=gettext_lazy("Name of the API"))
+    audience = fields.SelectField(
         label=gettext_lazy("Audience"),
         choices=_audiences,
         help_text=gettext_lazy("Only tokens for this audience are active for the API."),
     )
-    secret_expires = LifetimeField(label=gettext_lazy("Last day of the secret"))
+    secret_expires = fields.LifetimeField(label=gettext_lazy("Last day of the secret"))
 
 
 class RevokeApiSecretForm(TaskForm):
@@ -54,7 +54,7 @@ class RevokeApiSecretForm(TaskForm):
     asked during the last day.
     """
 
-    secret = SelectField(label=gettext_lazy("Secret"))
+    secret = fields.SelectField(label=gettext_lazy("Secret"))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

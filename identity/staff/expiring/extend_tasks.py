@@ -12,14 +12,9 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from identity.staff.framework import fields
 from identity.staff.framework.edit_conflicts import EditConflictForm
-from identity.staff.framework.forms import (
-    EndField,
-    EvidenceField,
-    LastDayField,
-    RadioField,
-    TaskForm,
-)
+from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Context, Text
 from identity.staff.framework.tasks import Call, Data, Preview, Task, task
 from taxpayers.facts.validity import is_over
@@ -32,11 +27,11 @@ YEAR, DAY = "year", "day"
 
 
 class ExtendForm(EditConflictForm):
-    expires = EndField(label=gettext_lazy("New last day"))
+    expires = fields.EndField(label=gettext_lazy("New last day"))
 
 
 class EndEarlierForm(EditConflictForm):
-    expires = LastDayField(label=gettext_lazy("New last day"))
+    expires = fields.LastDayField(label=gettext_lazy("New last day"))
 
 
 class BulkExtendForm(TaskForm):
@@ -44,7 +39,7 @@ class BulkExtendForm(TaskForm):
 
     decides = ("length", "expires")
 
-    length = RadioField(
+    length = fields.RadioField(
         label=gettext_lazy("How long"),
         choices=[
             (
@@ -55,7 +50,7 @@ class BulkExtendForm(TaskForm):
         ],
         initial=YEAR,
     )
-    expires = LastDayField(label=gettext_lazy("Last day for all"), required=False)
+    expires = fields.LastDayField(label=gettext_lazy("Last day for all"), required=False)
 
     def clean(self) -> None:
         length, day = self.cleaned_data.get("length"), self.cleaned_data.get("expires")
@@ -67,7 +62,7 @@ class BulkExtendForm(TaskForm):
 
 
 class BulkExtendPermissionForm(BulkExtendForm):
-    evidence = EvidenceField()
+    evidence = fields.EvidenceField()
 
 
 class _EndTask(Task):
@@ -156,6 +151,6 @@ ExtendSystemUser = _task(Extend, ends.EXTEND_SYSTEM_USER, "expires_at")
 EndSystemUserEarlier = _task(EndEarlier, ends.END_SYSTEM_USER_EARLIER, "expires_at")
 ExtendIntermediary = _task(Extend, ends.EXTEND_INTERMEDIARY, "active_until")
 EndIntermediaryEarlier = _task(EndEarlier, ends.END_INTERMEDIARY_EARLIER, "active_until")
-_EVIDENCE = {"evidence": EvidenceField()}
+_EVIDENCE = {"evidence": fields.EvidenceField()}
 ExtendPermission = _task(Extend, ends.EXTEND_PERMISSION, "valid_until", **_EVIDENCE)
 EndPermissionEarlier = _task(EndEarlier, ends.END_PERMISSION_EARLIER, "valid_until", **_EVIDENCE)

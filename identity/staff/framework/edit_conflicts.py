@@ -17,7 +17,8 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 from identity.staff.display import display_value
-from identity.staff.framework.forms import NameField, TaskForm
+from identity.staff.framework import fields
+from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.tasks import Call, Data, Task
 from taxpayers.services import ServiceError
 from taxpayers.services.history import lock_for_update
@@ -87,7 +88,7 @@ class EditConflictForm(TaskForm):
 class RenameForm(EditConflictForm):
     watched: ClassVar = {"name": "name"}
 
-    name = NameField()
+    name = fields.NameField()
 
 
 class EditTask(Task):

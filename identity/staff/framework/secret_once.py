@@ -19,12 +19,8 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from identity.staff.framework.forms import (
-    CredentialReasonField,
-    LastDayField,
-    LifetimeField,
-    TaskForm,
-)
+from identity.staff.framework import fields
+from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Text
 from identity.staff.framework.tasks import Call, Data, Task
 from taxpayers.models import SystemUser
@@ -110,12 +106,12 @@ class IssueOnceForm(TaskForm):
 
 
 class NewSecretForm(IssueOnceForm):
-    expires = LifetimeField(label=gettext_lazy("Last day of the new secret"))
-    reason = CredentialReasonField()
+    expires = fields.LifetimeField(label=gettext_lazy("Last day of the new secret"))
+    reason = fields.CredentialReasonField()
 
 
 class ReplacingSecretForm(NewSecretForm):
-    retire_old = LastDayField(
+    retire_old = fields.LastDayField(
         label=gettext_lazy("Last day of the old secret"),
         required=False,
         help_text=gettext_lazy(

@@ -13,13 +13,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
+from identity.staff.framework import fields
 from identity.staff.framework.badges import badge_of_intermediary, badge_of_taxpayer
-from identity.staff.framework.forms import (
-    CODE,
-    MAX_IDENTIFIER_LENGTH,
-    browser_calendar,
-    day_calendar,
-)
 from identity.staff.framework.lists import key_in
 from identity.staff.history.as_of_answers import Pairs, system_user_as_of, taxpayer_as_of
 from identity.staff.history.report_form import record_of
@@ -27,7 +22,7 @@ from taxpayers.models import SystemUser, Taxpayer
 from taxpayers.moments import end_of_day, to_utc
 from taxpayers.standing.as_of import history_begins_at
 
-_SUGGESTED = CODE | {"data-suggest": reverse_lazy("admin:taxpayers_taxpayer_suggest")}
+_SUGGESTED = fields.CODE | {"data-suggest": reverse_lazy("admin:taxpayers_taxpayer_suggest")}
 
 
 class AsOfForm(forms.Form):
@@ -36,16 +31,16 @@ class AsOfForm(forms.Form):
     about = forms.CharField(
         label=gettext_lazy("Taxpayer or system user"),
         help_text=gettext_lazy("TIN, TIN:ROB, or client ID."),
-        max_length=MAX_IDENTIFIER_LENGTH,
+        max_length=fields.MAX_IDENTIFIER_LENGTH,
         widget=UnfoldAdminTextInputWidget(attrs=_SUGGESTED),
     )
-    day = forms.DateField(label=gettext_lazy("Day"), widget=day_calendar())
+    day = forms.DateField(label=gettext_lazy("Day"), widget=fields.day_calendar())
     time = forms.TimeField(
         label=gettext_lazy("Time"),
         required=False,
         input_formats=["%H:%M", "%H:%M:%S"],
         help_text=gettext_lazy("Leave empty for the end of the day."),
-        widget=browser_calendar(forms.TimeInput, "time", "%H:%M"),
+        widget=fields.browser_calendar(forms.TimeInput, "time", "%H:%M"),
     )
 
     def clean_about(self) -> Taxpayer | SystemUser:

@@ -13,16 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from identity.staff.actions import TEXTS
-from identity.staff.framework.forms import (
-    MAX_IDENTIFIER_LENGTH,
-    CodeField,
-    FirstDayField,
-    LastDayField,
-    SelectField,
-    find_system_user,
-    or_invalid,
-    parsed_identifier,
-)
+from identity.staff.framework import fields
 from identity.staff.framework.related import ORDER, changes_about, removals_of
 from taxpayers.models import Change, SystemUser, Taxpayer
 from taxpayers.services.named import find_taxpayer
@@ -33,23 +24,23 @@ PARAMETERS = ("since", "until", "by", "action", "about")
 class ReportForm(forms.Form):
     """Every field is optional: together they narrow the report down."""
 
-    since = FirstDayField(label=gettext_lazy("From"), required=False)
-    until = LastDayField(label=gettext_lazy("Until"), required=False)
-    by = CodeField(
+    since = fields.FirstDayField(label=gettext_lazy("From"), required=False)
+    until = fields.LastDayField(label=gettext_lazy("Until"), required=False)
+    by = fields.CodeField(
         label=gettext_lazy("Who"),
         required=False,
         max_length=150,
         help_text=gettext_lazy("User name, exactly as in the history."),
     )
-    action = SelectField(
+    action = fields.SelectField(
         label=gettext_lazy("Action"),
         required=False,
         choices=lambda: [("", _("All")), *TEXTS.items()],
     )
-    about = CodeField(
+    about = fields.CodeField(
         label=gettext_lazy("About"),
         required=False,
-        max_length=MAX_IDENTIFIER_LENGTH,
+        max_length=fields.MAX_IDENTIFIER_LENGTH,
         help_text=gettext_lazy("TIN, TIN:ROB, client ID, or the user name of an account."),
     )
 
@@ -76,7 +67,7 @@ class ReportForm(forms.Form):
     def removals(self) -> list[Change]:
         """Each time that the taxpayer that is asked about was removed."""
         try:
-            return [*removals_of(parsed_identifier(self.data.get("about", "")))]
+            return [*removals_of(fields.parsed_identifier(self.data.get("about", "")))]
         except ValidationError:
             return []
 
@@ -110,8 +101,8 @@ class ReportForm(forms.Form):
 def record_of(text: str) -> Taxpayer | SystemUser:
     """The taxpayer or system user that this text names. Raises ValidationError."""
     if text.startswith("ci_"):
-        return find_system_user(text)
-    found: Taxpayer = or_invalid(find_taxpayer, parsed_identifier(text))
+        return fields.find_system_user(text)
+    found: Taxpayer = fields.or_invalid(find_taxpayer, fields.parsed_identifier(text))
     return found
 
 

@@ -18,15 +18,7 @@ from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.lists import Context, column
 from identity.staff.framework.records import Views
 from identity.staff.framework.tasks import Button
-from identity.staff.logins import login_search
-from identity.staff.logins.reasons import (
-    badge_of_login,
-    checks_of,
-    kind_of_login,
-    names_in,
-    staff_text_of,
-    taxpayers_of,
-)
+from identity.staff.logins import login_search, reasons
 from identity.staff.logins.refused.answer import answer_to, records_of
 from identity.staff.logins.refused.involved import involved_in
 from identity.staff.logins.unrecorded import not_found_context, throttled_for
@@ -60,9 +52,11 @@ class LoginEventAdmin(ExportingAdmin):
     export_action = actions.EXPORT_LOGINS
     list_display = (
         column("when", gettext_lazy("when"), lambda row: moment(row.at)),
-        column("result", gettext_lazy("result"), lambda row: badge_of_login(row).html),
+        column("result", gettext_lazy("result"), lambda row: reasons.badge_of_login(row).html),
         column("client_id", gettext_lazy("client ID as sent"), _client),
-        column("taxpayer", gettext_lazy("taxpayer"), lambda row: taxpayers_of(row, row.names)),
+        column(
+            "taxpayer", gettext_lazy("taxpayer"), lambda row: reasons.taxpayers_of(row, row.names)
+        ),
         "source_address",
     )
     list_filter = (
@@ -77,7 +71,7 @@ class LoginEventAdmin(ExportingAdmin):
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         changelist = super().get_changelist_instance(request)
-        names = names_in(changelist.result_list)
+        names = reasons.names_in(changelist.result_list)
         for row in changelist.result_list:
             row.names = names
         return changelist
@@ -104,11 +98,11 @@ class LoginEventAdmin(ExportingAdmin):
 
     def record_context(self, request: HttpRequest, record: LoginEvent, at: datetime) -> Context:
         involved = involved_in(record)
-        checks = checks_of(record, involved.secret)
+        checks = reasons.checks_of(record, involved.secret)
         secret, user = involved.secret, involved.system_user
         return {
-            "state": badge_of_login(record),
-            "words": staff_text_of(record.reason, kind_of_login(record, secret)),
+            "state": reasons.badge_of_login(record),
+            "words": reasons.staff_text_of(record.reason, reasons.kind_of_login(record, secret)),
             "checks": checks,
             "failed": next((c for c in checks if c.result.state is CheckState.FAILED), None),
             "answer": None if record.is_issued else answer_to(request, involved, at),

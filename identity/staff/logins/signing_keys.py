@@ -11,8 +11,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from identity.staff.display import moment
+from identity.staff.framework import fields
 from identity.staff.framework.badges import Badge
-from identity.staff.framework.forms import LastCharactersField, ReasonField, SelectField, TaskForm
+from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Context, column
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.tasks import Call, Data, Task
@@ -27,17 +28,17 @@ _MAX_LOGINS = 10_000  # that are read to count the clients of a key
 
 
 class RotateForm(TaskForm):
-    alg = SelectField(
+    alg = fields.SelectField(
         label=gettext_lazy("Algorithm"), choices=[(name, name) for name in ALGORITHMS]
     )
-    reason = ReasonField(required=False)
+    reason = fields.ReasonField(required=False)
 
 
 class StopForm(RotateForm):
     """Asks for the end of the key's name: another key may be the compromised one."""
 
-    hint = LastCharactersField(label=gettext_lazy("Last six characters of the key ID"))
-    reason = ReasonField()
+    hint = fields.LastCharactersField(label=gettext_lazy("Last six characters of the key ID"))
+    reason = fields.ReasonField()
     field_order = ("hint", "reason", "alg")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

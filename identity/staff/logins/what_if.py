@@ -12,13 +12,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from identity.staff.framework import fields
 from identity.staff.framework.badges import Badge, badge_of_credential, badge_of_system_user
-from identity.staff.framework.forms import (
-    CodeField,
-    browser_calendar,
-    find_system_user,
-    parsed_identifier,
-)
 from identity.staff.logins.reasons import ShownCheck, StaffText, staff_text_of
 from taxpayers import rules
 from taxpayers.facts.query import load_facts
@@ -32,8 +27,8 @@ from tokens.refusals.table import REFUSALS, Check
 
 
 class WhatIfForm(forms.Form):
-    client_id = CodeField(label=gettext_lazy("Client ID"))
-    on_behalf_of = CodeField(
+    client_id = fields.CodeField(label=gettext_lazy("Client ID"))
+    on_behalf_of = fields.CodeField(
         label=gettext_lazy("On behalf of"),
         required=False,
         help_text=gettext_lazy("TIN, or TIN:ROB. Empty: for its own taxpayer."),
@@ -43,15 +38,15 @@ class WhatIfForm(forms.Form):
         required=False,
         input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"],
         help_text=gettext_lazy("Empty: now. Judged by the registry as it is now."),
-        widget=browser_calendar(forms.DateTimeInput, "datetime-local", "%Y-%m-%dT%H:%M"),
+        widget=fields.browser_calendar(forms.DateTimeInput, "datetime-local", "%Y-%m-%dT%H:%M"),
     )
 
     def clean_client_id(self) -> SystemUser:
-        return find_system_user(self.cleaned_data["client_id"])
+        return fields.find_system_user(self.cleaned_data["client_id"])
 
     def clean_on_behalf_of(self) -> TaxpayerId | None:
         text = self.cleaned_data["on_behalf_of"]
-        return parsed_identifier(text) if text else None
+        return fields.parsed_identifier(text) if text else None
 
     def clean_moment(self) -> datetime:
         chosen: datetime | None = self.cleaned_data["moment"]

@@ -9,11 +9,11 @@ from django.utils.translation import gettext_lazy
 
 from identity.staff.display import moment
 from identity.staff.expiring import extend_tasks
-from identity.staff.framework import badges
+from identity.staff.framework import badges, fields
 from identity.staff.framework.autocomplete import AutocompleteAdmin
 from identity.staff.framework.bulk_tasks import BulkTask
 from identity.staff.framework.filters import Choices, StateFilter, expires_within
-from identity.staff.framework.forms import EndField, TaskForm, TaxpayerField
+from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Context, column
 from identity.staff.framework.tasks import Button, OperationTask, Task, task, tasks_by_reason
 from identity.staff.imports.kinds import ImportIntermediaries
@@ -26,8 +26,8 @@ MAX_SYSTEM_USERS = 20
 
 
 class RegisterIntermediaryForm(TaskForm):
-    taxpayer = TaxpayerField()
-    until = EndField(label=gettext_lazy("Last day"))
+    taxpayer = fields.TaxpayerField()
+    until = fields.EndField(label=gettext_lazy("Last day"))
 
 
 RegisterIntermediary = task(

@@ -10,17 +10,9 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
+from identity.staff.framework import fields
 from identity.staff.framework.badges import REVOKED, badge_of_permission
-from identity.staff.framework.forms import (
-    CheckboxesField,
-    CodeField,
-    EvidenceField,
-    FirstDayField,
-    IntermediaryField,
-    LastDayField,
-    TaskForm,
-    TaxpayerField,
-)
+from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.tasks import Button, OperationTask, Preview, Task, task
 from taxpayers.models import GrantedPermission, PermissionCode
@@ -28,7 +20,7 @@ from taxpayers.services import granted_permissions
 
 
 class CodeForm(TaskForm):
-    code = CodeField(
+    code = fields.CodeField(
         label=gettext_lazy("Code"),
         max_length=64,
         help_text=gettext_lazy(
@@ -68,27 +60,27 @@ def code_choices() -> Iterable[tuple[str, str]]:
 
 
 class GrantPermissionForm(TaskForm):
-    taxpayer = TaxpayerField(
+    taxpayer = fields.TaxpayerField(
         label=gettext_lazy("Represented taxpayer"),
         help_text=gettext_lazy("Who grants the permission: TIN, TIN:ROB, or any part of the name."),
     )
-    intermediary = IntermediaryField(
+    intermediary = fields.IntermediaryField(
         help_text=gettext_lazy(
             "Who may act for the taxpayer: TIN, TIN:ROB, or any part of the name."
         )
     )
-    codes = CheckboxesField(label=gettext_lazy("Permission codes"), choices=code_choices)
-    valid_from = FirstDayField(
+    codes = fields.CheckboxesField(label=gettext_lazy("Permission codes"), choices=code_choices)
+    valid_from = fields.FirstDayField(
         label=gettext_lazy("First day"),
         required=False,
         help_text=gettext_lazy("Leave empty to start now."),
     )
-    valid_until = LastDayField(
+    valid_until = fields.LastDayField(
         label=gettext_lazy("Last day"),
         required=False,
         help_text=gettext_lazy("Leave empty for no end date. It can be revoked at any time."),
     )
-    evidence = EvidenceField()
+    evidence = fields.EvidenceField()
 
 
 class GrantPermission(Task):
@@ -105,7 +97,7 @@ class GrantPermission(Task):
 
 
 class RevokePermissionForm(TaskForm):
-    evidence = EvidenceField()
+    evidence = fields.EvidenceField()
 
 
 class RevokePermission(OperationTask):

@@ -9,15 +9,10 @@ from django.http import HttpRequest
 from django.utils.translation import gettext, gettext_lazy
 
 from identity.staff.display import moment
+from identity.staff.framework import fields
 from identity.staff.framework.badges import Badge
 from identity.staff.framework.filters import Choices, StateFilter
-from identity.staff.framework.forms import (
-    CheckboxesField,
-    EvidenceField,
-    LastDayField,
-    ReasonField,
-    TaskForm,
-)
+from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import column
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.tasks import Task, task
@@ -46,13 +41,13 @@ def _taxpayer_of(row: PermissionRequest) -> Taxpayer | None:
 
 
 class _DecisionForm(TaskForm):
-    evidence = EvidenceField()
-    reason = ReasonField(required=False)
+    evidence = fields.EvidenceField()
+    reason = fields.ReasonField(required=False)
 
 
 class ApproveForm(_DecisionForm):
-    codes = CheckboxesField(label=gettext_lazy("Permission codes or scopes"))
-    until = LastDayField(
+    codes = fields.CheckboxesField(label=gettext_lazy("Permission codes or scopes"))
+    until = fields.LastDayField(
         label=gettext_lazy("Last day"),
         required=False,
         help_text=gettext_lazy("Leave empty for the last day that was asked for."),

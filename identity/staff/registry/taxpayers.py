@@ -11,10 +11,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from identity.staff.display import moment, record_url
+from identity.staff.framework import fields
 from identity.staff.framework.autocomplete import AutocompleteAdmin
 from identity.staff.framework.badges import badge_of_intermediary, badge_of_taxpayer
 from identity.staff.framework.edit_conflicts import EditTask, RenameForm
-from identity.staff.framework.forms import CodeField, NameField, TaskForm, parsed_identifier
+from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Context, RecordNotFound, column
 from identity.staff.framework.related import removal_of
 from identity.staff.framework.tasks import (
@@ -36,17 +37,17 @@ from taxpayers.similar_names import similar_taxpayers
 
 
 class RegisterTaxpayerForm(TaskForm):
-    identifier = CodeField(
+    identifier = fields.CodeField(
         label=gettext_lazy("TIN"),
         help_text=gettext_lazy("TIN, or TIN:ROB for a taxpayer with a ROB number."),
     )
-    name = NameField()
+    name = fields.NameField()
     # What was asked about: to submit it again registers it.
     shown_for = forms.CharField(required=False, widget=forms.HiddenInput, strip=False)
     similar: Sequence[Taxpayer] = ()
 
     def clean_identifier(self) -> TaxpayerId:
-        return parsed_identifier(self.cleaned_data["identifier"])
+        return fields.parsed_identifier(self.cleaned_data["identifier"])
 
     def clean(self) -> None:
         name = self.cleaned_data.get("name")

@@ -11,19 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldBooleanWidget
 
-from identity.staff.framework.forms import (
-    CODE,
-    CheckboxesField,
-    CredentialReasonField,
-    EndField,
-    IntermediaryField,
-    LifetimeField,
-    LimitField,
-    NameField,
-    RadioField,
-    TaxpayerField,
-    scope_choices,
-)
+from identity.staff.framework import fields
 from identity.staff.framework.secret_once import SecretOnceTask
 from identity.staff.framework.tasks import Call, Data
 from identity.staff.system_users.login_methods import LONG_TEXT, KeysWidget, TextOrFileForm
@@ -49,7 +37,7 @@ class ListField(forms.CharField):
     """Several values, one in each line; a blank or a comma between them is understood, too."""
 
     def __init__(self, **kwargs: Any) -> None:
-        widget = UnfoldAdminTextareaWidget(attrs=CODE | {"rows": 3})
+        widget = UnfoldAdminTextareaWidget(attrs=fields.CODE | {"rows": 3})
         super().__init__(widget=widget, required=False, max_length=_LONGEST, **kwargs)
 
     def clean(self, value: Any) -> list[str]:
@@ -106,12 +94,12 @@ def _kinds() -> list[tuple[str, Any]]:
 class IssueCredentialsForm(TextOrFileForm):
     """What every system user has; that of an intermediary can be limited on its page."""
 
-    taxpayer = TaxpayerField()
-    name = NameField(
+    taxpayer = fields.TaxpayerField()
+    name = fields.NameField(
         label=gettext_lazy("Name of the ERP system"),
         help_text=gettext_lazy("A name that you and the taxpayer will recognise."),
     )
-    kind = RadioField(
+    kind = fields.RadioField(
         label=gettext_lazy("Logs in with"),
         choices=_kinds,
         initial=CredentialKind.SECRET,
@@ -127,15 +115,17 @@ class IssueCredentialsForm(TextOrFileForm):
         required=False,
         widget=KeysWidget(attrs=LONG_TEXT),
     )
-    scopes = CheckboxesField(
-        label=gettext_lazy("Scopes"), choices=scope_choices, initial=[DEFAULT_SCOPE]
+    scopes = fields.CheckboxesField(
+        label=gettext_lazy("Scopes"), choices=fields.scope_choices, initial=[DEFAULT_SCOPE]
     )
-    logins_per_minute = LimitField(initial=DEFAULT_LOGINS_PER_MINUTE)
-    expires = EndField(label=gettext_lazy("Last day of the system user"))
-    secret_expires = LifetimeField(label=gettext_lazy("Last day of the secret, key or certificate"))
+    logins_per_minute = fields.LimitField(initial=DEFAULT_LOGINS_PER_MINUTE)
+    expires = fields.EndField(label=gettext_lazy("Last day of the system user"))
+    secret_expires = fields.LifetimeField(
+        label=gettext_lazy("Last day of the secret, key or certificate")
+    )
     only_on_behalf = OnlyOnBehalfField(initial=True)
     networks = NetworksField()
-    reason = CredentialReasonField()
+    reason = fields.CredentialReasonField()
     text_field = "text"
     field_order = ("taxpayer", "name", "only_on_behalf", "kind", "text", "file", "scopes")
 
@@ -156,7 +146,7 @@ class IssueCredentials(SecretOnceTask):
 
     def perform(self, record: None, data: Data, **call: Unpack[Call]) -> IssuedSecret | SystemUser:
         # Submitted twice, the second is refused: names of system users are unique for a taxpayer.
-        fields: dict[str, Any] = {
+        given: dict[str, Any] = {
             **{name: data[name] for name in ("taxpayer", "name", "scopes", "logins_per_minute")},
             "only_on_behalf": data.get("only_on_behalf", False),
             "expires_at": data["expires"],
@@ -167,13 +157,13 @@ class IssueCredentials(SecretOnceTask):
         text, ends = data["text"], data["secret_expires"]
         match data["kind"]:
             case CredentialKind.KEY:
-                return register_system_user_with_keys(keys=text, keys_expire_at=ends, **fields)
+                return register_system_user_with_keys(keys=text, keys_expire_at=ends, **given)
             case CredentialKind.CERTIFICATE:
                 return register_system_user_with_certificate(
-                    certificate=text, certificate_expires_at=ends, **fields
+                    certificate=text, certificate_expires_at=ends, **given
                 )
             case _secret:
-                return register_system_user(secret_expires_at=ends, **fields)
+                return register_system_user(secret_expires_at=ends, **given)
 
     def success_response(self, request: HttpRequest, result: Any) -> HttpResponse:
         if isinstance(result, SystemUser):
@@ -185,6 +175,6 @@ class IssueCredentials(SecretOnceTask):
 
 def _names_intermediary(text: str) -> bool:
     try:
-        return IntermediaryField(required=False).clean(text) is not None
+        return fields.IntermediaryField(required=False).clean(text) is not None
     except ValidationError:
         return False

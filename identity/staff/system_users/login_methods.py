@@ -11,12 +11,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from identity.staff.framework.forms import (
-    CODE,
-    CredentialReasonField,
-    LifetimeField,
-    TaskForm,
-)
+from identity.staff.framework import fields
+from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.secret_once import IssueOnceTask, NewSecretForm
 from identity.staff.framework.tasks import Task, task
 from taxpayers.certificates import MAX_TEXT_LENGTH
@@ -26,7 +22,7 @@ from taxpayers.services.login_method import change
 from taxpayers.services.login_method.certificates import REGISTER_CLIENT_CERTIFICATE
 from taxpayers.services.login_method.keys import REGISTER_CLIENT_KEY
 
-LONG_TEXT = CODE | {"rows": 6}
+LONG_TEXT = fields.CODE | {"rows": 6}
 
 
 class KeysWidget(UnfoldAdminTextareaWidget):
@@ -78,8 +74,8 @@ class KeyForm(TextOrFileForm):
         required=False,
         widget=KeysWidget(attrs=LONG_TEXT),
     )
-    expires = LifetimeField(label=gettext_lazy("Last day of the key"))
-    reason = CredentialReasonField()
+    expires = fields.LifetimeField(label=gettext_lazy("Last day of the key"))
+    reason = fields.CredentialReasonField()
     field_order = ("keys", "file")
 
 
@@ -96,8 +92,8 @@ class CertificateForm(TextOrFileForm):
         required=False,
         widget=KeysWidget(attrs=LONG_TEXT),
     )
-    expires = LifetimeField(label=gettext_lazy("Last day of the registration"))
-    reason = CredentialReasonField()
+    expires = fields.LifetimeField(label=gettext_lazy("Last day of the registration"))
+    reason = fields.CredentialReasonField()
     field_order = ("certificate", "file")
 
 

@@ -12,8 +12,9 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from identity.staff.framework import fields
 from identity.staff.framework.badges import UNUSED_AFTER, Tone, is_safe_to_revoke
-from identity.staff.framework.forms import RadioField, TaskForm
+from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.tasks import Call, Data, Preview, Task
 from taxpayers.models import Credential, RateLimitCounter, SystemUser
 from taxpayers.moments import moment_text
@@ -92,7 +93,7 @@ class RevokeSecretsForm(TaskForm):
 
     decides = ("which",)
 
-    which = RadioField(
+    which = fields.RadioField(
         label=gettext_lazy("Which ones"),
         choices=[
             (UNUSED, gettext_lazy("Those that are safe to revoke: another one is in use instead")),

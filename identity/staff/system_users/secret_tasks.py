@@ -14,8 +14,9 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from identity.staff.framework import fields
 from identity.staff.framework.badges import badge_of_credential
-from identity.staff.framework.forms import LastCharactersField, LastDayField, TaskForm
+from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Context
 from identity.staff.framework.secret_once import IssueOnceTask, ReplacingSecretForm
 from identity.staff.framework.tasks import Button, Call, Data, Task, task
@@ -58,7 +59,7 @@ class SecretForm(TaskForm):
 class RevokeSecretForm(SecretForm):
     """Asks for the last characters of a secret that is in use: it may be the wrong one."""
 
-    hint = LastCharactersField(
+    hint = fields.LastCharactersField(
         label=gettext_lazy("Last characters"),
         help_text=gettext_lazy(
             "An ERP system uses it. To confirm that it is the right one, enter its last characters"
@@ -76,7 +77,7 @@ class RevokeSecretForm(SecretForm):
 
 
 class RetireSecretForm(SecretForm):
-    last_day = LastDayField(
+    last_day = fields.LastDayField(
         label=gettext_lazy("Last day"),
         help_text=gettext_lazy("Leave enough time to change the ERP system to another one."),
     )

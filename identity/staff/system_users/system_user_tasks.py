@@ -10,18 +10,9 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from identity.staff.framework import badges
+from identity.staff.framework import badges, fields
 from identity.staff.framework.edit_conflicts import EditConflictForm, EditTask
-from identity.staff.framework.forms import (
-    CODE,
-    CheckboxesField,
-    LimitField,
-    NameField,
-    SelectField,
-    TaskForm,
-    parsed_identifier,
-    scope_choices,
-)
+from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Context
 from identity.staff.framework.tasks import Call, Data, OperationTask, Preview, Task, task
 from identity.staff.registry.granted_permissions import in_force
@@ -41,16 +32,16 @@ class ChangeForm(EditConflictForm):
         name: name for name in ("name", "scopes", "logins_per_minute", "return_addresses")
     }
 
-    name = NameField()
-    scopes = CheckboxesField(label=gettext_lazy("Scopes"), choices=scope_choices)
-    logins_per_minute = LimitField()
+    name = fields.NameField()
+    scopes = fields.CheckboxesField(label=gettext_lazy("Scopes"), choices=fields.scope_choices)
+    logins_per_minute = fields.LimitField()
     return_addresses = forms.CharField(
         label=gettext_lazy("Return addresses"),
         required=False,
         help_text=gettext_lazy(
             "Where its requests for permissions may lead the browser back to, one a line."
         ),
-        widget=UnfoldAdminTextareaWidget(attrs=CODE | {"rows": 2}),
+        widget=UnfoldAdminTextareaWidget(attrs=fields.CODE | {"rows": 2}),
     )
 
     def clean_return_addresses(self) -> list[str]:
@@ -74,7 +65,7 @@ class LimitForm(EditConflictForm):
     }
 
     only_on_behalf = OnlyOnBehalfField()
-    permissions = CheckboxesField(
+    permissions = fields.CheckboxesField(
         label=gettext_lazy("Permissions on behalf of others"),
         choices=code_choices,
         required=False,
@@ -93,7 +84,9 @@ class LimitForm(EditConflictForm):
 
     def clean_taxpayers(self) -> list[str]:
         """As they are stored. Who is not registered is found by the service."""
-        return sorted({str(parsed_identifier(text)) for text in self.cleaned_data["taxpayers"]})
+        return sorted(
+            {str(fields.parsed_identifier(text)) for text in self.cleaned_data["taxpayers"]}
+        )
 
 
 class LimitSystemUser(Task):
@@ -111,7 +104,7 @@ class LimitSystemUser(Task):
     @transaction.atomic
     def perform(self, record: SystemUser, data: Data, **call: Unpack[Call]) -> SystemUser:
         values = LimitForm.values_for_service(record, data)
-        values["taxpayers"] = [parsed_identifier(text) for text in values["taxpayers"]]
+        values["taxpayers"] = [fields.parsed_identifier(text) for text in values["taxpayers"]]
         limited: SystemUser = super().perform(record, values, **call)
         return limited
 
@@ -119,7 +112,7 @@ class LimitSystemUser(Task):
 class BindingForm(EditConflictForm):
     watched: ClassVar = {"token_binding": "token_binding"}
 
-    token_binding = SelectField(
+    token_binding = fields.SelectField(
         label=gettext_lazy("Tokens bound to"),
         choices=SystemUser._meta.get_field("token_binding").choices or (),
         required=False,  # the empty value is one of the choices

@@ -12,19 +12,8 @@ from django.utils.translation import gettext, gettext_lazy
 
 from identity.staff.accounts.changes.authority import reason_against
 from identity.staff.accounts.changes.second_person import reason_not_to_confirm
-from identity.staff.accounts.pages import state
+from identity.staff.accounts.pages import state, tasks
 from identity.staff.accounts.pages.sign_ins import EndSessions, shown_sessions
-from identity.staff.accounts.pages.tasks import (
-    ActivateAccount,
-    ChangeRole,
-    ConfirmAccount,
-    CreateAccount,
-    DeactivateAccount,
-    DeclineAccount,
-    RenameAccount,
-    ResetSecondFactor,
-    SetFirstPassword,
-)
 from identity.staff.accounts.roles import ROLES
 from identity.staff.display import moment
 from identity.staff.framework.export import ExportingAdmin
@@ -102,16 +91,16 @@ class StaffAccountAdmin(ExportingAdmin):
     record_template = "staff/accounts/account.html"
     badge = staticmethod(state.badge_of_account)
     tasks: ClassVar = (
-        CreateAccount,
-        ConfirmAccount,
-        DeclineAccount,
-        ChangeRole,
-        SetFirstPassword,
-        ResetSecondFactor,
+        tasks.CreateAccount,
+        tasks.ConfirmAccount,
+        tasks.DeclineAccount,
+        tasks.ChangeRole,
+        tasks.SetFirstPassword,
+        tasks.ResetSecondFactor,
         EndSessions,
-        RenameAccount,
-        ActivateAccount,
-        DeactivateAccount,
+        tasks.RenameAccount,
+        tasks.ActivateAccount,
+        tasks.DeactivateAccount,
     )
 
     def record_title(self, record: StaffAccount) -> str:

@@ -14,10 +14,11 @@ from identity.staff.accounts.changes.sign_in import END_SESSIONS
 from identity.staff.accounts.pages.tasks import AccountTask
 from identity.staff.accounts.sign_ins import OpenSession, open_sessions
 from identity.staff.display import moment
+from identity.staff.framework import fields
 from identity.staff.framework.badges import Badge
 from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.filters import ChoiceFilter, Choices
-from identity.staff.framework.forms import RadioField, TaskForm
+from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Context, column
 from identity.staff.framework.search import came_from, network_in
 from identity.staff.framework.tasks import task
@@ -79,7 +80,7 @@ def shown_sessions(
 
 
 class EndSessionsForm(TaskForm):
-    session = RadioField(label=gettext_lazy("Session"), required=False)
+    session = fields.RadioField(label=gettext_lazy("Session"), required=False)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

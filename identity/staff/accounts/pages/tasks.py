@@ -20,8 +20,9 @@ from identity.staff.accounts.changes import accounts, second_person, sign_in
 from identity.staff.accounts.changes.authority import lock_account, reason_against
 from identity.staff.accounts.pages.state import titles_of, waiting_of
 from identity.staff.accounts.roles import ROLES
+from identity.staff.framework import fields
 from identity.staff.framework.edit_conflicts import EditConflictForm, EditTask, RenameForm
-from identity.staff.framework.forms import CODE, NameField, RadioField, TaskForm
+from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Context, Text
 from identity.staff.framework.secret_once import IssueOnceForm, IssueOnceTask, shown_once
 from identity.staff.framework.tasks import Call, Data, OperationTask, Task, author, task
@@ -34,7 +35,7 @@ def _choices() -> Iterator[tuple[str, SafeString]]:
         yield name, format_html("<strong>{}</strong><br>{}", role.title, role.duties)
 
 
-class RoleField(RadioField):
+class RoleField(fields.RadioField):
     def __init__(self) -> None:
         super().__init__(
             label=gettext_lazy("Role"),
@@ -164,7 +165,7 @@ class FirstPasswordTask(AccountTask):
 
 
 class CreateAccountForm(TaskForm):
-    name = NameField(help_text=gettext_lazy("The full name of the person."))
+    name = fields.NameField(help_text=gettext_lazy("The full name of the person."))
     username = forms.CharField(
         label=gettext_lazy("User name"),
         max_length=accounts.MAX_NAME_LENGTH,
@@ -172,7 +173,7 @@ class CreateAccountForm(TaskForm):
             "For the sign-in and the history; it cannot be changed later. Letters, digits and"
             " . - _ @ +"
         ),
-        widget=UnfoldAdminTextInputWidget(attrs=CODE | {"autocapitalize": "none"}),
+        widget=UnfoldAdminTextInputWidget(attrs=fields.CODE | {"autocapitalize": "none"}),
     )
     role = RoleField()
 

@@ -43,22 +43,25 @@ class Cure(NamedTuple):
     target: Callable[[Involved], Target | None]
 
 
-def _on_system_user(involved: Involved) -> Target | None:
-    user = involved.system_user
-    return Target(SystemUser, user) if user is not None else None
+def _on(named: Callable[[Involved], Model | None]) -> Callable[[Involved], Target | None]:
+    """On this record, if there is one."""
 
-
-def _on_client_with(kind: CredentialKind) -> Callable[[Involved], Target | None]:
     def target(involved: Involved) -> Target | None:
-        user = involved.system_user
-        return Target(SystemUser, user) if user and user.credential_kind == kind else None
+        record = named(involved)
+        return Target(type(record), record) if record else None
 
     return target
 
 
-def _on_system_user_without_scope(involved: Involved) -> Target | None:
-    # An unknown scope is a fault of the request; a known one may be given to the client.
-    return None if involved.event.detail else _on_system_user(involved)
+_on_system_user = _on(lambda one: one.system_user)
+
+
+def _on_client_with(kind: CredentialKind) -> Callable[[Involved], Target | None]:
+    def client(involved: Involved) -> Model | None:
+        user = involved.system_user
+        return user if user and user.credential_kind == kind else None
+
+    return _on(client)
 
 
 def _on_secret(involved: Involved) -> Target | None:
@@ -68,18 +71,10 @@ def _on_secret(involved: Involved) -> Target | None:
     return Target(SystemUser, user, {"secret": secret.pk})
 
 
-def _on_own_taxpayer(involved: Involved) -> Target | None:
-    return Target(Taxpayer, involved.own_taxpayer) if involved.own_taxpayer else None
-
-
 def _as_intermediary(involved: Involved) -> Target | None:
-    return (
-        None if involved.role else Target(Intermediary, initial={"taxpayer": involved.event.actor})
-    )
-
-
-def _on_role(involved: Involved) -> Target | None:
-    return Target(Intermediary, involved.role) if involved.role else None
+    if involved.role:
+        return None
+    return Target(Intermediary, initial={"taxpayer": involved.event.actor})
 
 
 def _new_represented(involved: Involved) -> Target | None:
@@ -88,11 +83,9 @@ def _new_represented(involved: Involved) -> Target | None:
     return Target(Taxpayer, initial={"identifier": involved.event.subject})
 
 
-def _on_represented(involved: Involved) -> Target | None:
+def _inactive_represented(involved: Involved) -> Taxpayer | None:
     represented = involved.represented
-    if represented is None or represented.is_active:
-        return None
-    return Target(Taxpayer, represented)
+    return represented if represented and not represented.is_active else None
 
 
 def _permission(involved: Involved) -> Target | None:
@@ -130,16 +123,20 @@ CURES: Mapping[str, tuple[Cure, ...]] = {
     ProtocolReason.RATE_LIMITED: (Cure(actions.CHANGE_SYSTEM_USER.name, _on_system_user),),
     RegistryReason.SYSTEM_USER_BLOCKED: (Cure(actions.UNBLOCK_SYSTEM_USER.name, _on_system_user),),
     RegistryReason.SYSTEM_USER_EXPIRED: (Cure(actions.EXTEND_SYSTEM_USER.name, _on_system_user),),
-    RegistryReason.TAXPAYER_INACTIVE: (Cure(actions.ACTIVATE_TAXPAYER.name, _on_own_taxpayer),),
+    RegistryReason.TAXPAYER_INACTIVE: (
+        Cure(actions.ACTIVATE_TAXPAYER.name, _on(lambda one: one.own_taxpayer)),
+    ),
     RegistryReason.NOT_AN_INTERMEDIARY: (
         Cure(actions.REGISTER_INTERMEDIARY.name, _as_intermediary),
     ),
-    RegistryReason.INTERMEDIARY_INACTIVE: (Cure(ACTIVATE_INTERMEDIARY.name, _on_role),),
+    RegistryReason.INTERMEDIARY_INACTIVE: (
+        Cure(ACTIVATE_INTERMEDIARY.name, _on(lambda one: one.role)),
+    ),
     RegistryReason.OWN_TAXPAYER_NOT_ALLOWED: (_LIMIT,),
     RegistryReason.TAXPAYER_NOT_ALLOWED: (_LIMIT,),
     RegistryReason.NO_PERMISSION: (
         Cure(actions.REGISTER_TAXPAYER.name, _new_represented),
-        Cure(actions.ACTIVATE_TAXPAYER.name, _on_represented),
+        Cure(actions.ACTIVATE_TAXPAYER.name, _on(_inactive_represented)),
         _GRANT,
     ),
     RegistryReason.PERMISSION_NOT_YET_VALID: (_GRANT,),
@@ -147,7 +144,11 @@ CURES: Mapping[str, tuple[Cure, ...]] = {
     RegistryReason.PERMISSION_REVOKED: (_GRANT,),
     RegistryReason.PERMISSIONS_NOT_ALLOWED: (_LIMIT,),
     RegistryReason.INVALID_SCOPE: (
-        Cure(actions.CHANGE_SYSTEM_USER.name, _on_system_user_without_scope),
+        # An unknown scope is a fault of the request; a known one may be given to the client.
+        Cure(
+            actions.CHANGE_SYSTEM_USER.name,
+            _on(lambda one: None if one.event.detail else one.system_user),
+        ),
     ),
 }
 

@@ -1,9 +1,9 @@
-"""The form of a task and its fields; each field has a label and one clear error."""
+"""The fields of forms: each has a label and one clear error; and what a text in one names."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from django import forms
 from django.conf import settings
@@ -11,21 +11,13 @@ from django.core.exceptions import ValidationError
 from django.urls import reverse_lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.widgets import (
-    UnfoldAdminCheckboxSelectMultipleWidget,
-    UnfoldAdminIntegerFieldWidget,
-    UnfoldAdminRadioSelectWidget,
-    UnfoldAdminSelectWidget,
-    UnfoldAdminTextInputWidget,
-)
+from unfold import widgets
 
-from identity.staff.sessions import UnsavedEntries
 from taxpayers.duties import MANAGEMENT_SCOPES
 from taxpayers.evidence import on_paper
 from taxpayers.identifiers import MalformedIdentifier, Notation, TaxpayerId
 from taxpayers.models import MAX_LOGINS_PER_MINUTE, SystemUser
 from taxpayers.moments import end_of_day, start_of_day
-from taxpayers.operations import Operation, Reason
 from taxpayers.services.evidence import MAX_LENGTH
 from taxpayers.services.named import find_taxpayer, role_of
 from taxpayers.validation import MAX_NAME_LENGTH, MAX_REASON_LENGTH, ServiceError, rule_of
@@ -37,46 +29,26 @@ CODE = {"autocomplete": "off", "spellcheck": "false"}  # attributes of a field t
 class CodeField(forms.CharField):
     """An identifier or a number: no prose."""
 
-    widget = UnfoldAdminTextInputWidget(attrs=CODE)
+    widget = widgets.UnfoldAdminTextInputWidget(attrs=CODE)
 
 
 class SelectField(forms.ChoiceField):
-    widget = UnfoldAdminSelectWidget
+    widget = widgets.UnfoldAdminSelectWidget
 
 
 class RadioField(forms.ChoiceField):
-    widget = UnfoldAdminRadioSelectWidget
-
-
-class TaskForm(forms.Form):
-    """The form of a task. Screen readers read each error with its field.
-
-    `restored`: what was entered before a sign-in, if the form shows it again. `decides`: the fields
-    that change the preview of a task for several records.
-    """
-
-    restored: UnsavedEntries | None = None
-    decides: ClassVar[tuple[str, ...]] = ()
-
-    def __init__(
-        self, data: Any = None, files: Any = None, *, record: Any = None, initial: Any = None
-    ) -> None:
-        super().__init__(data, files, initial=initial)
-        self.record = record
-        for field in self.fields.values():
-            if isinstance(field, EvidenceField):
-                field.required = settings.EVIDENCE_REQUIRED
+    widget = widgets.UnfoldAdminRadioSelectWidget
 
 
 class NameField(forms.CharField):
-    widget = UnfoldAdminTextInputWidget
+    widget = widgets.UnfoldAdminTextInputWidget
 
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("label", gettext_lazy("Name"))
         super().__init__(max_length=MAX_NAME_LENGTH, **kwargs)
 
 
-class _ReasonWidget(UnfoldAdminTextInputWidget):
+class _ReasonWidget(widgets.UnfoldAdminTextInputWidget):
     """A text, with answers that can be chosen; the browser offers them, without a script."""
 
     template_name = "staff/framework/ready_answers.html"
@@ -111,14 +83,6 @@ CredentialReasonField = partial(  # why one is issued or replaced
 )
 
 
-def with_reason(form: type[TaskForm], operation: Operation) -> type[TaskForm]:
-    """The form, which asks why if the operation does; one that asks in its own way is left."""
-    is_asked = operation.reason in (Reason.REQUIRED, Reason.ALWAYS)
-    if not is_asked or "reason" in form.base_fields:
-        return form
-    return type(form.__name__, (form,), {"reason": ReasonField(), "__doc__": form.__doc__})
-
-
 class EvidenceField(CodeField):
     """The number of the paper form by which a taxpayer has decided; becomes Evidence."""
 
@@ -139,7 +103,7 @@ def browser_calendar(
 
     `kind`: the type of the field in HTML; `form`: how it writes a value.
     """
-    look = UnfoldAdminTextInputWidget().attrs["class"]
+    look = widgets.UnfoldAdminTextInputWidget().attrs["class"]
     return widget(format=form, attrs={"type": kind, "class": look})
 
 
@@ -187,7 +151,7 @@ class TaxpayerField(forms.CharField):
         kwargs.setdefault("help_text", gettext_lazy("TIN, TIN:ROB, or any part of the name."))
         suggest_url = reverse_lazy(f"admin:taxpayers_{self.suggests}_suggest")
         suggests = {"data-suggest": suggest_url, "data-suggest-title": gettext_lazy("Suggestions")}
-        widget = UnfoldAdminTextInputWidget(attrs=CODE | suggests)
+        widget = widgets.UnfoldAdminTextInputWidget(attrs=CODE | suggests)
         super().__init__(widget=widget, max_length=MAX_IDENTIFIER_LENGTH, **kwargs)
 
     def clean(self, value: Any) -> Any:
@@ -224,11 +188,11 @@ class LastCharactersField(CodeField):
 
 
 class CheckboxesField(forms.MultipleChoiceField):
-    widget = UnfoldAdminCheckboxSelectMultipleWidget
+    widget = widgets.UnfoldAdminCheckboxSelectMultipleWidget
 
 
 class LimitField(forms.IntegerField):
-    widget = UnfoldAdminIntegerFieldWidget
+    widget = widgets.UnfoldAdminIntegerFieldWidget
 
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("label", gettext_lazy("Logins per minute"))
