@@ -73,19 +73,15 @@ _FIELDS_BY_KIND: dict[str, dict[str | None, Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    field: Any
-    before: Any
-    after: Any
-
-
-@dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """A change as the pages show it; `url`: the page of its record, empty if there is none."""
+    """A change as the pages show it; `url`: the page of its record, empty if there is none.
+
+    `differences`: the title of each field, what it had before, and after.
+    """
 
     row: Change
     action: Any
-    differences: list[Difference]
+    differences: list[tuple[Any, str, str]]
     url: str = ""
 
     def is_of(self, record: Model) -> bool:
@@ -153,7 +149,7 @@ def action_of(row: Change) -> Any:
     return gettext_lazy(action.past_of(row.after.get("credential"))) if action else row.action
 
 
-def _differences(row: Change) -> Iterator[Difference]:
+def _differences(row: Change) -> Iterator[tuple[Any, str, str]]:
     kind = row.after.get("credential")
     for field in dict.fromkeys([*row.before, *row.after]):
         before, after = row.before.get(field), row.after.get(field)
@@ -162,7 +158,7 @@ def _differences(row: Change) -> Iterator[Difference]:
         if field == "secret" or before != after:
             title = _FIELDS_BY_KIND.get(field, {}).get(kind) or _FIELDS.get(field)
             title = title or _column(row.object_type, field)
-            yield Difference(title, _display(before), _display(after))
+            yield title, _display(before), _display(after)
 
 
 def _column(kind: str, name: str) -> str:

@@ -66,19 +66,12 @@ def names_in(rows: Iterable[LoginEvent]) -> dict[str, str]:
     return {str(row.identifier): row.name for row in Taxpayer.objects.filter(are_named)}
 
 
-@dataclass(frozen=True, slots=True)
-class CallerText:
-    language: str
-    name: str
-    text: str
-
-
-def caller_texts(text: Callable[[], str]) -> list[CallerText]:
-    """What `text` returns while each of the languages is active."""
+def caller_texts(text: Callable[[], str]) -> list[tuple[str, str, str]]:
+    """The code and the name of each language, and what `text` returns while it is active."""
     texts = []
     for language, name in settings.LANGUAGES:
         with translation.override(language):
-            texts.append(CallerText(language, str(name), text()))
+            texts.append((language, str(name), text()))
     return texts
 
 

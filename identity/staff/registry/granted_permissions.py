@@ -1,6 +1,6 @@
 """Granted permissions: the list and the page of one (contract 4)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -14,7 +14,7 @@ from identity.staff.expiring.extend_tasks import (
     EndPermissionEarlier,
     ExtendPermission,
 )
-from identity.staff.framework.badges import Badge, badge_of_permission, facts_of
+from identity.staff.framework.badges import badge_of_permission, facts_of
 from identity.staff.framework.bulk_tasks import BulkTask
 from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.filters import Choices, StateFilter, expires_within
@@ -24,47 +24,37 @@ from identity.staff.framework.tasks import Button, tasks_by_reason
 from identity.staff.imports.kinds import ImportPermissions
 from identity.staff.registry.permission_codes import GrantPermission, RevokePermission
 from taxpayers.facts.validity import is_over
-from taxpayers.models import Change, GrantedPermission
+from taxpayers.models import GrantedPermission
 from taxpayers.services import granted_permissions
 from taxpayers.services.granted_permissions import codes_of
 
 MAX_LISTED = 20
 
 
-@dataclass(frozen=True, slots=True)
-class ShownPermission:
-    row: GrantedPermission
-    state: Badge
-    revocation: Change | None
-
-
 def listed_permissions(
     request: HttpRequest, granted: "Manager[GrantedPermission]", at: datetime
 ) -> Context:
-    """The permissions on the page of a taxpayer or an intermediary: valid ones first."""
+    """The permissions on the page of a taxpayer or an intermediary: valid ones first.
+
+    Each with its state and its revocation.
+    """
     rows = granted.select_related("taxpayer", "intermediary__taxpayer").prefetch_related("codes")
     newest, valid = rows.order_by("-pk"), in_force(at)
     listed = list(newest.filter(valid)[: MAX_LISTED + 1])
     if (room := MAX_LISTED + 1 - len(listed)) > 0:
         listed += newest.exclude(pk__in=[row.pk for row in listed])[:room]
-    shown = shown_permissions(request, listed[:MAX_LISTED], at)
-    return {"rows": shown, "has_more": len(listed) > MAX_LISTED}
+    shown = listed[:MAX_LISTED]
+    revoked = revocations_of(request, shown)
+    return {
+        "rows": [(row, badge_of_permission(row, at), revoked.get(row.pk)) for row in shown],
+        "has_more": len(listed) > MAX_LISTED,
+    }
 
 
 def in_force(at: datetime) -> Q:
     """The permissions that are valid now."""
     not_over = Q(valid_until__isnull=True) | Q(valid_until__gte=at)
     return not_over & Q(revoked_at=None, valid_from__lte=at)
-
-
-def shown_permissions(
-    request: HttpRequest, rows: list[GrantedPermission], at: datetime
-) -> list[ShownPermission]:
-    """The permissions as the pages show them."""
-    revocations = revocations_of(request, rows)
-    return [
-        ShownPermission(row, badge_of_permission(row, at), revocations.get(row.pk)) for row in rows
-    ]
 
 
 class PermissionStateFilter(StateFilter):
@@ -155,6 +145,6 @@ class GrantedPermissionAdmin(ExportingAdmin):
         self, request: HttpRequest, record: GrantedPermission, at: datetime
     ) -> dict[str, Any]:
         return {
-            "shown": shown_permissions(request, [record], at)[0],
+            "revocation": revocations_of(request, [record]).get(record.pk),
             "codes": record.codes.order_by("code"),
         }

@@ -10,13 +10,12 @@ from django.utils.translation import gettext, gettext_lazy
 
 from identity.staff.display import moment
 from identity.staff.framework import fields
-from identity.staff.framework.badges import Badge
+from identity.staff.framework.badges import Badge, badge_of_permission
 from identity.staff.framework.filters import Choices, StateFilter
 from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import column
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.tasks import Task, task
-from identity.staff.registry.granted_permissions import shown_permissions
 from taxpayers.models import PermissionCode, PermissionRequest, Taxpayer
 from taxpayers.models.permission_request import APPROVED, DECLINED, EXPIRED, OPEN, WITHDRAWN
 from taxpayers.services import decisions
@@ -123,5 +122,7 @@ class PermissionRequestAdmin(RecordAdmin):
         return {
             "asked": _taxpayer_of(record),
             "codes": PermissionCode.objects.filter(code__in=record.codes.split()).order_by("code"),
-            "present": shown_permissions(request, present_permissions(record, at), at),
+            "present": [
+                (row, badge_of_permission(row, at)) for row in present_permissions(record, at)
+            ],
         }

@@ -52,21 +52,21 @@ def test_the_sentence_for_the_caller_is_on_the_page_in_every_language(
     with django_assert_max_num_queries(14):
         response = officer.get(page_url(event))
     assert response.context["answer"].client is None  # nothing of credentials
-    texts = response.context["answer"].callers
-    assert [text.language for text in texts] == [code for code, _name in settings.LANGUAGES]
-    english, malay = texts
+    texts = {code: text for code, _name, text in response.context["answer"].callers}
+    assert list(texts) == [code for code, _name in settings.LANGUAGES]
+    english, malay = texts.values()
     said = "I will find out why, and tell you what we need to unblock it."  # not: ask us
-    assert said in english.text
-    assert re.search(r"on \d{1,2} \w{3} \d{4}, \d\d:\d\d\. I will", english.text)
+    assert said in english
+    assert re.search(r"on \d{1,2} \w{3} \d{4}, \d\d:\d\d\. I will", english)
     assert response.context["answer"].received == told
     recorded = refusal_of(event)
     assert recorded is not None
     with translation.override("ms"):
-        assert malay.text == describe(recorded, translation.gettext, is_spoken=True)
+        assert malay == describe(recorded, translation.gettext, is_spoken=True)
         caller_texts(lambda: "")
         assert translation.get_language() == "ms"  # the reader's, as before
     content = response.content.decode()
-    assert f'<blockquote id="caller-en" lang="en">{english.text}</blockquote>' in content
+    assert f'<blockquote id="caller-en" lang="en">{english}</blockquote>' in content
     assert f'The ERP system received: <q lang="en">{told}</q>' in content
     assert all(f'data-copy="caller-{language}"' in content for language in ("en", "ms"))
     assert "staff/copy" in content

@@ -1,7 +1,7 @@
 """What the pages show of a staff account: state, roles, second steps, and what waits."""
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from allauth.mfa.models import Authenticator
@@ -42,21 +42,13 @@ _ASKED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    row: WaitingChange
-    what: str | Promise
-    is_over: bool
-
-
-def waiting_of(row: StaffAccount, at: datetime) -> list[Asked]:
-    """What waits for this account, also what waited too long."""
+def waiting_of(row: StaffAccount, at: datetime) -> list[tuple[WaitingChange, str | Promise, bool]]:
+    """What waits for this account, in words; and whether it waited too long."""
+    role = _("The role {role}")
     return [
-        Asked(
+        (
             one,
-            _("The role {role}").format(role=ROLES[one.role].title)
-            if one.role
-            else _ASKED[one.action],
+            role.format(role=ROLES[one.role].title) if one.role else _ASKED[one.action],
             one.is_over(at),
         )
         for one in row.waiting_changes.all()
@@ -79,7 +71,7 @@ def why_it_only_reads(row: StaffAccount) -> str:
 def badge_of_account(row: StaffAccount, at: datetime) -> Badge:
     """Whether its owner can sign in, what has to be done before, and whether anything waits."""
     badge = _badge_of_sign_in(row, at)
-    waits = any(not one.is_over for one in waiting_of(row, at))
+    waits = any(not one.is_over(at) for one in row.waiting_changes.all())
     return replace(badge, also=(*badge.also, Badge(WAITS, "warning"))) if waits else badge
 
 

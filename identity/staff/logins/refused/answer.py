@@ -111,7 +111,7 @@ class RefusalSummary:
     same reason as then.
     """
 
-    callers: list[reasons.CallerText]
+    callers: list[tuple[str, str, str]]
     received: str
     present: Present
     now: reasons.StaffText | None
