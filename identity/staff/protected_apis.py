@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Unpack
 
 from django.conf import settings
 from django.contrib import admin
-from django.db.models import Model, Q
+from django.db.models import Q
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.html import format_html
@@ -77,6 +77,7 @@ def _label(secret: ProtectedApiSecret) -> str:
 
 class _ApiSecretTask(SecretOnceTask):
     secret_template = "staff/protected_apis/new_secret.html"
+    leads_to = "protected_api"
     example_title = gettext_lazy("A working request")
 
     def hand_over_facts(self, result: registration.IssuedApiSecret) -> list[HandOverFact]:
@@ -96,9 +97,6 @@ class _ApiSecretTask(SecretOnceTask):
     def example(self, result: registration.IssuedApiSecret) -> str:
         return introspection_example(result.credentials)
 
-    def next_record(self, result: registration.IssuedApiSecret) -> Model:
-        return result.protected_api
-
 
 class RegisterProtectedApi(_ApiSecretTask):
     # Submitted twice, the second is refused: each API has another name.
@@ -116,14 +114,12 @@ class RevokeApiSecret(Task):
     operation = registration.REVOKE_API_SECRET
     form = RevokeApiSecretForm
     template = "staff/protected_apis/revoke_secret.html"
+    leads_to = "protected_api"
 
     def perform(self, record: ProtectedApi, data: Data, **call: Unpack[Call]) -> ProtectedApiSecret:
         secret = record.credentials.get(pk=data["secret"])
         revoked: ProtectedApiSecret = super().perform(secret, {"reason": data["reason"]}, **call)
         return revoked
-
-    def next_record(self, result: ProtectedApiSecret) -> Model:
-        return result.protected_api
 
 
 def badge_of_api(row: ProtectedApi, at: datetime) -> badges.Badge:

@@ -188,7 +188,12 @@ class LastCharactersField(CodeField):
 
 
 class CheckboxesField(forms.MultipleChoiceField):
+    """Some of the choices: as a list, or, as records and addresses have them, between blanks."""
+
     widget = widgets.UnfoldAdminCheckboxSelectMultipleWidget
+
+    def prepare_value(self, value: Any) -> Any:
+        return value.split() if isinstance(value, str) else value
 
 
 class LimitField(forms.IntegerField):

@@ -142,7 +142,7 @@ class RecordAdmin(RecordPages):
         return HttpResponseRedirect(f"{self.record_url(record)}#history")
 
     def related_buttons(
-        self, request: HttpRequest, *named: tuple[type[Model], str], **initial: str | list[str]
+        self, request: HttpRequest, *named: tuple[type[Model], str], **initial: str
     ) -> list[Button]:
         """Buttons of tasks for other records that this person may do, with values for the form."""
         tasks = (task_named(model, name) for model, name in named)

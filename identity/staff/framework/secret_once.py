@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Unpack
 
 from django import forms
 from django.db import transaction
-from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
@@ -23,7 +22,6 @@ from identity.staff.framework import fields
 from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Text
 from identity.staff.framework.tasks import Call, Data, Task
-from taxpayers.models import SystemUser
 from taxpayers.moments import moment_text
 from taxpayers.secret_once import login_example, secret_data
 from taxpayers.services import Author, ServiceError
@@ -50,6 +48,7 @@ class SecretOnceTask(Task):
     """A task whose result is a new secret: by default one of a system user."""
 
     secret_template = "staff/framework/secret_once.html"
+    leads_to = "system_user"
     example_title: ClassVar[Text] = gettext_lazy("A working login")
 
     def hand_over_facts(self, result: Any) -> list[HandOverFact]:
@@ -79,10 +78,6 @@ class SecretOnceTask(Task):
     def example(self, result: Any) -> str:
         """How the credentials are used, in one line, ready to paste; the secret in clear."""
         return login_example(result.credentials, secret_data(result)["token_endpoint"])
-
-    def next_record(self, result: Any) -> Model:
-        owner: SystemUser = result.system_user
-        return owner
 
     def success_response(self, request: HttpRequest, result: Any) -> HttpResponse:
         owner, at = self.next_record(result), result.secret.created_at

@@ -41,6 +41,7 @@ _LABELS = {
 }
 # The fields of forms that services call otherwise.
 _ARGUMENTS = {
+    "identifier": "taxpayer",
     "expires": "expires_at",
     "secret_expires": "secret_expires_at",
     "retire_old": "retire_old_at",
@@ -91,6 +92,7 @@ class Task:
     form: ClassVar[type[TaskForm]] = TaskForm
     template: ClassVar[str] = "staff/framework/task.html"
     is_for_record: ClassVar[bool]
+    leads_to: ClassVar[str] = ""  # what of the result has the page to show next; empty: itself
     has_button: ClassVar[bool] = True  # False: the page of the record has its own links to it
     # Whether it could help to log in as the system user: not for those of the management API.
     gives_access: ClassVar[bool] = False
@@ -142,8 +144,9 @@ class Task:
 
     def next_record(self, result: Any) -> Model:
         """The record whose page is shown after success."""
-        assert isinstance(result, Model)  # noqa: S101 - what services return
-        return result
+        record = getattr(result, self.leads_to) if self.leads_to else result
+        assert isinstance(record, Model)  # noqa: S101 - what services return
+        return record
 
     def refusal(self, record: Any, at: datetime) -> Text:
         """Why the pages do not do it with this record now; empty if they do."""

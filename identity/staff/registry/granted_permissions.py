@@ -137,7 +137,7 @@ class GrantedPermissionAdmin(ExportingAdmin):
             (GrantedPermission, "grant_permission"),
             taxpayer=str(record.taxpayer.identifier),
             intermediary=str(record.intermediary.taxpayer.identifier),
-            codes=codes_of(record),
+            codes=" ".join(codes_of(record)),
         )
         return [*buttons, *(replace(one, title=gettext_lazy("Grant again")) for one in again)]
 

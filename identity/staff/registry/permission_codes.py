@@ -89,12 +89,6 @@ class GrantPermission(Task):
     variant = "primary"
     form = GrantPermissionForm
 
-    def initial(self, request: HttpRequest, record: None, at: datetime) -> dict[str, Any]:
-        initial = super().initial(request, record, at)
-        if "codes" in request.GET:
-            initial["codes"] = request.GET.getlist("codes")
-        return initial
-
 
 class RevokePermissionForm(TaskForm):
     evidence = fields.EvidenceField()

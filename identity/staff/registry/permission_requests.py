@@ -65,7 +65,7 @@ class ApproveRequest(Task):
     form = ApproveForm
 
     def initial(self, request: HttpRequest, record: Any, at: datetime) -> dict[str, Any]:
-        return {"codes": record.codes.split()}
+        return {"codes": record.codes}
 
 
 ApproveConnection = task(

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
@@ -20,8 +20,6 @@ from identity.staff.framework.lists import Context, RecordNotFound, column
 from identity.staff.framework.related import removal_of
 from identity.staff.framework.tasks import (
     Button,
-    Call,
-    Data,
     OperationTask,
     Task,
     task,
@@ -32,7 +30,7 @@ from identity.staff.registry.granted_permissions import listed_permissions
 from identity.staff.registry.intermediaries import own_system_users
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import GrantedPermission, Intermediary, SystemUser, Taxpayer
-from taxpayers.services import register_taxpayer, taxpayers
+from taxpayers.services import taxpayers
 from taxpayers.similar_names import similar_taxpayers
 
 
@@ -55,7 +53,7 @@ class RegisterTaxpayerForm(TaskForm):
             return
         identifier = self.cleaned_data["identifier"]
         asked = f"{identifier} {name}"
-        if asked == self.cleaned_data.get("shown_for"):
+        if asked == self.cleaned_data.pop("shown_for"):
             return
         if identifier.tin.isalpha():
             text = _("Nothing was saved yet: {tin} has no digits. Press again if it is a TIN.")
@@ -74,9 +72,6 @@ class RegisterTaxpayer(Task):
     variant = "primary"
     form = RegisterTaxpayerForm
     template = "staff/registry/register_taxpayer.html"
-
-    def perform(self, record: None, data: Data, **call: Unpack[Call]) -> Taxpayer:
-        return register_taxpayer(taxpayer=data["identifier"], name=data["name"], **call)
 
 
 RenameTaxpayer = task(EditTask, taxpayers.RENAME_TAXPAYER, form=RenameForm)

@@ -106,15 +106,12 @@ class RegisterClientKey(Task):
         return result[0].system_user
 
 
-class RegisterClientCertificate(Task):
-    operation = REGISTER_CLIENT_CERTIFICATE
-    gives_access = True
-    form = CertificateForm
-
-    def next_record(self, result: Credential) -> SystemUser:
-        return result.system_user
-
-
+RegisterClientCertificate = task(
+    *(Task, REGISTER_CLIENT_CERTIFICATE),
+    gives_access=True,
+    form=CertificateForm,
+    leads_to="system_user",
+)
 UsePrivateKey = task(Task, change.USE_PRIVATE_KEY, gives_access=True, form=KeyForm)
 UseCertificate = task(Task, change.USE_CERTIFICATE, gives_access=True, form=CertificateForm)
 UseClientSecret = task(

@@ -66,7 +66,6 @@ class RevokeSecretForm(SecretForm):
             " as they are shown above."
         ),
     )
-    field_order = ("secret", "hint", "reason")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -81,12 +80,10 @@ class RetireSecretForm(SecretForm):
         label=gettext_lazy("Last day"),
         help_text=gettext_lazy("Leave enough time to change the ERP system to another one."),
     )
-    field_order = ("secret", "last_day", "reason")
 
 
 class ChangeSecretForm(SecretForm):
     networks = NetworksField()
-    field_order = ("secret", "networks", "reason")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -113,6 +110,7 @@ class SecretTask(Task):
     has_button = False  # the page of the system user has a link beside each secret
     form: ClassVar[type[SecretForm]]
     template = "staff/system_users/secret_task.html"
+    leads_to = "system_user"
 
     def button_of(self, secret: Credential) -> Button:
         url = self.url(secret.system_user, secret=secret.pk)
@@ -146,9 +144,6 @@ class SecretTask(Task):
         given = {name: data[name] for name in data if name not in ("secret", "hint")}
         changed: Credential = super().perform(credential, given, **call)
         return changed
-
-    def next_record(self, result: Credential) -> SystemUser:
-        return result.system_user
 
 
 RevokeSecret = task(

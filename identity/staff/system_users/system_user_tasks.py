@@ -1,11 +1,12 @@
 """Tasks of a system user: its name, scopes, limits, what its tokens are bound to, and its block."""
 
+from collections.abc import Mapping
 from copy import copy
 from datetime import datetime
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar
 
 from django import forms
-from django.db import transaction
+from django.db.models import Model
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget
@@ -14,14 +15,14 @@ from identity.staff.framework import badges, fields
 from identity.staff.framework.edit_conflicts import EditConflictForm, EditTask
 from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Context
-from identity.staff.framework.tasks import Call, Data, OperationTask, Preview, Task, task
+from identity.staff.framework.tasks import Data, OperationTask, Preview, task
 from identity.staff.registry.granted_permissions import in_force
 from identity.staff.registry.permission_codes import code_choices
 from identity.staff.system_users.issue_credentials import ListField, OnlyOnBehalfField
 from identity.staff.system_users.revoke_secrets import last_login_text
 from identity.staff.system_users.secret_tasks import RevokeSecret
 from taxpayers.facts.token_binding import TokenBinding
-from taxpayers.models import Credential, GrantedPermission, SystemUser
+from taxpayers.models import GrantedPermission, SystemUser
 from taxpayers.services import system_users
 from taxpayers.services.limits.acting import LIMIT_SYSTEM_USER
 from taxpayers.services.login_method.binding import BIND_TOKENS
@@ -48,13 +49,9 @@ class ChangeForm(EditConflictForm):
         return sorted(set(self.cleaned_data["return_addresses"].split()))
 
 
-class ChangeSystemUser(EditTask):
-    operation = system_users.CHANGE_SYSTEM_USER
-    gives_access = True
-    form = ChangeForm
-
-    def initial(self, request: HttpRequest, record: SystemUser, at: datetime) -> Data:
-        return super().initial(request, record, at) | {"scopes": record.scopes.split()}
+ChangeSystemUser = task(
+    EditTask, system_users.CHANGE_SYSTEM_USER, gives_access=True, form=ChangeForm
+)
 
 
 class LimitForm(EditConflictForm):
@@ -88,25 +85,21 @@ class LimitForm(EditConflictForm):
             {str(fields.parsed_identifier(text)) for text in self.cleaned_data["taxpayers"]}
         )
 
+    @classmethod
+    def values_for_service(cls, record: Model, data: Mapping[str, Any]) -> Data:
+        values = super().values_for_service(record, data)
+        taxpayers = [fields.parsed_identifier(text) for text in values["taxpayers"]]
+        return values | {"taxpayers": taxpayers}
 
-class LimitSystemUser(Task):
+
+class LimitSystemUser(EditTask):
     operation = LIMIT_SYSTEM_USER
     gives_access = True
     form = LimitForm
 
     def initial(self, request: HttpRequest, record: SystemUser, at: datetime) -> Data:
-        return {
-            "only_on_behalf": record.only_on_behalf,
-            "permissions": record.allowed_permissions.split(),
-            "taxpayers": "\n".join(record.allowed_taxpayers.split()),
-        }
-
-    @transaction.atomic
-    def perform(self, record: SystemUser, data: Data, **call: Unpack[Call]) -> SystemUser:
-        values = LimitForm.values_for_service(record, data)
-        values["taxpayers"] = [fields.parsed_identifier(text) for text in values["taxpayers"]]
-        limited: SystemUser = super().perform(record, values, **call)
-        return limited
+        lines = "\n".join(record.allowed_taxpayers.split())
+        return super().initial(request, record, at) | {"taxpayers": lines}
 
 
 class BindingForm(EditConflictForm):
@@ -157,7 +150,10 @@ class UnblockSystemUser(OperationTask):
 
     def form_context(self, request: HttpRequest, form: TaskForm, at: datetime) -> Context:
         """Why it was blocked, and what will work again."""
-        record, revoke = form.record, RevokeSecret(self.admin)
+        record, unblocked, revoke = form.record, copy(form.record), RevokeSecret(self.admin)
+        unblocked.blocked_at = None  # something else may refuse its logins
+        # Valid when it was blocked, and still: a leaked one may be among them.
+        before = record.credentials.filter(created_at__lte=record.blocked_at).order_by("-pk")
         return {
             "why_blocked": badges.sentence_of_block(record),
             "secrets": [
@@ -166,21 +162,8 @@ class UnblockSystemUser(OperationTask):
                     "state": badges.badge_of_credential(secret, at),
                     "buttons": [revoke.button_of(secret)] if revoke.is_allowed(request) else [],
                 }
-                for secret in valid_since_before_the_block(record, at)
+                for secret in before
+                if secret.is_live(at)
             ],
-            "after": badge_after_unblocking(record, at),
+            "after": badges.badge_of_system_user(unblocked, at),
         }
-
-
-def valid_since_before_the_block(record: SystemUser, at: datetime) -> list[Credential]:
-    """The secrets that were valid when it was blocked and still are: a leaked one may be there."""
-    assert record.blocked_at is not None  # noqa: S101 - the task is for blocked ones
-    secrets = record.credentials.filter(created_at__lte=record.blocked_at).order_by("-pk")
-    return [secret for secret in secrets if secret.is_live(at)]
-
-
-def badge_after_unblocking(record: SystemUser, at: datetime) -> badges.Badge:
-    """Its state without the block: something else may refuse its logins."""
-    unblocked = copy(record)
-    unblocked.blocked_at = None
-    return badges.badge_of_system_user(unblocked, at)

@@ -95,7 +95,7 @@ def _permission(involved: Involved) -> Target | None:
     initial = {
         "taxpayer": involved.event.subject,
         "intermediary": involved.event.actor,
-        "codes": codes_of(involved.permission) if involved.permission is not None else [],
+        "codes": " ".join(codes_of(involved.permission)) if involved.permission else "",
     }
     return Target(GrantedPermission, initial=initial)
 
