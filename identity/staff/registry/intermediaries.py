@@ -1,20 +1,25 @@
-"""Intermediaries, taxpayers that may act for others: the list, the page, the tasks (contract 4)."""
+"""Intermediaries, taxpayers that may act for others: the list, the page, the tasks (contract 4).
+
+And the suggestions while a user types a TIN or a name: a few, found by index like any search.
+"""
 
 from datetime import datetime
 from typing import ClassVar
 
+from django.core.exceptions import PermissionDenied
 from django.db.models import Q
-from django.http import HttpRequest
+from django.http import HttpRequest, JsonResponse
 from django.utils.translation import gettext_lazy
 
 from identity.staff.display import moment
 from identity.staff.expiring import extend_tasks
 from identity.staff.framework import badges, fields
-from identity.staff.framework.autocomplete import AutocompleteAdmin
 from identity.staff.framework.bulk_tasks import BulkTask
+from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.filters import Choices, StateFilter, expires_within
 from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Context, column
+from identity.staff.framework.records import Views
 from identity.staff.framework.tasks import Button, OperationTask, Task, task, tasks_by_reason
 from identity.staff.imports.kinds import ImportIntermediaries
 from identity.staff.registry.granted_permissions import listed_permissions
@@ -23,6 +28,32 @@ from taxpayers.services import intermediaries
 from taxpayers.standing.loaded_rows import with_credentials
 
 MAX_SYSTEM_USERS = 20
+MIN_TERM_LENGTH, MAX_TERM_LENGTH, MAX_SUGGESTIONS = 3, 255, 10
+
+
+class AutocompleteAdmin(ExportingAdmin):
+    """A list of taxpayers or of intermediaries that suggests taxpayers."""
+
+    def suggested_taxpayer(self, row: Taxpayer | Intermediary) -> Taxpayer:
+        return row.taxpayer if isinstance(row, Intermediary) else row
+
+    def suggest_view(self, request: HttpRequest) -> JsonResponse:
+        """The first taxpayers that match the term `q`; only for people who may see the list."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        term = request.GET.get("q", "").strip()
+        # A NUL is in no identifier and no name, and PostgreSQL refuses to look for one.
+        if not MIN_TERM_LENGTH <= len(term) <= MAX_TERM_LENGTH or "\0" in term:
+            return JsonResponse({"suggestions": []})
+        rows, _may_repeat = self.get_search_results(request, self.get_queryset(request), term)
+        taxpayers = [self.suggested_taxpayer(row) for row in rows[:MAX_SUGGESTIONS]]
+        return JsonResponse(
+            {"suggestions": [{"value": str(t.identifier), "label": t.name} for t in taxpayers]}
+        )
+
+    def views(self) -> Views:
+        yield "suggest", "suggest/", self.suggest_view
+        yield from super().views()
 
 
 class RegisterIntermediaryForm(TaskForm):

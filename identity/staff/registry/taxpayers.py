@@ -12,7 +12,6 @@ from django.utils.translation import gettext_lazy
 
 from identity.staff.display import moment, record_url
 from identity.staff.framework import fields
-from identity.staff.framework.autocomplete import AutocompleteAdmin
 from identity.staff.framework.badges import badge_of_intermediary, badge_of_taxpayer
 from identity.staff.framework.edit_conflicts import EditTask, RenameForm
 from identity.staff.framework.forms import TaskForm
@@ -27,7 +26,7 @@ from identity.staff.framework.tasks import (
 )
 from identity.staff.imports.kinds import ImportTaxpayers
 from identity.staff.registry.granted_permissions import listed_permissions
-from identity.staff.registry.intermediaries import own_system_users
+from identity.staff.registry.intermediaries import AutocompleteAdmin, own_system_users
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.services import taxpayers
