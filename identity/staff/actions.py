@@ -24,12 +24,9 @@ ACTIVATE_ACCOUNT = _account("activate_account", _("Activated the staff account")
 DEACTIVATE_ACCOUNT = _account("deactivate_account", _("Deactivated the staff account"))
 CONFIRM_ACCOUNT = _account("confirm_account", _("Confirmed what another person asked for"))
 DECLINE_ACCOUNT = _account("decline_account", _("Declined what waited for a second person"))
-CHANGE_OWN_PASSWORD = Action(
-    "staffaccount", None, "change_own_password", _("Changed their own password")
-)
-CHANGE_OWN_SECOND_STEP = Action(
-    "staffaccount", None, "change_own_second_step", _("Changed their own second step")
-)
+_own = partial(Action, "staffaccount", None)
+CHANGE_OWN_PASSWORD = _own("change_own_password", _("Changed their own password"))
+CHANGE_OWN_SECOND_STEP = _own("change_own_second_step", _("Changed their own second step"))
 
 ACCOUNT_ACTIONS = actions_in(globals())
 ACTIONS = {

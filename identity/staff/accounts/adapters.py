@@ -165,19 +165,14 @@ def log_sign_in(
     logger.log(level, event, extra={"username": username[:150], "address": address})
 
 
-_PURPOSE = b"second factors at rest"
-
-
 def _cipher() -> MultiFernet:
     """For the secrets of second factors at rest, with a key that is not in the database.
 
     It is derived from SECRET_KEY by HKDF-SHA256 (RFC 5869), not from KEY_ENCRYPTION_KEYS: those are
     removed after a rotation of the signing keys, and staff would be locked out.
     """
-    secrets = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
-    return MultiFernet([Fernet(_derive_key(secret)) for secret in secrets])
-
-
-def _derive_key(secret: str) -> bytes:
-    key = HKDF(SHA256(), length=32, salt=None, info=_PURPOSE).derive(secret.encode())
-    return base64.urlsafe_b64encode(key)
+    keys = []
+    for secret in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS):
+        derivation = HKDF(SHA256(), length=32, salt=None, info=b"second factors at rest")
+        keys.append(Fernet(base64.urlsafe_b64encode(derivation.derive(secret.encode()))))
+    return MultiFernet(keys)

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import logout
 from django.contrib.auth.base_user import AbstractBaseUser
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
@@ -36,8 +36,11 @@ def require_second_factor(get_response: Handler) -> Handler:
         if not settings.SECOND_FACTOR_REQUIRED or not user.is_authenticated:
             return get_response(request)
         if is_mfa_enabled(user, _FACTORS):
-            is_proven = _has_proven_factor(request, user)
-            return get_response(request) if is_proven else _sign_in_again(request)
+            if any(one["method"] == "mfa" for one in get_authentication_records(request, user)):
+                return get_response(request)
+            logout(request)
+            messages.info(request, _("Sign in again, with your second step."))
+            return redirect("account_login")
         if request.path_info.startswith(reverse("account_login")):
             return get_response(request)  # the pages where one is set up
         messages.info(
@@ -47,17 +50,6 @@ def require_second_factor(get_response: Handler) -> Handler:
         return redirect("mfa_index")
 
     return middleware
-
-
-def _sign_in_again(request: HttpRequest) -> HttpResponse:
-    logout(request)
-    messages.info(request, _("Sign in again, with your second step."))
-    return redirect("account_login")
-
-
-def _has_proven_factor(request: HttpRequest, user: AbstractBaseUser) -> bool:
-    records = get_authentication_records(request, user)
-    return any(record["method"] == "mfa" for record in records)
 
 
 _MUST_CHOOSE = "must_choose_password"

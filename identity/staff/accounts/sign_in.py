@@ -134,7 +134,10 @@ def sign_in(request: HttpRequest) -> dict[str, Any]:
     """The context of `templates/allauth/`; empty for every other page."""
     match = request.resolver_match
     if match is not None and match.app_name == "admin":
-        return {"environment": environment(), "only_reads": _only_reads(request.user)}
+        user = request.user
+        only_reads = isinstance(user, StaffAccount) and StaffBackend().only_reads(user)
+        why = why_it_only_reads(user) if only_reads else ""
+        return {"environment": environment(), "only_reads": why}
     look = get_config()
     return {
         "site_title": look["SITE_TITLE"],
@@ -146,10 +149,3 @@ def sign_in(request: HttpRequest) -> dict[str, Any]:
         "passkey_host": passkey_host(),
         "staff_url": settings.STAFF_URL,
     }
-
-
-def _only_reads(user: Any) -> str:
-    """Why the signed-in person only reads; empty if they use what their role may do."""
-    if not isinstance(user, StaffAccount) or not StaffBackend().only_reads(user):
-        return ""
-    return why_it_only_reads(user)

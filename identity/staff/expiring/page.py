@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
@@ -11,7 +10,6 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from identity.staff.expiring import listing
 from identity.staff.expiring.kinds import KIND_NAMES, KINDS, EndingKind
@@ -20,7 +18,6 @@ from identity.staff.framework.records import task_named
 from identity.staff.framework.tasks import Button
 
 PER_PAGE = 25
-_TITLE = gettext_lazy("Ending soon")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +58,15 @@ def ending_soon(request: HttpRequest) -> HttpResponse:
     keys, has_more = listing.keys_of(filters.kinds, filters.within, at)
     page = Paginator(keys, PER_PAGE).get_page(request.GET.get("p"))
     rows = listing.rows_of(list(page.object_list), at)
-    context = page_frame(request, (_TITLE, "")) | {
+    context = page_frame(request, (_("Ending soon"), "")) | {
         "filters": filters,
-        "kind_links": _kind_links(filters),
+        "kind_links": [
+            (_("All kinds"), filters.url(kind=""), not filters.kind),
+            *(
+                (one.title, filters.url(kind=one.name), one.name == filters.kind)
+                for one in filters.seen
+            ),
+        ],
         "period_links": [
             (title, filters.url(within=name), name == filters.within)
             for name, title in listing.choices()
@@ -93,14 +96,3 @@ def _lists(request: HttpRequest, filters: Filters) -> Iterator[tuple[Text, str]]
             request
         ):
             yield kind.plural, task.admin.list_url(state=filters.within)
-
-
-def _kind_links(filters: Filters) -> list[tuple[Any, str, bool]]:
-    every = (_("All kinds"), filters.url(kind=""), not filters.kind)
-    return [
-        every,
-        *(
-            (kind.title, filters.url(kind=kind.name), kind.name == filters.kind)
-            for kind in filters.seen
-        ),
-    ]

@@ -15,7 +15,7 @@ from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import QuerySet, prefetch_related_objects
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -89,7 +89,8 @@ class BulkTask:
             for name in set(sent.errors).difference(decides):
                 del sent.errors[name]
         is_bound = is_confirmed or bool(sent.errors)
-        form = sent if is_bound else self.form(initial=_initial(request.POST, self.form))
+        entered = {n: request.POST[n] for n in self.form.base_fields if n in request.POST}
+        form = sent if is_bound else self.form(initial=entered)
         plan = [(record, _preview(task, record, sent.cleaned_data, at)) for record in records]
         seen = fingerprint(plan)
         if is_confirmed and is_valid:
@@ -137,10 +138,6 @@ def _preview(task: Task, record: Any, data: dict[str, Any], at: datetime) -> Pre
     if not text:
         return task.preview(record, data, at)
     return Preview(task.preview(record, data, at).before, refusal=text)
-
-
-def _initial(entered: QueryDict, form: type[TaskForm]) -> dict[str, Any]:
-    return {name: entered[name] for name in form.base_fields if name in entered}
 
 
 def fingerprint(plan: Plan) -> str:

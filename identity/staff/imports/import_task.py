@@ -41,12 +41,6 @@ from taxpayers.services import (
 from taxpayers.services.uploads import delete_upload, find_upload, save_upload
 
 
-def template_file(columns: Columns, name: str, form: str) -> HttpResponseBase:
-    """A table with the names of the columns only: as XLSX if asked for, otherwise as CSV."""
-    rows = iter([list(columns.all)])
-    return as_workbook(rows, f"{name}.xlsx") if form == "xlsx" else as_csv(rows, f"{name}.csv")
-
-
 def bad_rows_file(
     upload: UploadedFile, columns: Columns, content: bytes, preview: ImportPreview
 ) -> HttpResponseBase:
@@ -116,8 +110,10 @@ class ImportTask(Task):
         if not self.is_allowed(request):
             raise PermissionDenied
         at = timezone.now()
-        if form := request.GET.get("template"):
-            return template_file(self.kind.columns, self.kind_name, form)
+        if form := request.GET.get("template"):  # the names of the columns
+            rows, name = iter([list(self.kind.columns.all)]), self.kind_name
+            is_xlsx = form == "xlsx"
+            return as_workbook(rows, f"{name}.xlsx") if is_xlsx else as_csv(rows, f"{name}.csv")
         if "upload" in request.GET:
             return self._preview(request, self._upload_or_404(request, at), at)
         upload_form = ImportForm(data=request.POST or None, files=request.FILES or None)

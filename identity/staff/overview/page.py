@@ -106,7 +106,12 @@ def _logins(at: datetime) -> dict[str, Any]:
             (_("Token issued"), now.issued, _since_url(first, reason="issued")),
             (_("Refused"), now.refused, _since_url(first, reason="refused")),
         ],
-        "chart": draw_bars([(one, _hour_url(one.begins)) for one in now.bars]),
+        "chart": draw_bars(
+            [
+                (one, _since_url(one.begins, to=(one.begins + timedelta(hours=1)).isoformat()))
+                for one in now.bars
+            ]
+        ),
         "reasons": [
             (staff_text_of(reason), count, _since_url(first, reason=reason))
             for reason, count in now.top_reasons
@@ -127,10 +132,6 @@ def _logins(at: datetime) -> dict[str, Any]:
 
 def _since_url(moment: datetime, **filters: str) -> str:
     return list_url(LoginEvent, **{"from": moment.isoformat()}, **filters)
-
-
-def _hour_url(begins: datetime) -> str:
-    return _since_url(begins, to=(begins + timedelta(hours=1)).isoformat())
 
 
 def _expiry_rows(request: HttpRequest, at: datetime) -> Iterator[tuple[Text, list[Any]]]:

@@ -34,9 +34,6 @@ MIN_TERM_LENGTH, MAX_TERM_LENGTH, MAX_SUGGESTIONS = 3, 255, 10
 class AutocompleteAdmin(ExportingAdmin):
     """A list of taxpayers or of intermediaries that suggests taxpayers."""
 
-    def suggested_taxpayer(self, row: Taxpayer | Intermediary) -> Taxpayer:
-        return row.taxpayer if isinstance(row, Intermediary) else row
-
     def suggest_view(self, request: HttpRequest) -> JsonResponse:
         """The first taxpayers that match the term `q`; only for people who may see the list."""
         if not self.has_view_permission(request):
@@ -46,7 +43,7 @@ class AutocompleteAdmin(ExportingAdmin):
         if not MIN_TERM_LENGTH <= len(term) <= MAX_TERM_LENGTH or "\0" in term:
             return JsonResponse({"suggestions": []})
         rows, _may_repeat = self.get_search_results(request, self.get_queryset(request), term)
-        taxpayers = [self.suggested_taxpayer(row) for row in rows[:MAX_SUGGESTIONS]]
+        taxpayers = [getattr(row, "taxpayer", row) for row in rows[:MAX_SUGGESTIONS]]
         return JsonResponse(
             {"suggestions": [{"value": str(t.identifier), "label": t.name} for t in taxpayers]}
         )

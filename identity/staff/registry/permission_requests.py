@@ -30,11 +30,6 @@ _BADGES = {
 }
 
 
-def badge_of_request(row: PermissionRequest, at: datetime) -> Badge:
-    """Its state."""
-    return _BADGES[row.state_at(at)]
-
-
 def _taxpayer_of(row: PermissionRequest) -> Taxpayer | None:
     return Taxpayer.objects.filter(tin=row.tin, rob=row.rob).first()
 
@@ -103,7 +98,7 @@ class PermissionRequestAdmin(RecordAdmin):
     list_filter = (RequestStateFilter,)
     search_help_text = gettext_lazy("TIN, or name of the intermediary")
     record_template = "staff/registry/permission_request.html"
-    badge = staticmethod(badge_of_request)
+    badge = staticmethod(lambda row, at: _BADGES[row.state_at(at)])
     tasks: ClassVar = (ApproveRequest, ApproveConnection, DeclineRequest, DeclineConnection)
 
     def list_title(self) -> str:

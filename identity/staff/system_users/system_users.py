@@ -32,10 +32,6 @@ from taxpayers.standing.loaded_rows import with_credentials
 MAX_SECRETS = 20
 
 
-def _last_used(row: SystemUser) -> str:
-    return moment(row.last_used_at, gettext("Never"))
-
-
 class SystemUserStateFilter(StateFilter):
     def conditions(self, at: datetime) -> Choices:
         inactive = Taxpayer.objects.filter(is_active=False)
@@ -90,7 +86,11 @@ class SystemUserAdmin(ExportingAdmin):
         "taxpayer",
         "state",
         column("expires", gettext_lazy("expires"), lambda row: moment(row.expires_at)),
-        column("last_used", gettext_lazy("last used"), _last_used),
+        column(
+            "last_used",
+            gettext_lazy("last used"),
+            lambda row: moment(row.last_used_at, gettext("Never")),
+        ),
     )
     joined = ("taxpayer", "usage")
     paths_to_taxpayers = ("taxpayer__",)

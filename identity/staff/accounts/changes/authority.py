@@ -43,7 +43,8 @@ def staff_author(by: Author) -> StaffAccount | None:
 
 def require_another_manager(account: StaffAccount) -> None:
     """Raises ServiceError if no other person could manage accounts. Only after `lock_account`."""
-    if is_manager(account) and not _managers().exclude(pk=account.pk).exists():
+    is_one, others = _managers().filter(pk=account.pk), _managers().exclude(pk=account.pk)
+    if is_one.exists() and not others.exists():
         raise ServiceError(
             _(
                 "{account} is the last active account that can manage accounts. First give another"
@@ -52,12 +53,8 @@ def require_another_manager(account: StaffAccount) -> None:
         )
 
 
-def is_manager(account: StaffAccount) -> bool:
-    """Whether this account can sign in and manage accounts."""
-    return _managers().filter(pk=account.pk).exists()
-
-
 def _managers() -> "QuerySet[StaffAccount]":
+    """The accounts that can sign in and manage accounts."""
     in_role = StaffAccount.groups.through.objects.filter(group__name=ACCOUNT_MANAGER)
     can_manage = Q(pk__in=in_role.values("user_id"))
     if settings.SECOND_PERSON_REQUIRED:  # superusers only read

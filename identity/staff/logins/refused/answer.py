@@ -69,12 +69,13 @@ class Present:
 
 def present_of(involved: Involved, latest: LatestLogins, at: datetime) -> Present:
     """How the refused login would end at the moment `at`."""
-    token = latest.token_since(involved.event)
-    query = _facts_query(involved)
-    facts = load_facts(query).facts if query is not None else None
+    event, user, secret = involved.event, involved.system_user, involved.secret
+    token, facts = latest.token_since(event), None
+    if event.reason in _DECIDABLE and user is not None and secret is not None:
+        on_behalf_of = subject_of(event) if event.is_on_behalf else None
+        facts = load_facts(FactsQuery(user.client_id, secret.lookup, on_behalf_of)).facts
     if facts is None:
         return Present(False, None, token)
-    event = involved.event
     proved = UNBOUND if event.reason in _PROVED_NOTHING else None
     _authorization, refused = decide_at(facts, at, LoginSource(event.source_address), proved)
     return Present(True, refused, token)
@@ -92,14 +93,6 @@ def changes_since(request: HttpRequest, involved: Involved) -> list[tuple[Any, C
         return []
     changes = Change.objects.filter(of_one, at__gt=involved.event.at)[:MAX_CHANGES]
     return [(action_of(change), change) for change in changes]
-
-
-def _facts_query(involved: Involved) -> FactsQuery | None:
-    event, user, secret = involved.event, involved.system_user, involved.secret
-    if event.reason not in _DECIDABLE or user is None or secret is None:
-        return None
-    on_behalf_of = subject_of(event) if event.is_on_behalf else None
-    return FactsQuery(user.client_id, secret.lookup, on_behalf_of)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from django.http import HttpRequest
 from identity.staff.accounts.roles import ROLES
 from identity.staff.framework.lists import Text
 from identity.staff.framework.records import task_named
-from identity.staff.framework.tasks import Button, Task
+from identity.staff.framework.tasks import Button
 from identity.staff.logins.refused.involved import Involved
 from taxpayers import actions
 from taxpayers.credential_kind import CredentialKind
@@ -181,14 +181,11 @@ def offered_cures(
         task = task_named(target.model, cure.task)
         if not task.is_allowed(request):
             if not (target.record and task.refusal(target.record, at)):
-                offered.for_others.append((task.title, _roles_with(task)))
+                having = [name for name, r in ROLES.items() if task.permission in r.permissions]
+                offered.for_others.append((task.title, having))
         elif target.record and (why := task.refusal(target.record, at)):
             offered.not_now.append((task.title, why))
         else:
             url = task.url(target.record, **target.initial)
             offered.buttons.append(Button(task.title, url, task.variant))
     return offered
-
-
-def _roles_with(task: Task) -> list[str]:
-    return [name for name, role in ROLES.items() if task.permission in role.permissions]

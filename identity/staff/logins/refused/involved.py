@@ -146,10 +146,7 @@ class KnownClient:
     addresses: int
     is_capped: bool
     live_secrets: list[tuple[Credential, Badge]]
-
-    @property
-    def max_logins(self) -> int:
-        return MAX_LOGINS
+    max_logins: int
 
 
 def known_client(involved: Involved, latest: LatestLogins, at: datetime) -> KnownClient | None:
@@ -164,6 +161,7 @@ def known_client(involved: Involved, latest: LatestLogins, at: datetime) -> Know
         system_user=user,
         last_token_at=latest.last_token_at,
         has_older=latest.has_more,
+        max_logins=MAX_LOGINS,
         refusals=len(refused),
         addresses=len({row.source_address for row in refused}),
         is_capped=latest.has_more and latest.rows[-1].at >= at - LATELY,
