@@ -166,6 +166,4 @@ class ProtectedApiAdmin(RecordAdmin):
 
     def record_context(self, request: HttpRequest, record: ProtectedApi, at: datetime) -> Context:
         secrets = sorted(record.credentials.all(), key=lambda secret: -secret.pk)
-        return {
-            "secrets": [(secret, badges.badge_of_credential(secret, at)) for secret in secrets],
-        }
+        return {"secrets": [(secret, badges.badge_of_credential(secret, at)) for secret in secrets]}

@@ -71,6 +71,4 @@ class WebhookAdmin(RecordAdmin):
         self, request: HttpRequest, record: WebhookEndpoint, at: datetime
     ) -> Context:
         latest = record.deliveries.select_related("event").order_by("-pk")[:MAX_DELIVERIES]
-        return {
-            "deliveries": [(row, _STATES[row.state]) for row in latest],
-        }
+        return {"deliveries": [(row, _STATES[row.state]) for row in latest]}

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django.db.models import Manager, Q
 from django.http import HttpRequest
@@ -143,7 +143,7 @@ class GrantedPermissionAdmin(ExportingAdmin):
 
     def record_context(
         self, request: HttpRequest, record: GrantedPermission, at: datetime
-    ) -> dict[str, Any]:
+    ) -> Context:
         return {
             "revocation": revocations_of(request, [record]).get(record.pk),
             "codes": record.codes.order_by("code"),

@@ -13,7 +13,7 @@ from identity.staff.framework import fields
 from identity.staff.framework.badges import Badge, badge_of_permission
 from identity.staff.framework.filters import Choices, StateFilter
 from identity.staff.framework.forms import TaskForm
-from identity.staff.framework.lists import column
+from identity.staff.framework.lists import Context, column
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.tasks import Task, task
 from taxpayers.models import PermissionCode, PermissionRequest, Taxpayer
@@ -113,7 +113,7 @@ class PermissionRequestAdmin(RecordAdmin):
 
     def record_context(
         self, request: HttpRequest, record: PermissionRequest, at: datetime
-    ) -> dict[str, Any]:
+    ) -> Context:
         return {
             "asked": _taxpayer_of(record),
             "codes": PermissionCode.objects.filter(code__in=record.codes.split()).order_by("code"),

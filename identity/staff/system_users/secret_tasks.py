@@ -146,12 +146,7 @@ class SecretTask(Task):
         return changed
 
 
-RevokeSecret = task(
-    SecretTask,
-    REVOKE_SECRET,
-    title=gettext_lazy("Revoke"),
-    form=RevokeSecretForm,
-)
+RevokeSecret = task(SecretTask, REVOKE_SECRET, title=gettext_lazy("Revoke"), form=RevokeSecretForm)
 RetireSecret = task(
     SecretTask,
     RETIRE_SECRET,
