@@ -14,15 +14,7 @@ from identity.staff.accounts.roles import ROLES
 from identity.staff.models import StaffAccount
 from taxpayers.actions import marked
 from taxpayers.operations import ByReason, Operation, unneeded_if_active, unneeded_if_inactive
-from taxpayers.services import ServiceError
-from taxpayers.services.history import (
-    Asked,
-    context_of,
-    makes,
-    record_change,
-    switches,
-    update_and_record,
-)
+from taxpayers.services import ServiceError, history
 from taxpayers.validation import validate_known, validate_text
 
 MAX_NAME_LENGTH = 150  # as long as the columns are
@@ -38,15 +30,15 @@ CREATE_ACCOUNT = Operation(
 )
 
 
-@makes(CREATE_ACCOUNT)
+@history.makes(CREATE_ACCOUNT)
 def create_account(
-    *, username: str, name: str, role: str, **asked: Unpack[Asked]
+    *, username: str, name: str, role: str, **asked: Unpack[history.Asked]
 ) -> sign_in.IssuedPassword:
     """Create an account with one role and a first password, which is shown once.
 
     With a duty it is not active before a second person confirms.
     """
-    context = context_of(CREATE_ACCOUNT, **asked)
+    context = history.context_of(CREATE_ACCOUNT, **asked)
     account = StaffAccount(
         username=_validate_username(username),
         first_name=validate_text(name, _("a name"), MAX_NAME_LENGTH),
@@ -66,7 +58,7 @@ def create_account(
         "role": role,
         "first_password_expires_at": issued.expires_at,
     }
-    record_change(
+    history.record_change(
         account, context, after=after | second_person.close_until_confirmed(account, context)
     )
     return issued
@@ -81,16 +73,18 @@ RENAME_ACCOUNT = Operation(
 )
 
 
-@makes(RENAME_ACCOUNT, "account")
-def rename_account(*, account: StaffAccount, name: str, **asked: Unpack[Asked]) -> StaffAccount:
+@history.makes(RENAME_ACCOUNT, "account")
+def rename_account(
+    *, account: StaffAccount, name: str, **asked: Unpack[history.Asked]
+) -> StaffAccount:
     """Change the name of the person; the user name stays, because the history names it."""
-    context = context_of(RENAME_ACCOUNT, **asked)
+    context = history.context_of(RENAME_ACCOUNT, **asked)
     row = authority.lock_account(account, context.by)
     before, after = row.name, validate_text(name, _("a name"), MAX_NAME_LENGTH)
     if before != after:
         row.first_name, row.last_name = after, ""
         row.save(update_fields=["first_name", "last_name"])
-        record_change(row, context, before={"name": before}, after={"name": after})
+        history.record_change(row, context, before={"name": before}, after={"name": after})
     return row
 
 
@@ -104,20 +98,22 @@ CHANGE_ROLE = Operation(
 )
 
 
-@makes(CHANGE_ROLE, "account")
-def change_role(*, account: StaffAccount, role: str, **asked: Unpack[Asked]) -> StaffAccount:
+@history.makes(CHANGE_ROLE, "account")
+def change_role(
+    *, account: StaffAccount, role: str, **asked: Unpack[history.Asked]
+) -> StaffAccount:
     """Give the account this role and no other one, from its next request on.
 
     A role with a duty waits for a second person. Look at `account.role`: it is the role by now.
     """
-    context = context_of(CHANGE_ROLE, **asked)
+    context = history.context_of(CHANGE_ROLE, **asked)
     _group(role)
     row = authority.lock_account(account, context.by)
     if row.roles == [role] and not row.user_permissions.exists():
         return row
     if not second_person.ask_for_role(row, role, context):
         before, after = second_person.give_role(row, role)
-        record_change(row, context, before=before, after=after)
+        history.record_change(row, context, before=before, after=after)
     return row
 
 
@@ -139,21 +135,21 @@ DEACTIVATE_ACCOUNT = ByReason(
 )
 
 
-@switches(ACTIVATE_ACCOUNT, DEACTIVATE_ACCOUNT, "account")
+@history.switches(ACTIVATE_ACCOUNT, DEACTIVATE_ACCOUNT, "account")
 def set_account_active(
-    *, account: StaffAccount, is_active: bool, **asked: Unpack[Asked]
+    *, account: StaffAccount, is_active: bool, **asked: Unpack[history.Asked]
 ) -> StaffAccount:
     """Let the account sign in, or end its sessions now and refuse every further sign-in.
 
     With a duty it is opened by a second person. Look at `account.is_active`.
     """
     operation = ACTIVATE_ACCOUNT if is_active else DEACTIVATE_ACCOUNT
-    context = context_of(operation, **asked)
+    context = history.context_of(operation, **asked)
     row = authority.lock_account(account, context.by)
     if not is_active:
         authority.require_another_manager(row)
         authority.end_sessions(row, context.at)
-        update_and_record(row, context, is_active=False)
+        history.update_and_record(row, context, is_active=False)
         return row
     if not row.is_staff:  # from before accounts were created here
         row.is_staff, row.is_active = True, False
@@ -161,10 +157,10 @@ def set_account_active(
     if ACTIVATE_ACCOUNT.unneeded(row):
         return row
     if after := second_person.close_until_confirmed(row, context):
-        record_change(row, context, before={"is_active": False}, after=after)
+        history.record_change(row, context, before={"is_active": False}, after=after)
         return row
     second_person.stop_waiting_to_open(row)
-    update_and_record(row, context, is_active=True)
+    history.update_and_record(row, context, is_active=True)
     return row
 
 

@@ -17,15 +17,7 @@ from identity.staff.accounts.roles import ACCOUNT_MANAGER, ROLES, duties_of
 from identity.staff.models import FirstPassword, StaffAccount, WaitingChange
 from taxpayers.actions import marked
 from taxpayers.operations import Operation
-from taxpayers.services import ServiceError
-from taxpayers.services.history import (
-    Asked,
-    Author,
-    ChangeContext,
-    context_of,
-    makes,
-    record_change,
-)
+from taxpayers.services import Author, ServiceError, history
 
 LIFETIME = timedelta(days=7)
 
@@ -37,7 +29,7 @@ def has_duty(account: StaffAccount) -> bool:
     return account.is_superuser or bool(duties_of(held))
 
 
-def close_until_confirmed(account: StaffAccount, context: ChangeContext) -> dict[str, Any]:
+def close_until_confirmed(account: StaffAccount, context: history.ChangeContext) -> dict[str, Any]:
     """If a second person must confirm this change: the account is not active before.
 
     Returns what the history adds to the change.
@@ -50,12 +42,14 @@ def close_until_confirmed(account: StaffAccount, context: ChangeContext) -> dict
     return {"is_active": False} | _ask(account, context)
 
 
-def ask_for_role(account: StaffAccount, role: str, context: ChangeContext) -> bool:
+def ask_for_role(account: StaffAccount, role: str, context: history.ChangeContext) -> bool:
     """Whether a second person must confirm this role; then it waits, and that is recorded."""
     _waiting(account).filter(action=context.action.name).delete()
     if not (_is_asked_by_staff(context.by) and duties_of(ROLES[role].permissions)):
         return False
-    record_change(account, context, after={"asked_role": role} | _ask(account, context, role))
+    history.record_change(
+        account, context, after={"asked_role": role} | _ask(account, context, role)
+    )
     return True
 
 
@@ -96,15 +90,15 @@ CONFIRM_ACCOUNT = Operation(
 )
 
 
-@makes(CONFIRM_ACCOUNT, "account")
+@history.makes(CONFIRM_ACCOUNT, "account")
 def confirm_account(
-    *, account: StaffAccount, shown: frozenset[str] | None = None, **asked: Unpack[Asked]
+    *, account: StaffAccount, shown: frozenset[str] | None = None, **asked: Unpack[history.Asked]
 ) -> StaffAccount:
     """Carry out what others asked for; the account opens if nothing else keeps it closed.
 
     `shown`: the ids of what this person saw; ServiceError if something else waits by now.
     """
-    context = context_of(CONFIRM_ACCOUNT, **asked)
+    context = history.context_of(CONFIRM_ACCOUNT, **asked)
     row = authority.lock_account(account, context.by)
     waiting = list(_waiting(row))
     if shown is not None and shown != {str(one.pk) for one in waiting}:
@@ -125,7 +119,7 @@ def confirm_account(
         before, after = before | {"is_active": row.is_active}, after | {"is_active": True}
         row.is_active = True
         row.save(update_fields=["is_active"])
-    record_change(row, context, before=before, after=after)
+    history.record_change(row, context, before=before, after=after)
     return row
 
 
@@ -140,10 +134,10 @@ DECLINE_ACCOUNT = Operation(
 )
 
 
-@makes(DECLINE_ACCOUNT, "account")
-def decline_account(*, account: StaffAccount, **asked: Unpack[Asked]) -> StaffAccount:
+@history.makes(DECLINE_ACCOUNT, "account")
+def decline_account(*, account: StaffAccount, **asked: Unpack[history.Asked]) -> StaffAccount:
     """Nothing that waits is carried out: the role stays, and a closed account stays closed."""
-    context = context_of(DECLINE_ACCOUNT, **asked)
+    context = history.context_of(DECLINE_ACCOUNT, **asked)
     row = authority.lock_account(account, context.by)
     waiting = list(_waiting(row))
     if refusal := _why_nothing_waits(row, context.at):
@@ -158,7 +152,7 @@ def decline_account(*, account: StaffAccount, **asked: Unpack[Asked]) -> StaffAc
     before = {"asked_by": ", ".join(sorted({one.asked_by for one in waiting}))}
     if roles := [one.role for one in waiting if one.role]:
         [before["asked_role"]] = roles
-    record_change(row, context, before=before, after=dict.fromkeys(before))
+    history.record_change(row, context, before=before, after=dict.fromkeys(before))
     return row
 
 
@@ -192,7 +186,7 @@ def _waiting(account: StaffAccount) -> Any:
     return WaitingChange.objects.filter(account_id=account.pk)
 
 
-def _ask(account: StaffAccount, context: ChangeContext, role: str = "") -> dict[str, Any]:
+def _ask(account: StaffAccount, context: history.ChangeContext, role: str = "") -> dict[str, Any]:
     """It waits; what was asked before and is over, or is asked again, is replaced."""
     _waiting(account).filter(expires_at__lte=context.at).delete()
     _waiting(account).filter(action=context.action.name).delete()

@@ -22,15 +22,7 @@ from identity.staff.accounts.sign_ins import open_sessions
 from identity.staff.models import FirstPassword, StaffAccount
 from taxpayers.actions import marked
 from taxpayers.operations import ByReason, Operation
-from taxpayers.services.history import (
-    Asked,
-    Author,
-    ChangeContext,
-    context_of,
-    lock_for_update,
-    makes,
-    record_change,
-)
+from taxpayers.services import Author, history
 
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # none that looks or sounds like another one
 _GROUPS, _GROUP_LENGTH = 4, 4  # 79 bits
@@ -56,18 +48,18 @@ SET_FIRST_PASSWORD = Operation(
 )
 
 
-@makes(SET_FIRST_PASSWORD, "account")
-def set_first_password(*, account: StaffAccount, **asked: Unpack[Asked]) -> IssuedPassword:
+@history.makes(SET_FIRST_PASSWORD, "account")
+def set_first_password(*, account: StaffAccount, **asked: Unpack[history.Asked]) -> IssuedPassword:
     """Replace the password by a generated one, which its owner must replace; ends its sessions.
 
     Of an account with a duty it opens nothing before a second person confirms.
     """
-    context = context_of(SET_FIRST_PASSWORD, **asked)
+    context = history.context_of(SET_FIRST_PASSWORD, **asked)
     row = authority.lock_account(account, context.by)
     issued = issue_password(row, context.at)
     authority.end_sessions(row, context.at)
     after = {"first_password_expires_at": issued.expires_at} | close_until_confirmed(row, context)
-    record_change(row, context, after=after)
+    history.record_change(row, context, after=after)
     return issued
 
 
@@ -93,8 +85,8 @@ def choose_password(*, account: StaffAccount, password: str, by: Author, at: dat
         first.delete()
     account.set_password(password)
     account.save(update_fields=["password"])
-    context = ChangeContext(actions.CHANGE_OWN_PASSWORD, by, at)
-    record_change(account, context, before=before, after=dict.fromkeys(before))
+    context = history.ChangeContext(actions.CHANGE_OWN_PASSWORD, by, at)
+    history.record_change(account, context, before=before, after=dict.fromkeys(before))
 
 
 _NAMES = {
@@ -119,13 +111,13 @@ RESET_SECOND_FACTOR = ByReason(
 )
 
 
-@makes(RESET_SECOND_FACTOR, "account")
-def reset_second_factor(*, account: StaffAccount, **asked: Unpack[Asked]) -> list[str]:
+@history.makes(RESET_SECOND_FACTOR, "account")
+def reset_second_factor(*, account: StaffAccount, **asked: Unpack[history.Asked]) -> list[str]:
     """Remove every second step, so that the next sign-in sets up another; the removed ones.
 
     An account with a duty is closed before a second person confirms.
     """
-    context = context_of(RESET_SECOND_FACTOR, **asked)
+    context = history.context_of(RESET_SECOND_FACTOR, **asked)
     row = authority.lock_account(account, context.by)
     found = Authenticator.objects.filter(user_id=row.pk)
     names = sorted(
@@ -137,7 +129,7 @@ def reset_second_factor(*, account: StaffAccount, **asked: Unpack[Asked]) -> lis
     # Who has the lost phone or key could have a session too, and set up a second step in it.
     authority.end_sessions(row, context.at)
     after = {"second_step": []} | close_until_confirmed(row, context)
-    record_change(row, context, before={"second_step": names}, after=after)
+    history.record_change(row, context, before={"second_step": names}, after=after)
     return names
 
 
@@ -145,15 +137,15 @@ def reset_second_factor(*, account: StaffAccount, **asked: Unpack[Asked]) -> lis
 def recorded_own_second_steps(*, account: StaffAccount, by: Author, at: datetime) -> Iterator[None]:
     """Records how the owner changes the second steps inside: together with the change, or not."""
     with transaction.atomic():
-        lock_for_update(account)
+        history.lock_for_update(account)
         before = _second_steps(account)
         yield
         after = _second_steps(account)
         changed = [name for name in before if before[name] != after[name]]
         if changed:
-            record_change(
+            history.record_change(
                 account,
-                ChangeContext(actions.CHANGE_OWN_SECOND_STEP, by, at),
+                history.ChangeContext(actions.CHANGE_OWN_SECOND_STEP, by, at),
                 before={name: before[name] for name in changed},
                 after={name: after[name] for name in changed},
             )
@@ -187,19 +179,19 @@ END_SESSIONS = Operation(
 )
 
 
-@makes(END_SESSIONS, "account")
+@history.makes(END_SESSIONS, "account")
 def end_open_sessions(
-    *, account: StaffAccount, session: str = "", **asked: Unpack[Asked]
+    *, account: StaffAccount, session: str = "", **asked: Unpack[history.Asked]
 ) -> StaffAccount:
     """End the session with this mark; empty: all. Nothing happens if there is none."""
-    context = context_of(END_SESSIONS, **asked)
+    context = history.context_of(END_SESSIONS, **asked)
     row = authority.lock_account(account, context.by)
     present = open_sessions(context.at, row)
     ended = [one.key for one in present if session in ("", one.mark)]
     if ended:
         Session.objects.filter(session_key__in=ended).delete()
         before, after = len(present), len(present) - len(ended)
-        record_change(
+        history.record_change(
             row, context, before={"open_sessions": before}, after={"open_sessions": after}
         )
     return row
