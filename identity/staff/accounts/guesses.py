@@ -23,12 +23,6 @@ _SALT = "identity.staff.accounts.known_browsers"  # in cookies of 180 days: neve
 MAX_NAMES = 8  # of people who share a browser; the oldest is forgotten
 
 
-def known_browser(request: HttpRequest, name: str) -> str | None:
-    """The id of the browser if this person has signed in with it; otherwise None."""
-    browser, names = _read(request)
-    return browser if _mark(name) in names else None
-
-
 def remember_browser(request: HttpRequest, response: HttpResponseBase, name: str) -> None:
     """Sets the cookie: this person has just signed in, with all steps."""
     browser, names = _read(request)
@@ -98,7 +92,8 @@ def count_guess(request: HttpRequest, kind: Factor, username: str) -> Guess | No
 
 def _keys(request: HttpRequest, name: str) -> Iterator[tuple[str, str]]:
     # In this order: who has no guess left for this pair uses up none of the name.
-    if browser := known_browser(request, name):
+    browser, known = _read(request)
+    if _mark(name) in known:  # this person has signed in with it
         yield "browser", f"{browser} {name}"
         return
     address = counted_address(request.META.get("REMOTE_ADDR"))  # as at the login

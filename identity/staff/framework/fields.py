@@ -40,12 +40,12 @@ class RadioField(forms.ChoiceField):
     widget = widgets.UnfoldAdminRadioSelectWidget
 
 
-class NameField(forms.CharField):
-    widget = widgets.UnfoldAdminTextInputWidget
-
-    def __init__(self, **kwargs: Any) -> None:
-        kwargs.setdefault("label", gettext_lazy("Name"))
-        super().__init__(max_length=MAX_NAME_LENGTH, **kwargs)
+NameField = partial(
+    forms.CharField,
+    label=gettext_lazy("Name"),
+    max_length=MAX_NAME_LENGTH,
+    widget=widgets.UnfoldAdminTextInputWidget,
+)
 
 
 class _ReasonWidget(widgets.UnfoldAdminTextInputWidget):
@@ -196,13 +196,14 @@ class CheckboxesField(forms.MultipleChoiceField):
         return value.split() if isinstance(value, str) else value
 
 
-class LimitField(forms.IntegerField):
-    widget = widgets.UnfoldAdminIntegerFieldWidget
-
-    def __init__(self, **kwargs: Any) -> None:
-        kwargs.setdefault("label", gettext_lazy("Logins per minute"))
-        kwargs.setdefault("help_text", gettext_lazy("0: unlimited, still counted."))
-        super().__init__(min_value=0, max_value=MAX_LOGINS_PER_MINUTE, **kwargs)
+LimitField = partial(
+    forms.IntegerField,
+    label=gettext_lazy("Logins per minute"),
+    help_text=gettext_lazy("0: unlimited, still counted."),
+    min_value=0,
+    max_value=MAX_LOGINS_PER_MINUTE,
+    widget=widgets.UnfoldAdminIntegerFieldWidget,
+)
 
 
 def scope_choices() -> Iterable[tuple[str, str]]:

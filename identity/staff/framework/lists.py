@@ -221,14 +221,10 @@ class RecordPages(ModelAdmin):
     def get_list_display_links(self, request: HttpRequest, list_display: Sequence[Any]) -> Any:
         return list_display[: self.linked_columns]
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
+    has_change_permission = has_delete_permission = has_add_permission
 
 
 def _parameters(spec: Any) -> set[str]:

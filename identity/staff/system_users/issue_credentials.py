@@ -1,6 +1,7 @@
 """The task that issues credentials: a new system user with its first secret (contract 3)."""
 
 import re
+from functools import partial
 from typing import Any, Unpack
 
 from django import forms
@@ -36,27 +37,26 @@ _LONGEST = 100_000
 class ListField(forms.CharField):
     """Several values, one in each line; a blank or a comma between them is understood, too."""
 
+    widget = UnfoldAdminTextareaWidget(attrs=fields.CODE | {"rows": 3})
+
     def __init__(self, **kwargs: Any) -> None:
-        widget = UnfoldAdminTextareaWidget(attrs=fields.CODE | {"rows": 3})
-        super().__init__(widget=widget, required=False, max_length=_LONGEST, **kwargs)
+        super().__init__(required=False, max_length=_LONGEST, **kwargs)
 
     def clean(self, value: Any) -> list[str]:
         return [part for part in _SEPARATOR.split(super().clean(value)) if part]
 
 
-class OnlyOnBehalfField(forms.BooleanField):
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(
-            label=gettext_lazy("Only on behalf of others"),
-            required=False,
-            help_text=gettext_lazy(
-                "A login without the header onbehalfof is refused. Recommended for every system of"
-                " an intermediary: if a program forgets the header, it does not get a token for the"
-                " intermediary itself."
-            ),
-            widget=UnfoldBooleanWidget,
-            **kwargs,
-        )
+OnlyOnBehalfField = partial(
+    forms.BooleanField,
+    label=gettext_lazy("Only on behalf of others"),
+    required=False,
+    help_text=gettext_lazy(
+        "A login without the header onbehalfof is refused. Recommended for every system of an"
+        " intermediary: if a program forgets the header, it does not get a token for the"
+        " intermediary itself."
+    ),
+    widget=UnfoldBooleanWidget,
+)
 
 
 class NetworksField(ListField):

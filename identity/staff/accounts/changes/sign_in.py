@@ -164,10 +164,6 @@ def _second_steps(account: StaffAccount) -> dict[str, Any]:
     return {"second_step": sorted(steps), "recovery_codes_created_at": codes_created_at}
 
 
-def _why_none(row: StaffAccount, at: datetime) -> str:
-    return "" if open_sessions(at, row) else _("It has no open session.")
-
-
 END_SESSIONS = Operation(
     actions.END_SESSIONS,
     marked("End sessions"),
@@ -175,7 +171,7 @@ END_SESSIONS = Operation(
         "The person is signed out there at once, and can sign in again. To prevent that, deactivate"
         " the account."
     ),
-    refusal=_why_none,
+    refusal=lambda row, at: "" if open_sessions(at, row) else _("It has no open session."),
 )
 
 
