@@ -135,8 +135,8 @@ def sign_in(request: HttpRequest) -> dict[str, Any]:
     match = request.resolver_match
     if match is not None and match.app_name == "admin":
         user = request.user
-        only_reads = isinstance(user, StaffAccount) and StaffBackend().only_reads(user)
-        why = why_it_only_reads(user) if only_reads else ""
+        is_limited = isinstance(user, StaffAccount) and StaffBackend().only_reads(user)
+        why = why_it_only_reads(user) if is_limited else ""  # type: ignore[arg-type]  # see above
         return {"environment": environment(), "only_reads": why}
     look = get_config()
     return {

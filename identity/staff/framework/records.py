@@ -41,7 +41,7 @@ def task_named(model: type[Model], name: str) -> Task:
 class RecordAdmin(RecordPages):
     """View-only, except for its tasks."""
 
-    badge: ClassVar[Callable[[Any, datetime], Badge]]  # the state of a record at a moment
+    badge: "ClassVar[staticmethod[[Any, datetime], Badge]]"  # the state of a record at a moment
     has_history: ClassVar[bool] = True  # False: the history names none of them
     record_template: ClassVar[str] = "staff/framework/record.html"
     tasks: ClassVar[Sequence[type[Task]]] = ()
