@@ -75,7 +75,7 @@ NOW = timezone.now
 BLOCKED = {"blocked_at": NOW(), "blocked_by": "kumar", "blocked_reason": "leaked"}
 FOR_OTHER, PAIR = (
     {"grant_permission": {"taxpayer": [OTHER], **codes}}
-    for codes in ({}, {"codes": ["documents:submit", "documents:view"]})
+    for codes in ({}, {"codes": ["documents:submit documents:view"]})
 )
 NOT_ROLE = {"taxpayer": ["C7777777777"]}
 # Logins that are refused, and the tasks that the page offers, with the values in their forms.
