@@ -89,39 +89,32 @@ REVOKE_PERMISSION = _permission(
     "revoke_permission", _("Revoked a permission"), "permission.revoked"
 )
 
-_request = partial(Action, "permissionrequest")
+_request, _permission_request, _connection = (
+    partial(Action, "permissionrequest", duty) for duty in (None, Duty.GRANT, Duty.ISSUE)
+)
 ASK_PERMISSION = _request(
-    None, "ask_permission", _("Asked for a permission"), "permission_request.opened"
+    "ask_permission", _("Asked for a permission"), "permission_request.opened"
 )
 ASK_CONNECTION = _request(
-    None, "ask_connection", _("Asked to log in with its own key"), "permission_request.opened"
+    "ask_connection", _("Asked to log in with its own key"), "permission_request.opened"
 )
-APPROVE_CONNECTION = _request(
-    Duty.ISSUE, "approve_connection", _("Approved the connection"), "permission_request.approved"
+APPROVE_CONNECTION = _connection(
+    "approve_connection", _("Approved the connection"), "permission_request.approved"
 )
-APPROVE_PERMISSION_REQUEST = _request(
-    Duty.GRANT,
-    "approve_permission_request",
-    _("Approved the request"),
-    "permission_request.approved",
+APPROVE_PERMISSION_REQUEST = _permission_request(
+    "approve_permission_request", _("Approved the request"), "permission_request.approved"
 )
-DECLINE_CONNECTION = _request(
-    Duty.ISSUE, "decline_connection", _("Declined the connection"), "permission_request.declined"
+DECLINE_CONNECTION = _connection(
+    "decline_connection", _("Declined the connection"), "permission_request.declined"
 )
-DECLINE_PERMISSION_REQUEST = _request(
-    Duty.GRANT,
-    "decline_permission_request",
-    _("Declined the request"),
-    "permission_request.declined",
+DECLINE_PERMISSION_REQUEST = _permission_request(
+    "decline_permission_request", _("Declined the request"), "permission_request.declined"
 )
 WITHDRAW_PERMISSION_REQUEST = _request(
-    None,
-    "withdraw_permission_request",
-    _("Withdrew the request"),
-    "permission_request.withdrawn",
+    "withdraw_permission_request", _("Withdrew the request"), "permission_request.withdrawn"
 )
 EXPIRE_PERMISSION_REQUEST = _request(
-    None, "expire_permission_request", _("The request expired"), "permission_request.expired"
+    "expire_permission_request", _("The request expired"), "permission_request.expired"
 )
 
 _system_user = partial(Action, "systemuser", Duty.ISSUE)

@@ -13,6 +13,8 @@ from enum import StrEnum
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
+from taxpayers.actions import marked as _
+
 TLS_CLIENT_AUTH = "tls_client_auth"  # the IANA registry's name of the method
 MAX_TEXT_LENGTH = 20_000  # of a PEM file
 MAX_NAME_LENGTH = 1_000
@@ -43,13 +45,21 @@ _NAMES = {
 
 
 class SubjectFault(StrEnum):
-    """Why a text is no certificate whose subject can be registered."""
+    """Why a text is no certificate whose subject can be registered. Marked for translation."""
 
-    PRIVATE = "private"
-    CERTIFICATE = "certificate"
-    EMPTY = "empty"
-    NOT_PRINTABLE = "not_printable"
-    TOO_LONG = "too_long"
+    PRIVATE = _(
+        "This is a PRIVATE key, and nothing was stored. Who has it can log in: the ERP system must"
+        " make a new pair and have a new certificate issued."
+    )
+    CERTIFICATE = _(
+        "This is no certificate. Give a PEM file that begins with -----BEGIN CERTIFICATE-----."
+    )
+    EMPTY = _(
+        "The subject of the certificate is empty. The ERP system must have one issued that names"
+        " its company there."
+    )
+    NOT_PRINTABLE = _("The subject of the certificate has characters that cannot be printed.")
+    TOO_LONG = _("The subject of a certificate has at most 1000 characters here.")
 
 
 class UnusableSubject(ValueError):

@@ -23,6 +23,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey, RSAPublicNumbers
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
+from taxpayers.actions import marked as _
+
 PublicKey = EllipticCurvePublicKey | Ed25519PublicKey | RSAPublicKey
 
 PRIVATE_KEY_JWT = "private_key_jwt"  # the IANA registry's name of the method
@@ -46,18 +48,27 @@ _WEAK_POINTS = frozenset({0, 1, _PRIME - 1, _OF_ORDER_8, _PRIME - _OF_ORDER_8})
 
 
 class KeyFault(StrEnum):
-    """Why a text is no key that a client can log in with."""
+    """Why a text is no key that a client can log in with. Marked for translation."""
 
-    UNREADABLE = "unreadable"
-    NONE = "none"
-    PRIVATE = "private"
-    KIND = "kind"
-    RSA_LENGTH = "rsa_length"
-    RSA_EXPONENT = "rsa_exponent"
-    ALGORITHM = "algorithm"
-    USE = "use"
-    KID = "kid"
-    REPEATED = "repeated"
+    UNREADABLE = _(
+        "This is no public key. Give a JWK, a JWK Set or a PEM file that begins with"
+        " -----BEGIN PUBLIC KEY-----."
+    )
+    NONE = _("There is no key in it. Give at least one public key.")
+    PRIVATE = _(
+        "This is a PRIVATE or secret key, and nothing was stored. Who has it can log in: the ERP"
+        " system must make a new pair and send its public key only."
+    )
+    KIND = _("A key must be EC on P-256 (for ES256), RSA (for PS256) or Ed25519 (for EdDSA).")
+    RSA_LENGTH = _("An RSA key must have 2048 to 4096 bits.")
+    RSA_EXPONENT = _("The public exponent of an RSA key must be 65537.")
+    ALGORITHM = _(
+        "alg must be ES256 for an EC key, PS256 for an RSA key and EdDSA for Ed25519, or be left"
+        " out."
+    )
+    USE = _("The key is not for signatures: use must be sig, or be left out.")
+    KID = _("kid must have 1 to 64 printable characters without blanks.")
+    REPEATED = _("Two keys have the same kid. Give each key a different kid.")
 
 
 class UnusableKey(ValueError):

@@ -8,7 +8,7 @@ import contextlib
 import os
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import psycopg
@@ -16,30 +16,27 @@ from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 
-@contextlib.contextmanager
-def answered_within(seconds: float) -> Iterator[None]:
+def answered_within(seconds: float) -> contextlib.AbstractContextManager[None]:
     """If the block takes longer, the connection of this thread is shut down.
 
     What waits for an answer on it then fails with django.db.OperationalError. PostgreSQL only:
     SQLite runs in this process.
     """
-    timer = threading.Timer(seconds, _shut_down_connection, [connections[DEFAULT_DB_ALIAS]])
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
+    return _unless_done(seconds, shut_down)
 
 
-@contextlib.contextmanager
-def cancelled_after(seconds: float) -> Iterator[None]:
+def cancelled_after(seconds: float) -> contextlib.AbstractContextManager[None]:
     """If the block takes longer, PostgreSQL is asked to end what it does for this thread.
 
     A commit that waits for a standby then counts as done, so this is only for what stores nothing.
     Unlike a connection that is shut down, it leaves no session behind that goes on waiting.
     """
-    timer = threading.Timer(seconds, _cancel, [connections[DEFAULT_DB_ALIAS]])
+    return _unless_done(seconds, lambda opened: opened.cancel_safe(timeout=1.0))
+
+
+@contextlib.contextmanager
+def _unless_done(seconds: float, end: Callable[[Any], object]) -> Iterator[None]:
+    timer = threading.Timer(seconds, _on_postgresql, [connections[DEFAULT_DB_ALIAS], end])
     timer.daemon = True
     timer.start()
     try:
@@ -48,18 +45,11 @@ def cancelled_after(seconds: float) -> Iterator[None]:
         timer.cancel()
 
 
-def _cancel(database: BaseDatabaseWrapper) -> None:
-    opened = database.connection
-    if database.vendor == "postgresql" and opened is not None:
-        with contextlib.suppress(psycopg.Error):
-            opened.cancel_safe(timeout=1.0)
-
-
-def _shut_down_connection(database: BaseDatabaseWrapper) -> None:
+def _on_postgresql(database: BaseDatabaseWrapper, end: Callable[[Any], object]) -> None:
     opened = database.connection
     if database.vendor == "postgresql" and opened is not None:
         with contextlib.suppress(OSError, psycopg.Error):  # it has been closed just now
-            shut_down(opened)
+            end(opened)
 
 
 def shut_down(opened: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:

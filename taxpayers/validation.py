@@ -1,18 +1,22 @@
 """Validates what people enter for a change; a wrong value raises ServiceError."""
 
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from django.conf import settings
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
+from taxpayers.evidence import NEEDED, Evidence, EvidenceKind
 from taxpayers.identifiers import ROB_PATTERN, TIN_PATTERN, MalformedIdentifier, Notation
 from taxpayers.moments import format_moment
 from taxpayers.redaction import hide_marked_secrets, hide_secrets
 
 MAX_NAME_LENGTH = 255
 MAX_REASON_LENGTH = 500
+MAX_EVIDENCE_LENGTH = 128  # of each of its texts
 _A_NAME = gettext_lazy("a name")  # read for a fault only: many rows have none
 # Not everybody reads regular expressions. Another country's pattern is shown.
 _DESCRIPTIONS = {
@@ -117,3 +121,39 @@ def validate_known(
     listed = ", ".join(sorted(known)) or _("none")
     text = fault.format(what=what, names=", ".join(unknown), known=listed)
     raise ServiceError(text, "unknown_value" if unknown else "empty", *fields)
+
+
+def validate_evidence(evidence: Evidence | None, at: datetime) -> dict[str, str] | None:
+    """What is stored of it; None: there is none, and EVIDENCE_REQUIRED does not ask for it.
+
+    Raises ServiceError if it is missing, incomplete, or of the future.
+    """
+    if evidence is None:
+        if settings.EVIDENCE_REQUIRED:
+            raise ServiceError(
+                _(
+                    "Say who approved it: give the number of the paper form, or from a portal who"
+                    " signed in and how."
+                )
+            )
+        return None
+    if evidence.at is not None and evidence.at > at:
+        raise ServiceError(_("The evidence is of a moment in the future."))
+    texts: dict[str, Any] = {
+        name: validate_text(value, _titles()[name], MAX_EVIDENCE_LENGTH)
+        for name in _titles()
+        if (value := getattr(evidence, name)) or name in NEEDED[EvidenceKind(evidence.kind)]
+    }
+    return replace(evidence, **texts).stored(at)
+
+
+def _titles() -> dict[str, str]:
+    return {
+        "approved_by": _("the opaque id of the person who approved"),
+        "capacity": _("the capacity of the person who approved"),
+        "sign_in_method": _("how the person signed in"),
+        "sign_in_level": _("the level of the sign-in"),
+        "words_version": _("the version of the words shown"),
+        "words_hash": _("the hash of the words shown"),
+        "paper_form": _("the number of the paper form"),
+    }

@@ -43,7 +43,6 @@ FLOORS: layers.Floors = {
     "taxpayers": (
         ("apps",),
         ("management",),
-        ("checks",),
         ("secret_once",),
         ("services",),
         ("files", "sandbox", "similar_names", "standing"),
@@ -51,12 +50,12 @@ FLOORS: layers.Floors = {
         ("rules",),
         ("models",),
         ("facts",),
-        ("operations",),
+        ("certificates", "client_keys", "operations"),
         ("actions", "async_sql", "evidence", "redaction"),
         ("prepared_statements",),
         (
-            *("certificates", "client_keys", "credential_kind", "credentials", "duties"),
-            *("identifiers", "keyset", "moments", "names", "repeated", "shut_down", "sql"),
+            *("credential_kind", "credentials", "duties", "identifiers", "keyset"),
+            *("moments", "names", "repeated", "shut_down", "sql"),
         ),
         ("value",),
     ),

@@ -115,7 +115,7 @@ def _client(company: _Company, at: datetime) -> SampleClient:
         taxpayer=taxpayer,
         name=company.erp,
         expires_at=user_ends,
-        secret_expires_at=secret_ends,
+        credentials_expire_at=secret_ends,
         by=_SECURITY,
         at=registered,
     )

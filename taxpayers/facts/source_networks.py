@@ -5,6 +5,7 @@ from enum import StrEnum
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
+from taxpayers.actions import marked as _
 from taxpayers.value import Value
 
 MAX_NETWORKS = 20
@@ -14,11 +15,16 @@ _LONGEST = 64  # of the text of a network
 
 
 class NetworkFault(StrEnum):
-    """What is wrong with a network that was entered."""
+    """What is wrong with a network that was entered. Marked for translation."""
 
-    UNREADABLE = "unreadable"
-    HOST_BITS = "host_bits"
-    EVERYWHERE = "everywhere"
+    UNREADABLE = _(
+        "{text} is not a network. Write an address and a prefix length, for example 203.0.113.0/24,"
+        " 2001:db8::/32, or a single address."
+    )
+    HOST_BITS = _("{text} is not the first address of its network. Write {instead}.")
+    EVERYWHERE = _(
+        "{text} is every address. To allow logins from anywhere, give no network at all."
+    )
 
 
 class UnusableNetwork(ValueError):

@@ -4,7 +4,6 @@ Never an ID or a secret of a system user: both are generated (contract 3).
 """
 
 from datetime import datetime
-from functools import partial
 from typing import BinaryIO
 
 from django.utils.translation import gettext as _
@@ -26,7 +25,6 @@ from taxpayers.moments import format_moment
 from taxpayers.validation import ServiceError, validate_name
 
 MAX_TAXPAYERS = 500_000
-TAXPAYERS = Columns(("tin", "name"), ("rob", "active"), ignored=("registered_at",))
 
 
 class TaxpayerRow(Row):
@@ -41,13 +39,6 @@ class TaxpayerRow(Row):
         return self.taxpayer.tin, self.name, self.taxpayer.rob, active
 
 
-def read_taxpayers(
-    file: BinaryIO, notation: Notation, max_rows: int = MAX_TAXPAYERS
-) -> ParsedFile[TaxpayerRow]:
-    """Every row of the file. Raises ServiceError if the file as a whole cannot be read."""
-    return read_file(file, notation, max_rows, columns=TAXPAYERS, parse=_taxpayer)
-
-
 def _taxpayer(row: CsvRow, notation: Notation) -> TaxpayerRow:
     is_active = yes_or_no(row, "active")
     return TaxpayerRow(
@@ -58,13 +49,17 @@ def _taxpayer(row: CsvRow, notation: Notation) -> TaxpayerRow:
     )
 
 
-# --- Intermediaries -----------------------------------------------------------------------------
+TAXPAYERS = Columns(_taxpayer, ("tin", "name"), ("rob", "active"), ignored=("registered_at",))
 
-INTERMEDIARIES = Columns(
-    ("tin",),
-    ("rob", "active_until"),
-    ignored=("name", "active", "registered_at", "taxpayer_active"),
-)
+
+def read_taxpayers(
+    file: BinaryIO, notation: Notation, max_rows: int = MAX_TAXPAYERS
+) -> ParsedFile[TaxpayerRow]:
+    """Every row of the file. Raises ServiceError if the file as a whole cannot be read."""
+    return read_file(file, notation, max_rows, TAXPAYERS)
+
+
+# --- Intermediaries -----------------------------------------------------------------------------
 
 
 class IntermediaryRow(Row):
@@ -89,16 +84,15 @@ def _intermediary(row: CsvRow, notation: Notation) -> IntermediaryRow:
     )
 
 
-read_intermediaries = partial(read_file, columns=INTERMEDIARIES, parse=_intermediary)
+INTERMEDIARIES = Columns(
+    _intermediary,
+    ("tin",),
+    ("rob", "active_until"),
+    ignored=("name", "active", "registered_at", "taxpayer_active"),
+)
 
 
 # --- Permissions --------------------------------------------------------------------------------
-
-PERMISSIONS = Columns(
-    ("taxpayer", "intermediary", "codes"),
-    ("valid_from", "valid_until", "paper_form"),
-    ignored=("taxpayer_name", "intermediary_name", "revoked_at", "granted_at", "evidence"),
-)
 
 
 class PermissionRow(Row):
@@ -145,7 +139,12 @@ def _permission(row: CsvRow, notation: Notation) -> PermissionRow:
     )
 
 
-read_permissions = partial(read_file, columns=PERMISSIONS, parse=_permission)
+PERMISSIONS = Columns(
+    _permission,
+    ("taxpayer", "intermediary", "codes"),
+    ("valid_from", "valid_until", "paper_form"),
+    ignored=("taxpayer_name", "intermediary_name", "revoked_at", "granted_at", "evidence"),
+)
 
 
 # --- System users -------------------------------------------------------------------------------
@@ -154,16 +153,6 @@ _MAX_DIGITS = 9  # of a number; more than the service allows
 # An export has them, and an import cannot set them: without them a system user may do more.
 _NARROWING = ("token_binding", "allowed_permissions", "allowed_taxpayers", "only_on_behalf")
 _OF_CREDENTIALS = ("", "_kind", "_name", "_expires_at", "_last_used_at", "_allowed_networks")
-SYSTEM_USERS = Columns(
-    ("taxpayer", "name"),
-    ("scopes", "logins_per_minute", "expires_at"),
-    ignored=(
-        *("client_id", "taxpayer_name", "registered_at"),
-        *("blocked_at", "blocked_by", "blocked_reason"),
-        *("state", "last_used_at", "login_method", *_NARROWING),
-        *(f"credential_{number}{name}" for number in (1, 2) for name in _OF_CREDENTIALS),
-    ),
-)
 
 
 class SystemUserRow(Row):
@@ -218,4 +207,14 @@ def _number(text: str) -> int | None:
     return int(text)
 
 
-read_system_users = partial(read_file, columns=SYSTEM_USERS, parse=_system_user)
+SYSTEM_USERS = Columns(
+    _system_user,
+    ("taxpayer", "name"),
+    ("scopes", "logins_per_minute", "expires_at"),
+    ignored=(
+        *("client_id", "taxpayer_name", "registered_at"),
+        *("blocked_at", "blocked_by", "blocked_reason"),
+        *("state", "last_used_at", "login_method", *_NARROWING),
+        *(f"credential_{number}{name}" for number in (1, 2) for name in _OF_CREDENTIALS),
+    ),
+)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import BinaryIO, Generic, TypeVar
+from typing import Any, BinaryIO, Generic, TypeVar
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -82,8 +82,12 @@ class ParsedFile(Generic[AnyRow]):
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of a file. Those of an export that an import does not read are ignored."""
+    """The columns of a file. Those of an export that an import does not read are ignored.
 
+    `parse` raises ServiceError or MalformedIdentifier for a bad row.
+    """
+
+    parse: Callable[[CsvRow, Notation], Any]
     needed: tuple[str, ...]
     optional: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
@@ -94,18 +98,14 @@ class Columns:
         return (*self.needed, *self.optional)
 
 
-Parse = Callable[[CsvRow, Notation], AnyRow]
-
-
 def read_file(
-    file: BinaryIO, notation: Notation, max_rows: int, *, columns: Columns, parse: Parse[AnyRow]
-) -> ParsedFile[AnyRow]:
+    file: BinaryIO, notation: Notation, max_rows: int, columns: Columns
+) -> ParsedFile[Any]:
     """Every row of the file; a second row with the same key is a bad one.
 
-    `parse` raises ServiceError or MalformedIdentifier for a bad row. Raises ServiceError if the
-    file as a whole cannot be read.
+    Raises ServiceError if the file as a whole cannot be read.
     """
-    parsed: ParsedFile[AnyRow] = ParsedFile()
+    parsed: ParsedFile[Any] = ParsedFile()
     first_lines: dict[str, int] = {}
     ignored = (*IGNORED, *columns.ignored)
     for count, csv_row in enumerate(
@@ -118,7 +118,7 @@ def read_file(
         try:
             if csv_row.fault:
                 raise ServiceError(csv_row.fault)
-            row = parse(csv_row, notation)
+            row = columns.parse(csv_row, notation)
             first = first_lines.setdefault(row.key, row.line)
             if first != row.line:
                 raise ServiceError(

@@ -2,7 +2,7 @@
 
 import sys
 from argparse import SUPPRESS, ArgumentTypeError
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from taxpayers.client_keys import MAX_KEYS_LENGTH
+from taxpayers.evidence import on_paper
 from taxpayers.identifiers import MalformedIdentifier, TaxpayerId
 from taxpayers.models import Credential, SystemUser
 from taxpayers.moments import end_of_day, parse_moment, start_of_day
@@ -97,35 +98,76 @@ def _parse(text: str, of_day: Callable[[date], datetime]) -> datetime:
         ) from None
 
 
-def add_limit_options(parser: CommandParser) -> None:
-    """`--only-permission`, `--only-taxpayer` and `--only-on-behalf`; `read_limit` reads them."""
-    parser.add_argument(
-        "--only-permission",
-        metavar="CODE",
-        nargs="+",
-        action="extend",
+# Of a field, what argparse takes; `flag` where it is not the name, and empty where there is none.
+# Or what adds several options, of which only one may be given.
+Field = Mapping[str, Any] | Callable[[CommandParser], None]
+
+
+def day(flag: str, text: str, **more: Any) -> dict[str, Any]:
+    """An option with a moment, or a day: its last moment, unless `type` is another."""
+    return {"flag": flag, "metavar": "DATE", "type": parse_end, "help": text, **more}
+
+
+def words(flag: str, metavar: str, text: str, **more: Any) -> dict[str, Any]:
+    """An option with several values, which may be given again."""
+    several = {"nargs": "+", "action": "extend"}
+    return {"flag": flag, "metavar": metavar, "help": text, **several, **more}
+
+
+def file(text: str, **more: Any) -> dict[str, Any]:
+    """An option with a file with public keys or a certificate."""
+    return {"metavar": "FILE", "type": read_keys, "help": text, **more}
+
+
+_EARLIER = day("--until", "its last day", required=True)
+EARLIER: Field = _EARLIER
+LATER: Field = {
+    **_EARLIER,
+    "type": parse_end_or_never,
+    "help": f"its new last day; {NEVER}: no end date",
+}
+PAPER_FORM: Field = {
+    "flag": "--paper-form",
+    "metavar": "NUMBER",
+    "type": on_paper,
+    "help": "the form by which the taxpayer has decided this",
+}
+
+
+def add_fields(parser: CommandParser, fields: Mapping[str, Field]) -> None:
+    """The options of these fields."""
+    for name, field in fields.items():
+        if callable(field):
+            field(parser)
+            continue
+        given = {"flag": f"--{name.replace('_', '-')}", "dest": name, **field}
+        if not (flag := given.pop("flag")):
+            del given["dest"]  # it has no other name
+        parser.add_argument(flag or name, **given)
+
+
+LIMITS: Mapping[str, Field] = {
+    "only_permission": words(
+        *("--only-permission", "CODE"),
+        "on behalf of others it gets these permissions at most, and only what was granted",
         default=SUPPRESS,
-        help="on behalf of others it gets these permissions at most, and only what was granted",
-    )
-    parser.add_argument(
-        "--only-taxpayer",
-        metavar="TIN[:ROB]",
-        nargs="+",
-        action="extend",
+    ),
+    "only_taxpayer": words(
+        *("--only-taxpayer", "TIN[:ROB]"),
+        "it may act for these taxpayers only, and only if they grant it",
         type=parse_taxpayer_id,
         default=SUPPRESS,
-        help="it may act for these taxpayers only, and only if they grant it",
-    )
-    parser.add_argument(
-        "--only-on-behalf",
-        action="store_true",
-        help="each login must name another taxpayer in the header onbehalfof: it gets no token for"
-        " its own one",
-    )
+    ),
+    "only_on_behalf": {
+        "action": "store_true",
+        "help": "each login must name another taxpayer in the header onbehalfof: it gets no token"
+        " for its own one",
+    },
+}
 
 
 def read_limit(options: dict[str, Any], present: SystemUser | None = None) -> dict[str, Any]:
-    """For `limit_system_user`; what is not given stays as it is with `present`."""
+    """What LIMITS say for `limit_system_user`; what is not given stays as it is with `present`."""
     permissions: Collection[str] = present.allowed_permissions.split() if present else ()
     names = present.allowed_taxpayers.split() if present else ()
     taxpayers = [taxpayer_notation().parse(name) for name in names]

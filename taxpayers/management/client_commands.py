@@ -5,19 +5,9 @@ from typing import Any
 
 from django.utils import timezone
 
-from taxpayers.management.arguments import (
-    add_network_options,
-    networks_text,
-    read_keys,
-)
+from taxpayers.management.arguments import EARLIER, add_network_options, day, file, networks_text
 from taxpayers.management.command import Output
-from taxpayers.management.operation_command import (
-    EARLIER,
-    CredentialCommand,
-    Options,
-    SystemUserCommand,
-    last_day,
-)
+from taxpayers.management.operation_command import CredentialCommand, Options, SystemUserCommand
 from taxpayers.management.shown_credentials import shown_credentials
 from taxpayers.management.table import Commands, command
 from taxpayers.models import Credential, SystemUser
@@ -27,8 +17,10 @@ from taxpayers.secret_once import secret_data, secret_text
 from taxpayers.services import IssuedSecret, system_users
 from taxpayers.services.credential_changes import RETIRE_SECRET, REVOKE_SECRET, ROTATE_SECRET
 from taxpayers.services.limits.source_networks import CHANGE_SECRET
-from taxpayers.services.login_method.certificates import REGISTER_CLIENT_CERTIFICATE
-from taxpayers.services.login_method.keys import REGISTER_CLIENT_KEY
+from taxpayers.services.login_method.registration import (
+    REGISTER_CLIENT_CERTIFICATE,
+    REGISTER_CLIENT_KEY,
+)
 
 _networks = partial(add_network_options, present="; not given: from where the present one may")
 # What each login method has, and the command for one more of it.
@@ -50,46 +42,18 @@ class _BlockSystemUser(SystemUserCommand):
         )
 
 
-class _RegisterClientCertificate(SystemUserCommand):
-    operation = REGISTER_CLIENT_CERTIFICATE
-    fields = {
-        "certificate": {
-            "metavar": "FILE",
-            "type": read_keys,
-            "required": True,
-            "help": "a certificate of the ERP system (PEM; -: stdin): its subject is registered",
-        },
-        "expires_at": last_day("--expires", "last day of the registration"),
-    }
+class _Registration(SystemUserCommand):
     note = ""
 
-    def answer(self, done: Credential, options: Options) -> Output:
-        return shown_credentials(done.system_user)
-
-
-class _RegisterClientKey(SystemUserCommand):
-    operation = REGISTER_CLIENT_KEY
-    fields = {
-        "keys": {
-            "flag": "",
-            "metavar": "FILE",
-            "type": read_keys,
-            "help": "the public key: JWK, JWK Set or PEM; -: stdin",
-        },
-        "expires_at": last_day("--expires", "last day of the key"),
-        "allowed_networks": _networks,
-    }
-    note = ""
-
-    def answer(self, done: list[Credential], options: Options) -> Output:
-        return shown_credentials(done[0].system_user)
+    def answer(self, done: Any, options: Options) -> Output:
+        return shown_credentials(self.find(options))
 
 
 class _RotateSecret(SystemUserCommand):
     operation = ROTATE_SECRET
     fields = {
-        "expires_at": last_day("--secret-expires", "last day of the new secret"),
-        "retire_old_at": last_day("--retire-old", "last day of the old secret"),
+        "expires_at": day("--secret-expires", "last day of the new secret"),
+        "retire_old_at": day("--retire-old", "last day of the old secret"),
         "allowed_networks": _networks,
     }
     note = ""
@@ -157,8 +121,26 @@ COMMANDS: Commands = {
         for record in by_reason_in(vars(system_users))
     },
     "block_system_user": _BlockSystemUser,
-    "register_client_certificate": _RegisterClientCertificate,
-    "register_client_key": _RegisterClientKey,
+    "register_client_certificate": command(
+        _Registration,
+        REGISTER_CLIENT_CERTIFICATE,
+        fields={
+            "certificate": file(
+                "a certificate of the ERP system (PEM; -: stdin): its subject is registered",
+                required=True,
+            ),
+            "expires_at": day("--expires", "last day of the registration"),
+        },
+    ),
+    "register_client_key": command(
+        _Registration,
+        REGISTER_CLIENT_KEY,
+        fields={
+            "keys": file("the public key: JWK, JWK Set or PEM; -: stdin", flag=""),
+            "expires_at": day("--expires", "last day of the key"),
+            "allowed_networks": _networks,
+        },
+    ),
     "rotate_secret": _RotateSecret,
     "change_secret": _ChangeSecret,
     "retire_secret": _RetireSecret,

@@ -9,14 +9,7 @@ from uuid import UUID
 from django.core.management.base import CommandParser
 from django.db.models import Model
 
-from taxpayers.evidence import on_paper
-from taxpayers.management.arguments import (
-    NEVER,
-    add_tin_and_rob,
-    parse_end,
-    parse_end_or_never,
-    read_tin_and_rob,
-)
+from taxpayers.management.arguments import Field, add_fields, add_tin_and_rob, read_tin_and_rob
 from taxpayers.management.command import Output, ServiceCommand, add_reason
 from taxpayers.management.find_records import (
     find_intermediary,
@@ -32,47 +25,6 @@ from taxpayers.services import Author
 from taxpayers.services.ends import end_of
 
 Options = dict[str, Any]
-# Of a field, what argparse takes; `flag` where it is not the name, and empty where there is none.
-# Or what adds several options, of which only one may be given.
-Field = Mapping[str, Any] | Callable[[CommandParser], None]
-
-
-def last_day(flag: str, text: str, **more: Any) -> dict[str, Any]:
-    """An option with a last moment."""
-    return {"flag": flag, "metavar": "DATE", "type": parse_end, "help": text, **more}
-
-
-def words(flag: str, metavar: str, text: str, **more: Any) -> dict[str, Any]:
-    """An option with several values, which may be given again."""
-    several = {"nargs": "+", "action": "extend"}
-    return {"flag": flag, "metavar": metavar, "help": text, **several, **more}
-
-
-_EARLIER = last_day("--until", "its last day", required=True)
-EARLIER: Field = _EARLIER
-LATER: Field = {
-    **_EARLIER,
-    "type": parse_end_or_never,
-    "help": f"its new last day; {NEVER}: no end date",
-}
-PAPER_FORM: Field = {
-    "flag": "--paper-form",
-    "metavar": "NUMBER",
-    "type": on_paper,
-    "help": "the form by which the taxpayer has decided this",
-}
-
-
-def add_fields(parser: CommandParser, fields: Mapping[str, Field]) -> None:
-    """The options of these fields."""
-    for name, field in fields.items():
-        if callable(field):
-            field(parser)
-            continue
-        given = {"flag": f"--{name.replace('_', '-')}", "dest": name, **field}
-        if not (flag := given.pop("flag")):
-            del given["dest"]  # it has no other name
-        parser.add_argument(flag or name, **given)
 
 
 @dataclass(frozen=True, slots=True)

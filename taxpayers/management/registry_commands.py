@@ -1,22 +1,24 @@
 """The commands for taxpayers, intermediaries and permissions (contract 6)."""
 
+from functools import partial
 from typing import Any
 
 from django.core.management.base import CommandParser
 
 from taxpayers.management.arguments import (
+    EARLIER,
+    LATER,
+    PAPER_FORM,
     add_taxpayer_and_intermediary,
+    day,
     parse_start,
     read_tin_and_rob,
+    words,
 )
 from taxpayers.management.command import Output
 from taxpayers.management.find_records import find_intermediary, find_taxpayer
 from taxpayers.management.operation_command import (
-    EARLIER,
-    LATER,
-    PAPER_FORM,
     ChangedEnd,
-    Field,
     IntermediaryCommand,
     Named,
     OperationCommand,
@@ -24,8 +26,6 @@ from taxpayers.management.operation_command import (
     PermissionCommand,
     PermissionRequestCommand,
     TaxpayerCommand,
-    last_day,
-    words,
 )
 from taxpayers.management.table import Commands, command
 from taxpayers.models import Change, GrantedPermission, Intermediary
@@ -65,7 +65,7 @@ class _RegisterTaxpayer(TaxpayerCommand):
 
 class _RegisterIntermediary(TaxpayerCommand):
     operation = intermediaries.REGISTER_INTERMEDIARY
-    fields = {"until": last_day("--until", "last day; omitted: no end date")}
+    fields = {"until": day("--until", "last day; omitted: no end date")}
     takes_reason = False
 
     def given(self, options: Options) -> dict[str, Any]:
@@ -102,24 +102,15 @@ class _PairCommand(OperationCommand):
         }
 
 
-def _codes(text: str, **more: Any) -> Field:
-    return words("--permission", "CODE", text, **more)
-
-
-_FIRST_DAY: Field = {
-    "flag": "--from",
-    "metavar": "DATE",
-    "type": parse_start,
-    "help": "first day; omitted: from now on",
-}
+_codes = partial(words, "--permission", "CODE")
 
 
 class _GrantPermission(_PairCommand):
     operation = granted_permissions.GRANT_PERMISSION
     fields = {
         "codes": _codes("what it may do, for example documents:submit", required=True),
-        "valid_from": _FIRST_DAY,
-        "valid_until": last_day("--until", "last day; omitted: no end date"),
+        "valid_from": day("--from", "first day; omitted: from now on", type=parse_start),
+        "valid_until": day("--until", "last day; omitted: no end date"),
         "evidence": PAPER_FORM,
     }
     takes_reason = False
@@ -195,13 +186,12 @@ class _UndoImport(OperationCommand):
 
 
 _EVIDENCE = {"evidence": PAPER_FORM}
-_BY_REASON = {
-    record.name: command(base, record, _DONE.get(record.name, ""))
-    for base, module in ((TaxpayerCommand, taxpayers), (IntermediaryCommand, intermediaries))
-    for record in by_reason_in(vars(module))
-}
 COMMANDS: Commands = {
-    **_BY_REASON,
+    **{
+        record.name: command(base, record, _DONE.get(record.name, ""))
+        for base, module in ((TaxpayerCommand, taxpayers), (IntermediaryCommand, intermediaries))
+        for record in by_reason_in(vars(module))
+    },
     "register_taxpayer": _RegisterTaxpayer,
     "rename_taxpayer": command(
         TaxpayerCommand,
@@ -211,12 +201,6 @@ COMMANDS: Commands = {
     ),
     "undo_import": _UndoImport,
     "register_intermediary": _RegisterIntermediary,
-    "extend_intermediary": command(
-        _EndOfRole, ends.EXTEND_INTERMEDIARY, _EndOfRole.done, fields={"until": LATER}
-    ),
-    "end_intermediary_earlier": command(
-        _EndOfRole, ends.END_INTERMEDIARY_EARLIER, _EndOfRole.done, fields={"until": EARLIER}
-    ),
     "set_permission_code": command(
         _PermissionCode,
         granted_permissions.SET_PERMISSION_CODE,
@@ -235,18 +219,14 @@ COMMANDS: Commands = {
         "The permission {row} is revoked.\n{effect}",
         fields=_EVIDENCE,
     ),
-    "extend_permission": command(
-        _EndOfPermission,
-        ends.EXTEND_PERMISSION,
-        _EndOfPermission.done,
-        fields={"until": LATER, **_EVIDENCE},
-    ),
-    "end_permission_earlier": command(
-        _EndOfPermission,
-        ends.END_PERMISSION_EARLIER,
-        _EndOfPermission.done,
-        fields={"until": EARLIER, **_EVIDENCE},
-    ),
+    **{
+        operation.name: command(base, operation, base.done, fields={"until": until, **evidence})
+        for base, evidence, extend, end_earlier in (
+            (_EndOfRole, {}, ends.EXTEND_INTERMEDIARY, ends.END_INTERMEDIARY_EARLIER),
+            (_EndOfPermission, _EVIDENCE, ends.EXTEND_PERMISSION, ends.END_PERMISSION_EARLIER),
+        )
+        for operation, until in ((extend, LATER), (end_earlier, EARLIER))
+    },
     **{
         operation.name: command(
             PermissionRequestCommand,
@@ -254,7 +234,7 @@ COMMANDS: Commands = {
             "The request {row} is approved.\n{effect}",
             fields={
                 "codes": words(flag, name, "some of those asked for; omitted: all", default=[]),
-                "until": last_day("--until", "an earlier last day than asked for"),
+                "until": day("--until", "an earlier last day than asked for"),
                 **_EVIDENCE,
             },
         )

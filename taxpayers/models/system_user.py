@@ -1,6 +1,7 @@
 """System users, the OAuth clients (contract 4)."""
 
 from datetime import datetime
+from functools import partial
 from typing import Any, ClassVar
 
 from django.db import models
@@ -25,6 +26,9 @@ _BINDINGS = {
     TokenBinding.DPOP: _("A key of the client (DPoP)"),
     TokenBinding.TLS: _("The client's TLS certificate"),
 }
+
+
+_SetByServices = partial(models.TextField, blank=True, default="", db_default="", editable=False)
 
 
 class SystemUser(AbstractApplication):
@@ -77,19 +81,13 @@ class SystemUser(AbstractApplication):
     )
     # What it may do for other taxpayers at most; both are separated by blanks, and empty: whatever
     # they granted to its intermediary. The taxpayers are identifiers, as in `onbehalfof`.
-    allowed_permissions = models.TextField(
-        _("allowed permissions"), blank=True, default="", db_default="", editable=False
-    )
-    allowed_taxpayers = models.TextField(
-        _("allowed taxpayers"), blank=True, default="", db_default="", editable=False
-    )
+    allowed_permissions = _SetByServices(_("allowed permissions"))
+    allowed_taxpayers = _SetByServices(_("allowed taxpayers"))
     only_on_behalf = models.BooleanField(
         _("only on behalf of others"), default=False, db_default=False, editable=False
     )
     # Where a browser goes back to after a request for a permission; separated by blanks.
-    return_addresses = models.TextField(
-        _("return addresses"), blank=True, default="", db_default="", editable=False
-    )
+    return_addresses = _SetByServices(_("return addresses"))
     blocked_at = models.DateTimeField(_("blocked"), null=True, editable=False)
     blocked_by = models.CharField(_("blocked by"), max_length=150, blank=True, editable=False)
     blocked_reason = models.CharField(_("reason"), max_length=500, blank=True, editable=False)

@@ -4,7 +4,6 @@ These functions raise `ServiceError`, with one line for the person who asked; th
 changed.
 """
 
-from taxpayers.services.bulk_import import import_registry, max_rows, preview_registry
 from taxpayers.services.credential_changes import (
     IssuedSecret,
     LastLiveCredential,
@@ -20,23 +19,30 @@ from taxpayers.services.granted_permissions import (
     set_permission_code,
 )
 from taxpayers.services.history import Author, AuthorKind
-from taxpayers.services.import_kinds import IMPORT_KINDS, ImportKind
+from taxpayers.services.import_kinds import (
+    IMPORT_KINDS,
+    BadRowsError,
+    ImportKind,
+    ImportResult,
+)
 from taxpayers.services.import_lock import one_import_at_a_time
 from taxpayers.services.intermediaries import register_intermediary, set_intermediary_active
 from taxpayers.services.limits.acting import limit_system_user
 from taxpayers.services.limits.source_networks import change_credential
-from taxpayers.services.login_method.binding import bind_tokens
-from taxpayers.services.login_method.certificates import register_client_certificate
 from taxpayers.services.login_method.change import (
+    bind_tokens,
     register_system_user_with_certificate,
     register_system_user_with_keys,
     use_certificate,
     use_client_secret,
     use_private_key,
 )
-from taxpayers.services.login_method.keys import register_client_keys
+from taxpayers.services.login_method.registration import (
+    register_client_certificate,
+    register_client_keys,
+)
 from taxpayers.services.management_clients import OnlyOperators
-from taxpayers.services.row_import import BadRowsError, ImportPreview, ImportResult
+from taxpayers.services.row_import import ImportPreview
 from taxpayers.services.system_users import (
     block_system_user,
     change_system_user,

@@ -11,21 +11,19 @@ import io
 import json
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from functools import partial
 from typing import Any
 
-from django.db import IntegrityError, connection, transaction
+from django.db import connection, transaction
 from django.utils.translation import gettext as _
 
-from taxpayers import actions
 from taxpayers.files.row_kinds import MAX_TAXPAYERS, TaxpayerRow
 from taxpayers.files.rows import BadRow, ParsedFile
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Change, Taxpayer
-from taxpayers.services.history import Author, ChangeContext, change_of, label_of
-from taxpayers.services.import_lock import one_import_at_a_time
-from taxpayers.services.row_import import BadRowsError, ImportPreview, ImportResult
+from taxpayers.services.history import ChangeContext, change_of, label_of
+from taxpayers.services.row_import import Checked, ImportPreview
 from taxpayers.services.taxpayers import registration_fields
-from taxpayers.validation import ServiceError, reason_of_import
 
 _BATCH = 5_000
 # What a file says of a taxpayer, and what differs from row to row in the history.
@@ -40,63 +38,26 @@ _EACH = {
 _MAX_ROWS_ON_SQLITE = 100_000
 
 
-def import_registry(
-    *,
-    parsed: ParsedFile[TaxpayerRow],
-    source: str,
-    by: Author,
-    at: datetime,
-    progress: Callable[[int], object] = int,
-) -> ImportResult:
-    """Register every taxpayer of the file `source` in one transaction; safe to repeat.
-
-    Calls `progress` with the number of rows after each batch that was compared. Raises
-    BadRowsError, with all bad rows, if a row is bad or contradicts a registered taxpayer, and
-    ServiceError if another import is running, or if another one registers one of them at the same
-    moment.
-    """
-    author = by.in_one_task()
-    context = ChangeContext(actions.IMPORT_REGISTRY, author, at, reason_of_import(source))
-    with one_import_at_a_time():
-        new, contradictions = _compare_all(parsed.rows, progress)
-        if bad_rows := sorted(parsed.bad_rows + contradictions):
-            raise BadRowsError(bad_rows, len(parsed.rows) + len(parsed.bad_rows))
-        try:
-            insert_taxpayers(new, context)
-        except IntegrityError:
-            raise ServiceError(
-                _(
-                    "Another person registered a taxpayer of this file just now."
-                    " Nothing has been imported. Start the import again."
-                )
-            ) from None
-    return ImportResult(registered=len(new), unchanged=len(parsed.rows) - len(new))
-
-
 def max_rows() -> int:
     """How many rows a file may have on this database."""
     return _MAX_ROWS_ON_SQLITE if connection.vendor == "sqlite" else MAX_TAXPAYERS
 
 
-def preview_registry(*, parsed: ParsedFile[TaxpayerRow]) -> ImportPreview:
-    """What `import_registry` would do with this file now; changes nothing."""
-    new, contradictions = _compare_all(parsed.rows, int)
-    unchanged = len(parsed.rows) - len(new) - len(contradictions)
-    return ImportPreview(new, unchanged, sorted(parsed.bad_rows + contradictions))
-
-
-def _compare_all(
-    rows: list[TaxpayerRow], progress: Callable[[int], object]
-) -> tuple[list[TaxpayerRow], list[BadRow]]:
+def check_taxpayers(
+    parsed: ParsedFile[TaxpayerRow], _at: datetime, progress: Callable[[int], object]
+) -> Checked:
+    """Compare the rows with the registered taxpayers, some thousands at once."""
     new: list[TaxpayerRow] = []
     contradictions: list[BadRow] = []
-    for start in range(0, len(rows), _BATCH):
-        batch = rows[start : start + _BATCH]
+    for start in range(0, len(parsed.rows), _BATCH):
+        batch = parsed.rows[start : start + _BATCH]
         new_in_batch, contradictions_in_batch = _compare(batch)
         new += new_in_batch
         contradictions += contradictions_in_batch
         progress(len(batch))
-    return new, contradictions
+    unchanged = len(parsed.rows) - len(new) - len(contradictions)
+    preview = ImportPreview(new, unchanged, sorted(parsed.bad_rows + contradictions))
+    return preview, partial(insert_taxpayers, new)
 
 
 def _compare(batch: list[TaxpayerRow]) -> tuple[list[TaxpayerRow], list[BadRow]]:

@@ -18,7 +18,7 @@ from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import DEFAULT_SCOPE, PermissionRequest
 from taxpayers.models.permission_request import OPEN
 from taxpayers.services.history import Asked, ChangeContext
-from taxpayers.services.login_method.keys import validate_keys
+from taxpayers.services.login_method.registration import validate_keys
 from taxpayers.services.permission_requests import store_request, validate_reference
 from taxpayers.services.system_users import validate_return_addresses
 from taxpayers.validation import ServiceError, validate_end, validate_known, validate_text

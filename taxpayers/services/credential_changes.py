@@ -1,6 +1,6 @@
 """Changes of credentials: two live ones at most, a secret is shown once (contract 3)."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Unpack
@@ -11,21 +11,14 @@ from django.utils.translation import gettext as _
 
 from taxpayers import actions
 from taxpayers.actions import marked
+from taxpayers.credential_kind import by_kind
 from taxpayers.credentials import Credentials, hash_secret, hint_of, new_client_secret
 from taxpayers.models import SLOTS, Credential, SystemUser
+from taxpayers.moments import format_moment
 from taxpayers.operations import Operation
-from taxpayers.services.history import (
-    Asked,
-    ChangeContext,
-    change_part,
-    context_of,
-    lock_for_update,
-    makes,
-    named,
-    record_change,
-)
+from taxpayers.services import history
 from taxpayers.services.limits.source_networks import networks_for_new
-from taxpayers.services.live_credentials import lock_live, why_no_room, why_none_valid
+from taxpayers.services.live_credentials import live_of, lock_live, why_no_room, why_none_valid
 from taxpayers.services.management_clients import lock_to_change, lock_to_stop
 from taxpayers.validation import ServiceError, validate_end
 
@@ -69,14 +62,14 @@ ROTATE_SECRET = Operation(
 )
 
 
-@makes(ROTATE_SECRET, "system_user")
+@history.makes(ROTATE_SECRET, "system_user")
 def issue_secret(
     *,
     system_user: SystemUser,
     expires_at: datetime | None = None,
     retire_old_at: datetime | None = None,
     allowed_networks: Collection[str] | None = None,
-    **asked: Unpack[Asked],
+    **asked: Unpack[history.Asked],
 ) -> IssuedSecret:
     """Issue a new secret beside the present one.
 
@@ -85,66 +78,92 @@ def issue_secret(
     With `retire_old_at` the present ones end at that moment, unless they end before. Raises
     ServiceError if two secrets are live, or if it logs in with a private key.
     """
-    context = context_of(ROTATE_SECRET, **asked)
+    context = history.context_of(ROTATE_SECRET, **asked)
     owner = lock_to_change(system_user, context.by)
     if refusal := why_no_secret(owner, context.at):
         raise ServiceError(refusal)
     validate_end(retire_old_at, _("the old secret"), context.at, "retire_old_at")
-    slot = free_slot(owner, context.at)
     if retire_old_at is not None:
         retiring = replace(context, action=actions.RETIRE_SECRET)
         for row in owner.credentials.filter(slot__isnull=False, expires_at__gt=retire_old_at):
-            change_part(owner, row, retiring, expires_at=retire_old_at)
-    return create_secret(owner, slot, expires_at, context, allowed_networks=allowed_networks)
+            history.change_part(owner, row, retiring, expires_at=retire_old_at)
+    return create_secret(owner, expires_at, context, allowed_networks)
 
 
 def create_secret(
     owner: SystemUser,
-    slot: int,
     expires_at: datetime | None,
-    context: ChangeContext,
-    also: dict[str, Any] | None = None,
-    allowed_networks: Collection[str] | None = None,
+    context: history.ChangeContext,
+    allowed_networks: Collection[str] | None,
+    also: Mapping[str, Any] | None = None,
     public_secret: str = "",
 ) -> IssuedSecret:
-    """Create a secret in a free slot; `also` is stored in the history beside it.
+    """Create a secret; the rest as for `store_new`.
 
     `public_secret`: the one that a client of the sandbox has; all others get a random one.
     """
     clear = public_secret or new_client_secret(settings.ENVIRONMENT)
-    row = Credential(
-        system_user=owner,
-        slot=slot,
-        lookup=hash_secret(clear),
-        hint=hint_of(clear),
-        allowed_networks=networks_for_new(owner, allowed_networks),
-    )
-    secret = store_new(row, expires_at, _("the secret"), context, also)
-    return IssuedSecret(owner, secret, Credentials(owner.client_id, clear))
+    row = Credential(lookup=hash_secret(clear), hint=hint_of(clear))
+    store_new(owner, [row], expires_at, context, allowed_networks, also)
+    return IssuedSecret(owner, row, Credentials(owner.client_id, clear))
 
 
 def store_new(
-    row: Credential,
+    owner: SystemUser,
+    rows: Sequence[Credential],
     expires_at: datetime | None,
-    label: str,
-    context: ChangeContext,
-    also: dict[str, Any] | None = None,
-) -> Credential:
-    """Store a new one, valid until `expires_at` (None: for settings.SECRET_LIFETIME).
+    context: history.ChangeContext,
+    allowed_networks: Collection[str] | None = None,
+    also: Mapping[str, Any] | None = None,
+) -> None:
+    """Store these, which say only what logins find them by, in free slots of their owner.
 
-    Its history is stored with its system user, where people look for it.
+    Valid until `expires_at` (None: for settings.SECRET_LIFETIME), from `allowed_networks` as for
+    `issue_secret`. In the history they are with their owner, where people look for them, and
+    `also` is beside each.
     """
-    usual_end = context.at + settings.SECRET_LIFETIME
-    row.created_at = context.at
-    given = validate_end(expires_at, label, context.at, "credentials_expire_at", "expires_at")
-    row.expires_at = given or usual_end
-    row.save(force_insert=True)
-    store_last_end(row.system_user)
-    after = {**(also or {}), **named(row), "secret_expires_at": row.expires_at}
-    if row.allowed_networks:
-        after["allowed_networks"] = row.allowed_networks
-    record_change(row.system_user, context, after=after)
-    return row
+    networks = networks_for_new(owner, allowed_networks)
+    labels = by_kind(_("the secret"), _("the key"), _("the certificate"))
+    for row in rows:
+        _check_name(owner, row, context.at)
+        fields = ("credentials_expire_at", "expires_at")
+        end = validate_end(expires_at, labels[row.kind], context.at, *fields)
+        row.system_user, row.slot = owner, _free_slot(owner, context.at)
+        row.created_at, row.allowed_networks = context.at, networks
+        row.expires_at = end or context.at + settings.SECRET_LIFETIME
+        row.save(force_insert=True)
+        store_last_end(owner)
+        name = {"kid": row.kid, "certificate_name": row.certificate_name}
+        after = {**(also or {}), **{key: value for key, value in name.items() if value}}
+        after |= {**history.named(row), "secret_expires_at": row.expires_at}
+        if networks:
+            after["allowed_networks"] = networks
+        history.record_change(owner, context, after=after)
+
+
+def _check_name(owner: SystemUser, row: Credential, at: datetime) -> None:
+    """Raises ServiceError if its owner has a key or a certificate of this name.
+
+    An authority gives a renewed certificate the same name. So one that has ended is found no more;
+    its row stays, and so do the ends of the tokens that were issued with it.
+    """
+    former = owner.credentials.filter(lookup=row.lookup).first() if row.name else None
+    if former is None:
+        return
+    if row.is_certificate:
+        if former.is_live(at):
+            raise ServiceError(_("The name {name} is there already.").format(name=row.name))
+        former.lookup = f"{former.lookup}#{former.pk}"
+        former.save(update_fields=["lookup"])
+        return
+    if former.revoked_at is None:
+        text = _("The key {kid} is there already.").format(kid=row.kid)
+    else:
+        text = _(
+            "A key with the kid {kid} was removed {moment} and stays removed. Give the new key"
+            " another kid."
+        ).format(kid=row.kid, moment=format_moment(former.revoked_at))
+    raise ServiceError(text, "already_registered", "keys")
 
 
 RETIRE_SECRET = Operation(
@@ -155,20 +174,20 @@ RETIRE_SECRET = Operation(
 )
 
 
-@makes(RETIRE_SECRET, "credential")
+@history.makes(RETIRE_SECRET, "credential")
 def retire_credential(
-    *, credential: Credential, last_moment: datetime, **asked: Unpack[Asked]
+    *, credential: Credential, last_moment: datetime, **asked: Unpack[history.Asked]
 ) -> Credential:
     """Let a live one end earlier; nothing happens if it ends by then anyway.
 
     Raises ServiceError if it is no longer live.
     """
-    context = context_of(RETIRE_SECRET, **asked)
+    context = history.context_of(RETIRE_SECRET, **asked)
     validate_end(last_moment, credential.label, context.at, "last_moment")
     owner = lock_to_stop(credential.system_user, context.by)
     row = lock_live(credential, context.at)
     if last_moment < row.expires_at:
-        change_part(owner, row, context, expires_at=last_moment)
+        history.change_part(owner, row, context, expires_at=last_moment)
         store_last_end(owner)
     return row
 
@@ -185,22 +204,22 @@ REVOKE_SECRET = Operation(
 )
 
 
-@makes(REVOKE_SECRET, "credential")
+@history.makes(REVOKE_SECRET, "credential")
 def revoke_credential(
-    *, credential: Credential, spare_last: bool = False, **asked: Unpack[Asked]
+    *, credential: Credential, spare_last: bool = False, **asked: Unpack[history.Asked]
 ) -> Credential:
     """Revoke it now and for good; nothing happens if it was revoked before.
 
     With `spare_last` it raises LastLiveCredential if its system user could no longer log in then.
     """
-    context = context_of(REVOKE_SECRET, **asked)
+    context = history.context_of(REVOKE_SECRET, **asked)
     owner = lock_to_stop(credential.system_user, context.by)
-    row = lock_for_update(credential)
+    row = history.lock_for_update(credential)
     if row.revoked_at is None:
-        if spare_last and not _has_another_live(owner, row, context.at):
+        if spare_last and not any(other != row for other in live_of(owner, context.at)):
             raise LastLiveCredential(f"The {row.kind} {row} is the last live one.")
         row.slot = None
-        change_part(owner, row, context, also=["slot"], revoked_at=context.at)
+        history.change_part(owner, row, context, also=["slot"], revoked_at=context.at)
         store_last_end(owner)
     return row
 
@@ -212,12 +231,7 @@ def store_last_end(owner: SystemUser) -> None:
     owner.save(update_fields=["last_secret_ends_at"])
 
 
-def _has_another_live(owner: SystemUser, row: Credential, at: datetime) -> bool:
-    others = owner.credentials.filter(revoked_at=None).exclude(pk=row.pk)
-    return any(other.is_live(at) for other in others)
-
-
-def free_slot(owner: SystemUser, at: datetime) -> int:
+def _free_slot(owner: SystemUser, at: datetime) -> int:
     """A slot for one more. Raises ServiceError, which names the two that are live."""
     occupied = {row.slot: row for row in owner.credentials.filter(slot__isnull=False)}
     for slot in SLOTS:

@@ -17,27 +17,19 @@ from taxpayers.models import PermissionRequest, Taxpayer
 from taxpayers.models.permission_request import APPROVED, DECLINED
 from taxpayers.moments import format_moment
 from taxpayers.operations import Operation, Reason
-from taxpayers.services.evidence import checked_evidence
+from taxpayers.services import history
 from taxpayers.services.granted_permissions import grant_permission, revoke_permission
-from taxpayers.services.history import (
-    Asked,
-    ChangeContext,
-    context_of,
-    lock_for_update,
-    makes,
-    update_and_record,
-)
 from taxpayers.services.login_method.change import register_system_user_with_keys
 from taxpayers.services.named import find_taxpayer
 from taxpayers.services.permission_requests import present_permissions, why_not_decided
-from taxpayers.validation import ServiceError
+from taxpayers.validation import ServiceError, validate_evidence
 
 
 class OtherTaxpayer(ServiceError):
     """Who decides acts for another taxpayer than the one that was asked."""
 
 
-class Decision(Asked):
+class Decision(history.Asked):
     """What every decision takes. `taxpayer`: that of the person who decides."""
 
     request: PermissionRequest
@@ -77,7 +69,7 @@ APPROVE_PERMISSION_REQUEST = Operation(
 )
 
 
-@makes(APPROVE_PERMISSION_REQUEST, "request")
+@history.makes(APPROVE_PERMISSION_REQUEST, "request")
 def approve_permission_request(**given: Unpack[Approval]) -> PermissionRequest:
     """Grant what was asked for, or less. Raises OtherTaxpayer, or ServiceError."""
     row, context, to_store, approved = _approved(APPROVE_PERMISSION_REQUEST, **given)
@@ -99,7 +91,7 @@ def approve_permission_request(**given: Unpack[Approval]) -> PermissionRequest:
         by=by,
         at=at,
     )
-    update_and_record(row, context, **to_store, state=APPROVED, permission_id=permission.pk)
+    history.update_and_record(row, context, **to_store, state=APPROVED, permission_id=permission.pk)
     return row
 
 
@@ -115,7 +107,7 @@ APPROVE_CONNECTION = Operation(
 )
 
 
-@makes(APPROVE_CONNECTION, "request")
+@history.makes(APPROVE_CONNECTION, "request")
 def approve_connection(**given: Unpack[Approval]) -> PermissionRequest:
     """Register a system user that logs in with the key. `codes`: some of its scopes.
 
@@ -132,7 +124,7 @@ def approve_connection(**given: Unpack[Approval]) -> PermissionRequest:
         by=context.by,
         at=context.at,
     )
-    update_and_record(row, context, **to_store, state=APPROVED, system_user_id=user.pk)
+    history.update_and_record(row, context, **to_store, state=APPROVED, system_user_id=user.pk)
     return row
 
 
@@ -152,13 +144,13 @@ DECLINE_PERMISSION_REQUEST, DECLINE_CONNECTION = (
 )
 
 
-@makes(DECLINE_PERMISSION_REQUEST, "request")
+@history.makes(DECLINE_PERMISSION_REQUEST, "request")
 def decline_permission_request(**given: Unpack[Decision]) -> PermissionRequest:
     """The taxpayer does not permit it. Raises OtherTaxpayer, or ServiceError."""
     return _decline(DECLINE_PERMISSION_REQUEST, **given)
 
 
-@makes(DECLINE_CONNECTION, "request")
+@history.makes(DECLINE_CONNECTION, "request")
 def decline_connection(**given: Unpack[Decision]) -> PermissionRequest:
     """The taxpayer does not want the system. Raises OtherTaxpayer, or ServiceError."""
     return _decline(DECLINE_CONNECTION, **given)
@@ -173,7 +165,7 @@ def operations_for(row: PermissionRequest) -> tuple[Operation, Operation]:
 
 def _decline(operation: Operation, **given: Unpack[Decision]) -> PermissionRequest:
     row, context, to_store = _decided(operation, **given)
-    update_and_record(row, context, **to_store, state=DECLINED)
+    history.update_and_record(row, context, **to_store, state=DECLINED)
     return row
 
 
@@ -189,7 +181,7 @@ def _approved(
     codes: Collection[str] = (),
     until: datetime | None = None,
     **given: Unpack[Decision],
-) -> tuple[PermissionRequest, ChangeContext, dict[str, Any], _Approved]:
+) -> tuple[PermissionRequest, history.ChangeContext, dict[str, Any], _Approved]:
     given["by"] = given["by"].in_one_task()
     row, context, to_store = _decided(operation, **given)
     asked, until = row.codes.split(), until or row.valid_until
@@ -216,10 +208,10 @@ def _decided(
     request: PermissionRequest,
     taxpayer: TaxpayerId | None = None,
     evidence: Evidence | None = None,
-    **asked: Unpack[Asked],
-) -> tuple[PermissionRequest, ChangeContext, dict[str, Any]]:
+    **asked: Unpack[history.Asked],
+) -> tuple[PermissionRequest, history.ChangeContext, dict[str, Any]]:
     """The locked request, if it can be decided so, and what every decision stores in it."""
-    context, row = context_of(operation, **asked), lock_for_update(request)
+    context, row = history.context_of(operation, **asked), history.lock_for_update(request)
     if taxpayer not in (None, row.asked):
         raise OtherTaxpayer(
             _("The request is to {asked}, not to {taxpayer}. Only {asked} can decide it.").format(
@@ -228,5 +220,5 @@ def _decided(
         )
     if fault := operation.refusal(row, context.at):
         raise ServiceError(fault)
-    proof = checked_evidence(evidence, context.at)
+    proof = validate_evidence(evidence, context.at)
     return row, context, {"decided_at": context.at, "evidence": proof}

@@ -15,11 +15,10 @@ from taxpayers.facts.validity import is_over
 from taxpayers.models import GrantedPermission, Intermediary, SystemUser
 from taxpayers.moments import a_year_after, format_moment
 from taxpayers.operations import Operation
-from taxpayers.services.evidence import checked_evidence
 from taxpayers.services.granted_permissions import codes_of, grant_permission
 from taxpayers.services.history import Asked, context_of, lock_for_update, makes, update_and_record
 from taxpayers.services.system_users import extend_system_user
-from taxpayers.validation import ServiceError, validate_reason
+from taxpayers.validation import ServiceError, validate_evidence, validate_reason
 
 Ending = SystemUser | Intermediary | GrantedPermission
 
@@ -183,6 +182,6 @@ def _set_end(
             return row
         case GrantedPermission():
             context = context_of(actions.EXTEND_PERMISSION, **asked)
-            proof = checked_evidence(evidence, context.at)
+            proof = validate_evidence(evidence, context.at)
             update_and_record(row, context, valid_until=until, evidence=proof)
             return row

@@ -13,22 +13,13 @@ from taxpayers.evidence import Evidence
 from taxpayers.models import GrantedPermission, Intermediary, PermissionCode, Taxpayer
 from taxpayers.moments import format_moment
 from taxpayers.operations import ByReason, Operation, Reason
-from taxpayers.services.evidence import checked_evidence
-from taxpayers.services.history import (
-    Asked,
-    Author,
-    ChangeContext,
-    context_of,
-    lock_for_update,
-    makes,
-    record_change,
-    update_and_record,
-)
+from taxpayers.services import history
 from taxpayers.services.new_records import NewRecord, save_new
 from taxpayers.validation import (
     MAX_NAME_LENGTH,
     ServiceError,
     validate_end,
+    validate_evidence,
     validate_known,
     validate_text,
 )
@@ -45,8 +36,10 @@ SET_PERMISSION_CODE = Operation(
 )
 
 
-@makes(SET_PERMISSION_CODE)
-def set_permission_code(*, code: str, description: str, by: Author, at: datetime) -> PermissionCode:
+@history.makes(SET_PERMISSION_CODE)
+def set_permission_code(
+    *, code: str, description: str, by: history.Author, at: datetime
+) -> PermissionCode:
     """Create the code, or change its description; safe to repeat."""
     if not _CODE.fullmatch(code) or len(code) > _MAX_CODE_LENGTH:
         raise ServiceError(
@@ -56,14 +49,14 @@ def set_permission_code(*, code: str, description: str, by: Author, at: datetime
             ).format(longest=_MAX_CODE_LENGTH)
         )
     description = validate_text(description, _("a description"), MAX_NAME_LENGTH)
-    context = ChangeContext(actions.SET_PERMISSION_CODE, by, at)
+    context = history.ChangeContext(actions.SET_PERMISSION_CODE, by, at)
     row, is_new = PermissionCode.objects.select_for_update().get_or_create(
         code=code, defaults={"description": description}
     )
     if is_new:
-        record_change(row, context, after={"description": description})
+        history.record_change(row, context, after={"description": description})
     else:
-        update_and_record(row, context, description=description)
+        history.update_and_record(row, context, description=description)
     return row
 
 
@@ -75,7 +68,7 @@ GRANT_PERMISSION = Operation(
 )
 
 
-@makes(GRANT_PERMISSION)
+@history.makes(GRANT_PERMISSION)
 def grant_permission(
     *,
     taxpayer: Taxpayer,
@@ -84,16 +77,16 @@ def grant_permission(
     valid_from: datetime | None = None,
     valid_until: datetime | None = None,
     evidence: Evidence | None = None,
-    **asked: Unpack[Asked],
+    **asked: Unpack[history.Asked],
 ) -> GrantedPermission:
     """Permit the intermediary to act for the taxpayer, from a moment (None: now) to a last one.
 
     Safe to repeat: returns a permission with the same codes and end that has begun by then.
     """
-    context = context_of(GRANT_PERMISSION, **asked)
+    context = history.context_of(GRANT_PERMISSION, **asked)
     # Two people who grant the same at once make one permission.
     record = prepare_permission(
-        taxpayer=lock_for_update(taxpayer),
+        taxpayer=history.lock_for_update(taxpayer),
         intermediary=intermediary,
         codes=codes,
         valid_from=valid_from or context.at,
@@ -144,7 +137,7 @@ def prepare_permission(
         valid_until=valid_until,
     )
     fields = {"codes": wanted, "valid_from": valid_from, "valid_until": valid_until}
-    if proof := checked_evidence(evidence, at):
+    if proof := validate_evidence(evidence, at):
         fields["evidence"] = proof
     for row in present.prefetch_related("codes"):
         if codes_of(row) == wanted:
@@ -178,16 +171,19 @@ REVOKE_PERMISSION = ByReason(
 )
 
 
-@makes(REVOKE_PERMISSION, "permission")
+@history.makes(REVOKE_PERMISSION, "permission")
 def revoke_permission(
-    *, permission: GrantedPermission, evidence: Evidence | None = None, **asked: Unpack[Asked]
+    *,
+    permission: GrantedPermission,
+    evidence: Evidence | None = None,
+    **asked: Unpack[history.Asked],
 ) -> GrantedPermission:
     """Revoke it now and for good; nothing happens if it was revoked before."""
-    context = context_of(REVOKE_PERMISSION, **asked)
-    row = lock_for_update(permission)
+    context = history.context_of(REVOKE_PERMISSION, **asked)
+    row = history.lock_for_update(permission)
     if not REVOKE_PERMISSION.unneeded(row):
-        update_and_record(
-            row, context, revoked_at=context.at, evidence=checked_evidence(evidence, context.at)
+        history.update_and_record(
+            row, context, revoked_at=context.at, evidence=validate_evidence(evidence, context.at)
         )
     return row
 
@@ -201,22 +197,22 @@ REVOKE_CODES = Operation(
 )
 
 
-@makes(REVOKE_CODES)
+@history.makes(REVOKE_CODES)
 def revoke_codes(
     *,
     taxpayer: Taxpayer,
     intermediary: Intermediary,
     codes: Collection[str] = (),
     evidence: Evidence | None = None,
-    **asked: Unpack[Asked],
+    **asked: Unpack[history.Asked],
 ) -> list[GrantedPermission]:
     """Revoke these codes (none: all) of the intermediary; returns the permissions that this ended.
 
     The other codes of such a permission are granted again for its remaining time. Safe to repeat.
     Raises ServiceError if none of these codes was ever granted.
     """
-    context = context_of(REVOKE_CODES, **asked)
-    lock_for_update(taxpayer)
+    context = history.context_of(REVOKE_CODES, **asked)
+    history.lock_for_update(taxpayer)
     granted = GrantedPermission.objects.filter(taxpayer=taxpayer, intermediary=intermediary)
     affected = granted.filter(codes__in=codes).distinct() if codes else granted
     if not affected.exists():

@@ -153,25 +153,22 @@ def update_and_record(row: Model, context: ChangeContext, **fields: Any) -> bool
 
 
 def record_change(
-    row: Model,
+    row: Model | type[Model],
     context: ChangeContext,
     *,
     before: dict[str, Any] | None = None,
     after: dict[str, Any],
 ) -> None:
-    """Write a change of `row` into the history. Never pass a secret or a hash."""
+    """Write a change of `row`, or of many rows of a model, into the history.
+
+    Never pass a secret or a hash.
+    """
     change_of(row, context, before=before or {}, after=after).save()
 
 
 def record_export(model: type[Model], context: ChangeContext, *, filters: str, form: str) -> None:
     """Write who exported a list of rows, which part of it and in which file format."""
-    record_many(model, context, after={"form": form, "filters": shown(filters, 500)})
-
-
-def record_many(model: type[Model], context: ChangeContext, *, after: dict[str, Any]) -> None:
-    """Write what was done with many rows of one kind, without naming each."""
-    name = model._meta.model_name or ""
-    _row(name, "", str(model._meta.verbose_name_plural), context, {}, after).save()
+    record_change(model, context, after={"form": form, "filters": shown(filters, 500)})
 
 
 def change_part(
@@ -195,29 +192,25 @@ _OF_SECRET = ("expires_at", "revoked_at")
 
 
 def change_of(
-    row: Model, context: ChangeContext, *, before: dict[str, Any], after: dict[str, Any]
-) -> Change:
-    """The history's row, not yet saved: for bulk changes."""
-    name = row._meta.model_name or ""
-    return _row(name, str(row.pk), label_of(row), context, before, after)
-
-
-def _row(
-    kind: str,
-    key: str,
-    label: str,
+    row: Model | type[Model],
     context: ChangeContext,
+    *,
     before: dict[str, Any],
     after: dict[str, Any],
 ) -> Change:
+    """The history's row, not yet saved: for bulk changes."""
+    if isinstance(row, Model):
+        key, label = str(row.pk), label_of(row)
+    else:
+        key, label = "", str(row._meta.verbose_name_plural)[:255]
     return Change(
         at=context.at,
         by=context.by.name,
         address=context.by.address,
         action=context.action.name,
-        object_type=kind,
+        object_type=row._meta.model_name or "",
         object_id=key,
-        label=label[:255],
+        label=label,
         reason=context.reason,
         task_id=context.by.task_id,
         before={name: _plain(value) for name, value in before.items()},
@@ -239,21 +232,18 @@ def named(secret: Any) -> dict[str, Any]:
 
 def label_of(row: Model) -> str:
     """The name of a row in the history: its identifier first, so that no long name cuts it off."""
-    return _label_of(row)[:255]
-
-
-def _label_of(row: Model) -> str:
     match row:
         case Taxpayer():
-            return f"{row.identifier} {row.name}"
+            label = f"{row.identifier} {row.name}"
         case Intermediary():
-            return _label_of(row.taxpayer)
+            return label_of(row.taxpayer)
         case GrantedPermission():
-            return f"{row.taxpayer.identifier} → {row.intermediary.taxpayer.identifier}"
+            label = f"{row.taxpayer.identifier} → {row.intermediary.taxpayer.identifier}"
         case SystemUser():
-            return f"{row.client_id} {row.name}"
+            label = f"{row.client_id} {row.name}"
         case _:
-            return str(getattr(row, "history_label", row))
+            label = str(getattr(row, "history_label", row))
+    return label[:255]
 
 
 def _plain(value: Any) -> Any:

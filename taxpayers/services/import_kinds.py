@@ -1,93 +1,100 @@
-"""What can be imported from a file: one description for each kind, for the pages and the command.
+"""Imports from files, by the pages, the command and the management API: all rows or none.
 
-Of each kind: the columns, how a row is read, and what registers it.
+Of each kind: its columns, how a row is read, and what checks and stores them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any, BinaryIO
 
-from django.db.models import Model
+from django.db import IntegrityError
+from django.utils.translation import gettext as _
 
 from taxpayers import actions
 from taxpayers.actions import marked
 from taxpayers.files import row_kinds
-from taxpayers.files.row_kinds import IntermediaryRow, PermissionRow, SystemUserRow
-from taxpayers.files.rows import Columns, ParsedFile
-from taxpayers.identifiers import Notation
+from taxpayers.files.rows import BadRow, Columns, ParsedFile, read_file
 from taxpayers.models import GrantedPermission, Intermediary, SystemUser
 from taxpayers.operations import Operation, Reason
-from taxpayers.services import bulk_import, row_import
+from taxpayers.services import bulk_import
 from taxpayers.services.granted_permissions import prepare_permission
+from taxpayers.services.history import Author, ChangeContext
+from taxpayers.services.import_lock import one_import_at_a_time
 from taxpayers.services.intermediaries import prepare_intermediary
-from taxpayers.services.new_records import NewRecord
-from taxpayers.services.row_import import ImportPreview, ImportResult, NamedTaxpayers
+from taxpayers.services.row_import import Checked, ImportPreview, check_rows
 from taxpayers.services.system_users import prepare_system_user
-from taxpayers.validation import taxpayer_notation
+from taxpayers.validation import ServiceError, reason_of_import, taxpayer_notation
+
+MAX_ROWS = 2_000  # of a kind whose rows are checked one by one: each takes a few queries
+
+
+@dataclass(frozen=True, slots=True)
+class ImportResult:
+    """How many records are new, and how many were registered before with the same values."""
+
+    registered: int
+    unchanged: int
+
+
+class BadRowsError(ServiceError):
+    """Rows that cannot be imported, in the file's order; so none was."""
+
+    def __init__(self, bad_rows: Sequence[BadRow], total: int) -> None:
+        super().__init__(f"{len(bad_rows)} of {total} rows are bad. Nothing has been imported.")
+        self.bad_rows = tuple(bad_rows)
 
 
 @dataclass(frozen=True, slots=True)
 class ImportKind:
-    """`preview(parsed=…, at=…)` changes nothing; `run(parsed=…, source=…, by=…, at=…)` imports."""
+    """What can be imported; `check` takes the rows, the moment, and what is told how many."""
 
     operation: Operation
     columns: Columns
-    read_rows: Callable[[BinaryIO, Notation, int], ParsedFile[Any]]
-    max_rows: Callable[[], int]
-    preview: Callable[..., ImportPreview]
-    run: Callable[..., ImportResult]
+    check: Callable[[ParsedFile[Any], datetime, Callable[[int], object]], Checked]
+    max_rows: Callable[[], int] = lambda: MAX_ROWS
 
     def read(self, file: BinaryIO, max_rows: int | None = None) -> ParsedFile[Any]:
         """All rows. Raises ServiceError if the file as a whole cannot be read, or is too long."""
         most = self.max_rows() if max_rows is None else min(self.max_rows(), max_rows)
-        return self.read_rows(file, taxpayer_notation(), most)
+        return read_file(file, taxpayer_notation(), most, self.columns)
 
+    def preview(self, *, parsed: ParsedFile[Any], at: datetime) -> ImportPreview:
+        """What `run` would do with this file now; changes nothing."""
+        return self.check(parsed, at, int)[0]
 
-def _preview_taxpayers(*, parsed: ParsedFile[Any], at: datetime) -> ImportPreview:
-    return bulk_import.preview_registry(parsed=parsed)
+    def run(
+        self,
+        *,
+        parsed: ParsedFile[Any],
+        source: str,
+        by: Author,
+        at: datetime,
+        progress: Callable[[int], object] = int,
+    ) -> ImportResult:
+        """Register every row of the file `source` in one transaction; safe to repeat.
 
-
-def _prepare_intermediary(row: IntermediaryRow, named: NamedTaxpayers, at: datetime) -> NewRecord:
-    return prepare_intermediary(taxpayer=named.taxpayer(row.taxpayer), until=row.until, at=at)
-
-
-def _prepare_permission(row: PermissionRow, named: NamedTaxpayers, at: datetime) -> NewRecord:
-    """A first day in the past means now: what is granted today was not in force yesterday."""
-    return prepare_permission(
-        taxpayer=named.taxpayer(row.taxpayer),
-        intermediary=named.intermediary(row.intermediary),
-        codes=row.codes,
-        valid_from=max(row.valid_from or at, at),
-        valid_until=row.valid_until,
-        evidence=row.evidence,
-        at=at,
-    )
-
-
-def _prepare_system_user(row: SystemUserRow, named: NamedTaxpayers, at: datetime) -> NewRecord:
-    return prepare_system_user(
-        taxpayer=named.taxpayer(row.taxpayer),
-        name=row.name,
-        scopes=row.scopes,
-        expires_at=row.expires_at,
-        logins_per_minute=row.logins_per_minute,
-        at=at,
-    )
-
-
-def _row_by_row(
-    operation: Operation, columns: Columns, read_rows: Any, model: type[Model], prepare: Any
-) -> ImportKind:
-    return ImportKind(
-        operation,
-        columns,
-        read_rows,
-        row_import.max_rows,
-        partial(row_import.preview_rows, prepare),
-        partial(row_import.import_rows, model, operation.action, prepare),
-    )
+        Calls `progress` with the number of rows that were checked since. Raises BadRowsError, with
+        all bad rows, if one is bad, and ServiceError if another import is running, or if others
+        register one of them at the same moment.
+        """
+        reason = reason_of_import(source)
+        context = ChangeContext(self.operation.action, by.in_one_task(), at, reason)
+        with one_import_at_a_time():
+            preview, store = self.check(parsed, at, progress)
+            if preview.bad_rows:
+                raise BadRowsError(preview.bad_rows, len(parsed.rows) + len(parsed.bad_rows))
+            try:
+                store(context)
+            except IntegrityError:
+                raise ServiceError(
+                    _(
+                        "Another person registered a record of this file just now."
+                        " Nothing has been imported. Start the import again."
+                    )
+                ) from None
+        return ImportResult(registered=len(preview.new), unchanged=preview.unchanged)
 
 
 _operation = partial(Operation, reason=Reason.NONE)
@@ -99,12 +106,10 @@ IMPORT_KINDS = {
             marked("Registers many taxpayers."),
         ),
         row_kinds.TAXPAYERS,
-        row_kinds.read_taxpayers,
+        bulk_import.check_taxpayers,
         bulk_import.max_rows,
-        _preview_taxpayers,
-        bulk_import.import_registry,
     ),
-    "intermediaries": _row_by_row(
+    "intermediaries": ImportKind(
         _operation(
             actions.REGISTER_INTERMEDIARY,
             marked("Import intermediaries"),
@@ -114,11 +119,9 @@ IMPORT_KINDS = {
             own_name="import_intermediaries",
         ),
         row_kinds.INTERMEDIARIES,
-        row_kinds.read_intermediaries,
-        Intermediary,
-        _prepare_intermediary,
+        partial(check_rows, Intermediary, prepare_intermediary),
     ),
-    "permissions": _row_by_row(
+    "permissions": ImportKind(
         _operation(
             actions.GRANT_PERMISSION,
             marked("Import permissions"),
@@ -129,11 +132,9 @@ IMPORT_KINDS = {
             own_name="import_permissions",
         ),
         row_kinds.PERMISSIONS,
-        row_kinds.read_permissions,
-        GrantedPermission,
-        _prepare_permission,
+        partial(check_rows, GrantedPermission, prepare_permission),
     ),
-    "system_users": _row_by_row(
+    "system_users": ImportKind(
         _operation(
             actions.REGISTER_SYSTEM_USER,
             marked("Import system users"),
@@ -145,8 +146,6 @@ IMPORT_KINDS = {
             own_name="import_system_users",
         ),
         row_kinds.SYSTEM_USERS,
-        row_kinds.read_system_users,
-        SystemUser,
-        _prepare_system_user,
+        partial(check_rows, SystemUser, prepare_system_user),
     ),
 }

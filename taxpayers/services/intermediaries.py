@@ -16,14 +16,7 @@ from taxpayers.operations import (
     unneeded_if_active,
     unneeded_if_inactive,
 )
-from taxpayers.services.history import (
-    Asked,
-    context_of,
-    lock_for_update,
-    makes,
-    switches,
-    update_and_record,
-)
+from taxpayers.services import history
 from taxpayers.services.new_records import NewRecord, save_new
 from taxpayers.validation import ServiceError, validate_end
 
@@ -38,16 +31,18 @@ REGISTER_INTERMEDIARY = Operation(
 )
 
 
-@makes(REGISTER_INTERMEDIARY)
+@history.makes(REGISTER_INTERMEDIARY)
 def register_intermediary(
-    *, taxpayer: Taxpayer, until: datetime | None = None, **asked: Unpack[Asked]
+    *, taxpayer: Taxpayer, until: datetime | None = None, **asked: Unpack[history.Asked]
 ) -> Intermediary:
     """Make the taxpayer an intermediary, until a last moment or for good; safe to repeat.
 
     Raises ServiceError if it is already one, but inactive or with another end.
     """
-    context = context_of(REGISTER_INTERMEDIARY, **asked)
-    record = prepare_intermediary(taxpayer=lock_for_update(taxpayer), until=until, at=context.at)
+    context = history.context_of(REGISTER_INTERMEDIARY, **asked)
+    record = prepare_intermediary(
+        taxpayer=history.lock_for_update(taxpayer), until=until, at=context.at
+    )
     save_new(record, context)
     row: Intermediary = record.row
     return row
@@ -102,12 +97,12 @@ ACTIVATE_INTERMEDIARY = ByReason(
 )
 
 
-@switches(ACTIVATE_INTERMEDIARY, DEACTIVATE_INTERMEDIARY, "intermediary")
+@history.switches(ACTIVATE_INTERMEDIARY, DEACTIVATE_INTERMEDIARY, "intermediary")
 def set_intermediary_active(
-    *, intermediary: Intermediary, is_active: bool, **asked: Unpack[Asked]
+    *, intermediary: Intermediary, is_active: bool, **asked: Unpack[history.Asked]
 ) -> Intermediary:
     """Activate or deactivate it; its last moment stays."""
-    context = context_of(actions.CHANGE_INTERMEDIARY, **asked)
-    row = lock_for_update(intermediary)
-    update_and_record(row, context, is_active=is_active)
+    context = history.context_of(actions.CHANGE_INTERMEDIARY, **asked)
+    row = history.lock_for_update(intermediary)
+    history.update_and_record(row, context, is_active=is_active)
     return row

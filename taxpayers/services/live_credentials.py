@@ -1,12 +1,11 @@
 """What a system user can log in with now: whether it has nothing, or room for one more."""
 
-from collections.abc import Iterator
 from datetime import datetime
 
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
-from taxpayers.credential_kind import CredentialKind
+from taxpayers.credential_kind import by_kind
 from taxpayers.models import MAX_LIVE_CREDENTIALS, Credential, SystemUser
 from taxpayers.moments import format_moment
 from taxpayers.services.history import lock_for_update
@@ -23,7 +22,7 @@ def lock_live(credential: Credential, at: datetime) -> Credential:
 
 def why_no_room(owner: SystemUser, at: datetime) -> str:
     """Why it gets no further one, naming the two that are live; empty if there is room."""
-    live = sorted(_live(owner, at), key=lambda s: s.pk)
+    live = live_of(owner, at)
     if len(live) < MAX_LIVE_CREDENTIALS:
         return ""
     listed = ", ".join(
@@ -50,19 +49,18 @@ def why_no_room(owner: SystemUser, at: datetime) -> str:
 
 def why_none_valid(owner: SystemUser, at: datetime) -> str:
     """That it has no valid secret, or nothing else that it logs in with; empty if it has."""
-    if any(_live(owner, at)):
+    if live_of(owner, at):
         return ""
-    match owner.credential_kind:
-        case CredentialKind.KEY:
-            return _("It has no valid key.")
-        case CredentialKind.CERTIFICATE:
-            return _("It has no valid certificate.")
-        case _secret:
-            return _("It has no valid secret.")
+    texts = by_kind(
+        _("It has no valid secret."), _("It has no valid key."), _("It has no valid certificate.")
+    )
+    return texts[owner.credential_kind]
 
 
-def _live(owner: SystemUser, at: datetime) -> Iterator[Credential]:
-    return (row for row in owner.credentials.all() if row.is_live(at))
+def live_of(owner: SystemUser, at: datetime) -> list[Credential]:
+    """What it can log in with, the oldest first; two at most."""
+    rows = (row for row in owner.credentials.all() if row.is_live(at))
+    return sorted(rows, key=lambda row: row.pk)
 
 
 def describe_last_use(row: Credential) -> str:

@@ -17,13 +17,7 @@ from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import GrantedPermission, Intermediary, PermissionCode, PermissionRequest
 from taxpayers.models.permission_request import EXPIRED, OPEN, WITHDRAWN
 from taxpayers.moments import format_moment
-from taxpayers.services.history import (
-    Asked,
-    ChangeContext,
-    lock_for_update,
-    record_change,
-    update_and_record,
-)
+from taxpayers.services import history
 from taxpayers.validation import ServiceError, validate_end, validate_known, validate_text
 
 MAX_REFERENCE_LENGTH = 128
@@ -42,7 +36,7 @@ def ask_permission(
     replaces: bool = False,
     own_reference: str = "",
     return_address: str = "",
-    **asked: Unpack[Asked],
+    **asked: Unpack[history.Asked],
 ) -> PermissionRequest:
     """Ask this taxpayer, whether it exists or not. Safe to repeat while the request is open.
 
@@ -67,7 +61,7 @@ def ask_permission(
         "own_reference": validate_reference(own_reference),
         "return_address": return_address,
     }
-    role = lock_for_update(intermediary)  # so that the limit is exact
+    role = history.lock_for_update(intermediary)  # so that the limit is exact
     is_open = role.requests.filter(state=OPEN, expires_at__gte=at)
     if present := is_open.filter(client_id=client_id, **fields).first():
         return present
@@ -78,7 +72,7 @@ def ask_permission(
                 " are decided."
             ).format(most=settings.OPEN_REQUESTS_MOST)
         )
-    context = ChangeContext(actions.ASK_PERMISSION, **asked)
+    context = history.ChangeContext(actions.ASK_PERMISSION, **asked)
     return store_request(fields, context, intermediary=role, client_id=client_id)
 
 
@@ -88,7 +82,10 @@ def validate_reference(text: str) -> str:
 
 
 def store_request(
-    fields: dict[str, Any], context: ChangeContext, lifetime: timedelta = timedelta.max, **of: Any
+    fields: dict[str, Any],
+    context: history.ChangeContext,
+    lifetime: timedelta = timedelta.max,
+    **of: Any,
 ) -> PermissionRequest:
     """An open request with these fields, which the history has, and with what says who asks."""
     expires_at = context.at + min(lifetime, settings.PERMISSION_REQUEST_LIFETIME)
@@ -96,7 +93,7 @@ def store_request(
     row.save(force_insert=True)
     stored = {"taxpayer": str(row.asked), **fields, "expires_at": expires_at}
     stored = {name: value for name, value in stored.items() if name not in ("tin", "rob")}
-    record_change(row, context, after=stored)
+    history.record_change(row, context, after=stored)
     return row
 
 
@@ -130,26 +127,26 @@ def present_permissions(row: PermissionRequest, at: datetime) -> list[GrantedPer
 
 @transaction.atomic
 def withdraw_permission_request(
-    *, request: PermissionRequest, **asked: Unpack[Asked]
+    *, request: PermissionRequest, **asked: Unpack[history.Asked]
 ) -> PermissionRequest:
     """Who asked no longer does; nothing happens if it was withdrawn before."""
-    row = lock_for_update(request)
+    row = history.lock_for_update(request)
     if row.state != WITHDRAWN:
         if fault := why_not_decided(row, asked["at"]):
             raise ServiceError(fault)
-        context = ChangeContext(actions.WITHDRAW_PERMISSION_REQUEST, **asked)
-        update_and_record(row, context, state=WITHDRAWN, decided_at=context.at)
+        context = history.ChangeContext(actions.WITHDRAW_PERMISSION_REQUEST, **asked)
+        history.update_and_record(row, context, state=WITHDRAWN, decided_at=context.at)
     return row
 
 
-def expire_permission_requests(**asked: Unpack[Asked]) -> int:
+def expire_permission_requests(**asked: Unpack[history.Asked]) -> int:
     """Record of each request that was not decided in time that it has expired; how many."""
-    context, count = ChangeContext(actions.EXPIRE_PERMISSION_REQUEST, **asked), 0
+    context, count = history.ChangeContext(actions.EXPIRE_PERMISSION_REQUEST, **asked), 0
     late = PermissionRequest.objects.filter(state=OPEN, expires_at__lt=context.at)
     late = late.order_by("expires_at")
     while keys := list(late.values_list("pk", flat=True)[:_BATCH]):
         with transaction.atomic():
             for row in late.select_for_update().filter(pk__in=keys):
-                update_and_record(row, context, state=EXPIRED, decided_at=row.expires_at)
+                history.update_and_record(row, context, state=EXPIRED, decided_at=row.expires_at)
                 count += 1
     return count

@@ -5,31 +5,23 @@ them, with one statement for each table: a login of the clients concerned waits 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar
 
 from django.db import IntegrityError, transaction
 from django.db.models import Model
-from django.utils.translation import gettext as _
+from msgspec.structs import asdict
 
-from taxpayers.actions import Action
-from taxpayers.files.rows import AnyRow, BadRow, ParsedFile, bad_row
+from taxpayers.files.row_kinds import PermissionRow
+from taxpayers.files.rows import BadRow, ParsedFile, Row, bad_row
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Intermediary, Taxpayer
-from taxpayers.services.history import Author, ChangeContext
-from taxpayers.services.import_lock import one_import_at_a_time
+from taxpayers.services.history import ChangeContext
 from taxpayers.services.named import NotRegistered, no_taxpayer, role_of
 from taxpayers.services.new_records import NewRecord, save_all_new
-from taxpayers.validation import ServiceError, reason_of_import
-
-
-@dataclass(frozen=True, slots=True)
-class ImportResult:
-    """How many records are new, and how many were registered before with the same values."""
-
-    registered: int
-    unchanged: int
+from taxpayers.validation import ServiceError
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +33,10 @@ class ImportPreview:
     bad_rows: list[BadRow]
 
 
-class BadRowsError(ServiceError):
-    """Rows that cannot be imported, in the file's order; so none was."""
+Store = Callable[[ChangeContext], object]
+# Which rows are new, and what stores them: it raises IntegrityError if others have done so by then.
+Checked = tuple[ImportPreview, Store]
 
-    def __init__(self, bad_rows: Sequence[BadRow], total: int) -> None:
-        super().__init__(f"{len(bad_rows)} of {total} rows are bad. Nothing has been imported.")
-        self.bad_rows = tuple(bad_rows)
-
-
-MAX_ROWS = 2_000
 _Key = TypeVar("_Key", int, str)
 _BATCH = 900  # SQLite takes no more than 999 parameters in one statement
 
@@ -76,106 +63,57 @@ class NamedTaxpayers:
         """Raises ServiceError if there is no such taxpayer or it is not an intermediary."""
         return role_of(self.taxpayer(identifier, "intermediary"))
 
+    def values_of(self, row: Row, at: datetime) -> dict[str, Any]:
+        """What it says, with the records that it names. Raises ServiceError if one is not there."""
+        values = asdict(row) | {"taxpayer": self.taxpayer(row.taxpayer)}
+        del values["line"]
+        if isinstance(row, PermissionRow):
+            values["intermediary"] = self.intermediary(row.intermediary)
+            # What is granted today was not in force yesterday.
+            values["valid_from"] = max(row.valid_from or at, at)
+        return values
 
-# Checks one row, without storing anything. Raises ServiceError.
-Prepare = Callable[[AnyRow, NamedTaxpayers, datetime], NewRecord]
 
-
-def max_rows() -> int:
-    """How many rows a file may have: each takes a few queries to check."""
-    return MAX_ROWS
-
-
-def import_rows(
+def check_rows(
     model: type[Model],
-    action: Action,
-    prepare: Prepare[AnyRow],
-    *,
-    parsed: ParsedFile[AnyRow],
-    source: str,
-    by: Author,
-    at: datetime,
-    progress: Callable[[int], object] = int,
-) -> ImportResult:
-    """Register every row of the file `source` in one transaction; safe to repeat.
-
-    Calls `progress` with 1 after each row. Raises BadRowsError, with all bad rows, if one is bad,
-    and ServiceError if another import is running, or if another one registers one of them at the
-    same moment.
-    """
-    context = ChangeContext(action, by.in_one_task(), at, reason_of_import(source))
-    with one_import_at_a_time():
-        newest = _newest_key(model)
-        preview, records = _check_all(prepare, parsed, at, progress)
-        if preview.bad_rows:
-            raise BadRowsError(preview.bad_rows, len(parsed.rows) + len(parsed.bad_rows))
-        try:
-            _store(model, newest, records, context)
-        except IntegrityError:
-            raise _somebody_else() from None
-    return ImportResult(registered=len(records), unchanged=preview.unchanged)
-
-
-def preview_rows(
-    prepare: Prepare[AnyRow], *, parsed: ParsedFile[AnyRow], at: datetime
-) -> ImportPreview:
-    """What `import_rows` would do with this file now; changes nothing."""
-    preview, _records = _check_all(prepare, parsed, at, int)
-    return preview
-
-
-def _check_all(
-    prepare: Prepare[AnyRow],
-    parsed: ParsedFile[AnyRow],
+    prepare: Callable[..., NewRecord],
+    parsed: ParsedFile[Any],
     at: datetime,
     progress: Callable[[int], object],
-) -> tuple[ImportPreview, list[NewRecord]]:
-    preview = ImportPreview([], 0, list(parsed.bad_rows))
-    records, unchanged = [], 0
+) -> Checked:
+    """Check each row by `prepare`, which takes its values and raises ServiceError."""
+    newest: Any = model._default_manager.order_by("-pk").values_list("pk", flat=True).first()
+    new, records, bad_rows, unchanged = [], [], list(parsed.bad_rows), 0
     named = NamedTaxpayers(parsed.rows)
     for row in parsed.rows:
         try:
-            record = prepare(row, named, at)
+            record = prepare(**named.values_of(row, at), at=at)
         except ServiceError as fault:
-            preview.bad_rows.append(bad_row(row.line, fault))
+            bad_rows.append(bad_row(row.line, fault))
         else:
             if record.is_new:
-                preview.new.append(row)
+                new.append(row)
                 records.append(record)
             else:
                 unchanged += 1
         progress(1)
-    bad_rows = sorted(preview.bad_rows)
-    return replace(preview, unchanged=unchanged, bad_rows=bad_rows), records
+    store = partial(_store, model, newest or 0, records)
+    return ImportPreview(new, unchanged, sorted(bad_rows)), store
 
 
 @transaction.atomic
 def _store(
     model: type[Model], newest: int, records: Sequence[NewRecord], context: ChangeContext
 ) -> None:
-    """Raises ServiceError if others have registered a record of these taxpayers since `newest`."""
+    """Raises IntegrityError if others have registered one of these taxpayers since `newest`."""
     owners = sorted({record.row.taxpayer_id for record in records})
     for some in _batches(owners):
         list(Taxpayer.objects.select_for_update().filter(pk__in=some).order_by("pk"))
         if model._default_manager.filter(pk__gt=newest, taxpayer__in=some).exists():
-            raise _somebody_else()
+            raise IntegrityError
     save_all_new(records, context)
 
 
 def _batches(keys: list[_Key]) -> Iterator[list[_Key]]:
     for start in range(0, len(keys), _BATCH):
         yield keys[start : start + _BATCH]
-
-
-def _newest_key(model: type[Model]) -> int:
-    keys: Any = model._default_manager.order_by("-pk").values_list("pk", flat=True)
-    return keys.first() or 0
-
-
-def _somebody_else() -> ServiceError:
-    return ServiceError(
-        _(
-            "Another person registered a record of this file just now."
-            " Nothing has been imported. Start the import again."
-        )
-    )

@@ -1,7 +1,7 @@
 """Changes of system users, the OAuth clients (contract 3 and 4)."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from datetime import datetime
 from typing import Any, Required, Unpack
 
@@ -24,15 +24,8 @@ from taxpayers.models import (
 )
 from taxpayers.operations import ByReason, Operation, Reason
 from taxpayers.redaction import hide_secrets
+from taxpayers.services import history
 from taxpayers.services.credential_changes import IssuedSecret, create_secret
-from taxpayers.services.history import (
-    Asked,
-    ChangeContext,
-    context_of,
-    lock_for_update,
-    makes,
-    update_and_record,
-)
 from taxpayers.services.limits.acting import validate_limit
 from taxpayers.services.management_clients import check_scopes, lock_to_change, lock_to_stop
 from taxpayers.services.new_records import NewRecord
@@ -51,7 +44,7 @@ _RETURN_ADDRESS = re.compile(
 )
 
 
-class NewSystemUser(Asked, total=False):
+class NewSystemUser(history.Asked, total=False):
     """What a new system user is, however it logs in. Omitted: the defaults.
 
     `allowed_permissions`, `allowed_taxpayers`, `only_on_behalf` as for `limit_system_user`.
@@ -70,7 +63,7 @@ class NewSystemUser(Asked, total=False):
 @transaction.atomic
 def register_system_user(
     *,
-    secret_expires_at: datetime | None = None,
+    credentials_expire_at: datetime | None = None,
     allowed_networks: Collection[str] = (),
     **given: Unpack[NewSystemUser],
 ) -> IssuedSecret:
@@ -80,7 +73,7 @@ def register_system_user(
     one of that name: its secret cannot be shown again.
     """
     context, owner, stored = create_system_user(**given)
-    return create_secret(owner, 1, secret_expires_at, context, stored, allowed_networks)
+    return create_secret(owner, credentials_expire_at, context, allowed_networks, stored)
 
 
 def create_system_user(
@@ -96,26 +89,23 @@ def create_system_user(
     token_endpoint_auth_method: str = "",
     token_binding: TokenBinding = TokenBinding.BEARER,
     public_id: str = "",
-    **asked: Unpack[Asked],
-) -> tuple[ChangeContext, SystemUser, dict[str, Any]]:
+    **asked: Unpack[history.Asked],
+) -> tuple[history.ChangeContext, SystemUser, dict[str, Any]]:
     """Create it without anything to log in with; also the change, and what is stored of it there.
 
     `public_id`: the id that a client of the sandbox has; all others get a random one.
     Raises ServiceError as `register_system_user`.
     """
-    context = context_of(ISSUE_CREDENTIALS, **asked)
+    context = history.context_of(ISSUE_CREDENTIALS, **asked)
     check_scopes(scopes or (), context.by)
     fields = _new_fields(name, scopes, expires_at, logins_per_minute, context.at)
-    present = lock_for_update(taxpayer).system_users.filter(name=fields["name"]).first()
+    present = history.lock_for_update(taxpayer).system_users.filter(name=fields["name"]).first()
     if present is not None:
-        raise ServiceError(
-            _(
-                "{taxpayer} already has a system user named {name}: {client_id}."
-                " Issue a new secret for it, or choose another name."
-            ).format(taxpayer=taxpayer.identifier, name=present.name, client_id=present.client_id),
-            "already_registered",
-            "name",
+        text = _(
+            "{taxpayer} already has a system user named {name}: {client_id}."
+            " Issue a new secret for it, or choose another name."
         )
+        raise _already_registered(text, present)
     if allowed_permissions or allowed_taxpayers or only_on_behalf:
         fields |= validate_limit(
             taxpayer, allowed_permissions, allowed_taxpayers, only_on_behalf=only_on_behalf
@@ -124,8 +114,8 @@ def create_system_user(
         fields["token_endpoint_auth_method"] = token_endpoint_auth_method
     if token_binding:
         fields["token_binding"] = token_binding.value
-    owner = _new_system_user(taxpayer, fields, public_id)
-    owner.save(force_insert=True)
+    client_id = public_id or new_client_id(settings.ENVIRONMENT)
+    owner = SystemUser.objects.create(client_id=client_id, taxpayer=taxpayer, **fields)
     return context, owner, {"taxpayer": str(taxpayer.identifier), **fields}
 
 
@@ -146,15 +136,13 @@ def prepare_system_user(
     fields = _new_fields(name, scopes, expires_at, logins_per_minute, at)
     present = taxpayer.system_users.filter(name=fields["name"]).first()
     if present is None:
-        present = _new_system_user(taxpayer, fields)
+        client_id = new_client_id(settings.ENVIRONMENT)
+        present = SystemUser(client_id=client_id, taxpayer=taxpayer, **fields)
     elif any(getattr(present, field) != value for field, value in fields.items()):
-        raise ServiceError(
-            _(
-                "{taxpayer} already has a system user named {name} with other values: {client_id}."
-            ).format(taxpayer=taxpayer.identifier, name=present.name, client_id=present.client_id),
-            "already_registered",
-            "name",
+        text = _(
+            "{taxpayer} already has a system user named {name} with other values: {client_id}."
         )
+        raise _already_registered(text, present)
     return NewRecord(present, {"taxpayer": str(taxpayer.identifier), **fields})
 
 
@@ -175,9 +163,9 @@ def _new_fields(
     }
 
 
-def _new_system_user(taxpayer: Taxpayer, fields: dict[str, Any], public_id: str = "") -> SystemUser:
-    client_id = public_id or new_client_id(settings.ENVIRONMENT)
-    return SystemUser(client_id=client_id, taxpayer=taxpayer, **fields)
+def _already_registered(text: str, row: SystemUser) -> ServiceError:
+    named = {"taxpayer": row.taxpayer.identifier, "name": row.name, "client_id": row.client_id}
+    return ServiceError(text.format(**named), "already_registered", "name")
 
 
 CHANGE_SYSTEM_USER = Operation(
@@ -187,7 +175,7 @@ CHANGE_SYSTEM_USER = Operation(
 )
 
 
-@makes(CHANGE_SYSTEM_USER, "system_user")
+@history.makes(CHANGE_SYSTEM_USER, "system_user")
 def change_system_user(
     *,
     system_user: SystemUser,
@@ -195,38 +183,36 @@ def change_system_user(
     scopes: Collection[str] | None = None,
     logins_per_minute: int | None = None,
     return_addresses: Collection[str] | None = None,
-    **asked: Unpack[Asked],
+    **asked: Unpack[history.Asked],
 ) -> SystemUser:
     """Change its name, scopes, limit or return addresses; None leaves the value as it is."""
-    context = context_of(CHANGE_SYSTEM_USER, **asked)
-    fields: dict[str, Any] = {}
-    if name is not None:
-        fields["name"] = validate_name(name)
-    if scopes is not None:
-        fields["scopes"] = _validate_scopes(scopes)
-    if logins_per_minute is not None:
-        fields["logins_per_minute"] = _validate_limit(logins_per_minute)
-    if return_addresses is not None:
-        fields["return_addresses"] = validate_return_addresses(return_addresses)
+    context = history.context_of(CHANGE_SYSTEM_USER, **asked)
+    given: dict[str, tuple[Any, Callable[[Any], Any]]] = {
+        "name": (name, validate_name),
+        "scopes": (scopes, _validate_scopes),
+        "logins_per_minute": (logins_per_minute, _validate_limit),
+        "return_addresses": (return_addresses, validate_return_addresses),
+    }
+    fields = {field: valid(value) for field, (value, valid) in given.items() if value is not None}
     row = lock_to_change(system_user, context.by)
     if scopes is not None:
         check_scopes(scopes, context.by)
         _check_credentials(row, scopes, context.at)
-    update_and_record(row, context, **fields)
+    history.update_and_record(row, context, **fields)
     return row
 
 
 @transaction.atomic
 def extend_system_user(
-    *, system_user: SystemUser, expires_at: datetime | None, **asked: Unpack[Asked]
+    *, system_user: SystemUser, expires_at: datetime | None, **asked: Unpack[history.Asked]
 ) -> SystemUser:
     """Set the last moment at which it may log in; None: no end. To stop it at once, block it."""
-    context = context_of(actions.EXTEND_SYSTEM_USER, **asked)
+    context = history.context_of(actions.EXTEND_SYSTEM_USER, **asked)
     row = lock_to_stop(system_user, context.by)
     if expires_at is None or (row.expires_at is not None and expires_at > row.expires_at):
         row = lock_to_change(system_user, context.by)
     end = validate_end(expires_at, _("the system user"), context.at, "expires_at")
-    update_and_record(row, context, expires_at=end)
+    history.update_and_record(row, context, expires_at=end)
     return row
 
 
@@ -244,13 +230,13 @@ BLOCK_SYSTEM_USER = ByReason(
 )
 
 
-@makes(BLOCK_SYSTEM_USER, "system_user")
-def block_system_user(*, system_user: SystemUser, **asked: Unpack[Asked]) -> SystemUser:
+@history.makes(BLOCK_SYSTEM_USER, "system_user")
+def block_system_user(*, system_user: SystemUser, **asked: Unpack[history.Asked]) -> SystemUser:
     """Refuse all its logins from now on; nothing happens if it is blocked."""
-    context = context_of(BLOCK_SYSTEM_USER, **asked)
+    context = history.context_of(BLOCK_SYSTEM_USER, **asked)
     row = lock_to_stop(system_user, context.by)
     if not BLOCK_SYSTEM_USER.unneeded(row):
-        update_and_record(
+        history.update_and_record(
             row,
             context,
             blocked_at=context.at,
@@ -271,12 +257,12 @@ UNBLOCK_SYSTEM_USER = ByReason(
 )
 
 
-@makes(UNBLOCK_SYSTEM_USER, "system_user")
-def unblock_system_user(*, system_user: SystemUser, **asked: Unpack[Asked]) -> SystemUser:
+@history.makes(UNBLOCK_SYSTEM_USER, "system_user")
+def unblock_system_user(*, system_user: SystemUser, **asked: Unpack[history.Asked]) -> SystemUser:
     """Let it log in again; nothing happens if it is not blocked."""
-    context = context_of(UNBLOCK_SYSTEM_USER, **asked)
+    context = history.context_of(UNBLOCK_SYSTEM_USER, **asked)
     row = lock_to_change(system_user, context.by)
-    update_and_record(row, context, blocked_at=None, blocked_by="", blocked_reason="")
+    history.update_and_record(row, context, blocked_at=None, blocked_by="", blocked_reason="")
     return row
 
 

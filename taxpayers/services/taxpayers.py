@@ -16,30 +16,19 @@ from taxpayers.operations import (
     unneeded_if_active,
     unneeded_if_inactive,
 )
-from taxpayers.services.history import (
-    Asked,
-    Author,
-    ChangeContext,
-    context_of,
-    lock_for_update,
-    makes,
-    record_change,
-    switches,
-    update_and_record,
-)
+from taxpayers.services import history
 from taxpayers.services.management_clients import check_taxpayer
 from taxpayers.validation import ServiceError, validate_name
 
 REGISTER_TAXPAYER = Operation(
-    actions.REGISTER_TAXPAYER,
-    marked("Register a taxpayer"),
-    "",
-    Reason.NONE,
+    actions.REGISTER_TAXPAYER, marked("Register a taxpayer"), "", Reason.NONE
 )
 
 
-@makes(REGISTER_TAXPAYER)
-def register_taxpayer(*, taxpayer: TaxpayerId, name: str, by: Author, at: datetime) -> Taxpayer:
+@history.makes(REGISTER_TAXPAYER)
+def register_taxpayer(
+    *, taxpayer: TaxpayerId, name: str, by: history.Author, at: datetime
+) -> Taxpayer:
     """Register the taxpayer unless it is registered; safe to repeat.
 
     Raises ServiceError if it is registered under another name.
@@ -49,8 +38,10 @@ def register_taxpayer(*, taxpayer: TaxpayerId, name: str, by: Author, at: dateti
         tin=taxpayer.tin, rob=taxpayer.rob, defaults={"name": name, "created_at": at}
     )
     if is_new:
-        record_change(
-            row, ChangeContext(actions.REGISTER_TAXPAYER, by, at), after=registration_fields(row)
+        history.record_change(
+            row,
+            history.ChangeContext(actions.REGISTER_TAXPAYER, by, at),
+            after=registration_fields(row),
         )
     elif row.name != name:
         raise ServiceError(
@@ -76,12 +67,12 @@ RENAME_TAXPAYER = Operation(
 )
 
 
-@makes(RENAME_TAXPAYER, "taxpayer")
-def rename_taxpayer(*, taxpayer: Taxpayer, name: str, **asked: Unpack[Asked]) -> Taxpayer:
+@history.makes(RENAME_TAXPAYER, "taxpayer")
+def rename_taxpayer(*, taxpayer: Taxpayer, name: str, **asked: Unpack[history.Asked]) -> Taxpayer:
     """Change its name; nothing happens if it has that name."""
-    context = context_of(RENAME_TAXPAYER, **asked)
-    row = lock_for_update(taxpayer)
-    update_and_record(row, context, name=validate_name(name))
+    context = history.context_of(RENAME_TAXPAYER, **asked)
+    row = history.lock_for_update(taxpayer)
+    history.update_and_record(row, context, name=validate_name(name))
     return row
 
 
@@ -105,13 +96,13 @@ ACTIVATE_TAXPAYER = ByReason(
 )
 
 
-@switches(ACTIVATE_TAXPAYER, DEACTIVATE_TAXPAYER, "taxpayer")
-def set_taxpayer_active(*, taxpayer: Taxpayer, is_active: bool, **asked: Unpack[Asked]) -> Taxpayer:
+@history.switches(ACTIVATE_TAXPAYER, DEACTIVATE_TAXPAYER, "taxpayer")
+def set_taxpayer_active(
+    *, taxpayer: Taxpayer, is_active: bool, **asked: Unpack[history.Asked]
+) -> Taxpayer:
     """Activate or deactivate it: without an active taxpayer its system users get no token."""
-    operation = ACTIVATE_TAXPAYER if is_active else DEACTIVATE_TAXPAYER
-    context = context_of(operation, **asked)
-    row = lock_for_update(taxpayer)
+    context = history.context_of(ACTIVATE_TAXPAYER if is_active else DEACTIVATE_TAXPAYER, **asked)
+    row = history.lock_for_update(taxpayer)
     check_taxpayer(row, context.by)
-    if not operation.unneeded(row):
-        update_and_record(row, context, is_active=is_active)
+    history.update_and_record(row, context, is_active=is_active)
     return row

@@ -84,7 +84,7 @@ def _revoke_some_codes(w: Registrar) -> None:
 
 def _register_user(w: Registrar) -> None:
     name, scopes = f"ERP {w.rng.randrange(3)}", w.some(SCOPES)
-    ends: dict[str, Any] = {"expires_at": w.end(), "secret_expires_at": w.end()}
+    ends: dict[str, Any] = {"expires_at": w.end(), "credentials_expire_at": w.end()}
     services.register_system_user(
         reason="a test", taxpayer=w.any(Taxpayer), name=name, scopes=scopes, **ends, **w.by
     )

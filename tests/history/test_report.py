@@ -46,7 +46,7 @@ def by(name: str = "aminah", at: datetime = NOON) -> dict[str, Any]:
 def import_taxpayers(count: int, at: datetime = NOON) -> None:
     rows = "".join(f"C9{number:09},,Company {number}\n" for number in range(count))
     parsed = read_taxpayers(io.BytesIO(f"tin,rob,name\n{rows}".encode()), Notation())
-    services.import_registry(parsed=parsed, source="march.csv", **by(at=at))
+    services.IMPORT_KINDS["taxpayers"].run(parsed=parsed, source="march.csv", **by(at=at))
 
 
 def lines_of(client: Client, **query: str) -> list[Any]:

@@ -14,6 +14,7 @@ from taxpayers.services import (
     BadRowsError,
     ImportResult,
     ServiceError,
+    import_kinds,
     row_import,
 )
 from tests.registry.other_import import another_import, inserts
@@ -289,6 +290,6 @@ def test_what_another_person_registers_meanwhile_undoes_the_import(
 
 
 def test_a_file_has_a_limited_number_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_import, "MAX_ROWS", 1)
+    monkeypatch.setattr(import_kinds, "MAX_ROWS", 1)
     with pytest.raises(ServiceError, match="more than 1 rows"):
         read("system_users", "taxpayer,name", f"{TIN},One", f"{TIN},Two")

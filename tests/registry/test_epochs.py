@@ -11,7 +11,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.operations import AlterField
 from django.test.utils import CaptureQueriesContext
 
-from taxpayers.checks import check_triggers
+from taxpayers.apps import check_triggers
 from taxpayers.facts import status_triggers
 from taxpayers.facts import triggers as installed
 from taxpayers.facts.epochs.row import DECIDING_COLUMNS

@@ -15,13 +15,13 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from taxpayers import services
 from taxpayers.actions import IMPORT_REGISTRY
 from taxpayers.files.row_kinds import TaxpayerRow, read_taxpayers
 from taxpayers.files.rows import ParsedFile
 from taxpayers.identifiers import Notation, TaxpayerId
 from taxpayers.models import Change, Taxpayer
 from taxpayers.services import (
+    IMPORT_KINDS,
     Author,
     BadRowsError,
     ImportResult,
@@ -52,6 +52,8 @@ with one_import_at_a_time():
     print("locked", flush=True)
     time.sleep(120)"""
 
+TAXPAYERS = IMPORT_KINDS["taxpayers"]
+
 
 def parsed(*rows: str) -> ParsedFile[TaxpayerRow]:
     text = "\n".join(["tin,rob,name,active", *rows])
@@ -59,9 +61,7 @@ def parsed(*rows: str) -> ParsedFile[TaxpayerRow]:
 
 
 def import_rows(read: ParsedFile[TaxpayerRow], **options: Any) -> ImportResult:
-    return services.import_registry(
-        parsed=read, source="x.csv", by=Author("alice"), at=AT, **options
-    )
+    return TAXPAYERS.run(parsed=read, source="x.csv", by=Author("alice"), at=AT, **options)
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_the_history_is_the_same_as_of_one_and_in_the_order_of_the_file() -> Non
         for line, name in enumerate(hostile, start=2)
     ]
     author = Author("alice", "192.0.2.7", uuid4())
-    services.import_registry(parsed=ParsedFile(rows), source="x.csv", by=author, at=AT)
+    TAXPAYERS.run(parsed=ParsedFile(rows), source="x.csv", by=author, at=AT)
     context = ChangeContext(IMPORT_REGISTRY, author, AT, "file x.csv")
     expected = [
         change_of(row, context, before={}, after=registration_fields(row))
@@ -126,7 +126,7 @@ def test_one_bad_row_stops_the_import_and_all_are_named_in_the_files_order() -> 
     TaxpayerFactory.create(tin="C0000000001", name="One")
     TaxpayerFactory.create(tin="C0000000002", name="Two", is_active=False)
     rows = ("C0000000009,,Good,", "C0000000001,,Other,", "x,,Bad,", "C0000000002,,Two,yes")
-    preview = services.preview_registry(parsed=parsed(*rows, "C0000000009,,Good,"))
+    preview = TAXPAYERS.preview(parsed=parsed(*rows, "C0000000009,,Good,"), at=AT)
     assert ([entry.line for entry in preview.new], preview.unchanged) == ([2], 0)
     assert [row.line for row in preview.bad_rows] == [3, 4, 5, 6]
     with pytest.raises(BadRowsError) as fault:
@@ -234,7 +234,7 @@ def test_others_write_while_rows_are_compared(monkeypatch: pytest.MonkeyPatch) -
 def test_a_file_has_at_most_as_many_rows_as_logins_can_wait_for(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert services.max_rows() == (100_000 if connection.vendor == "sqlite" else 500_000)
+    assert TAXPAYERS.max_rows() == (100_000 if connection.vendor == "sqlite" else 500_000)
     monkeypatch.setattr(bulk_import, "_MAX_ROWS_ON_SQLITE", 1)
     monkeypatch.setattr(bulk_import, "MAX_TAXPAYERS", 1)
     path = write(file, "C0000000001;;One;", "C0000000002;;Two;")

@@ -75,7 +75,7 @@ def test_a_secret_is_stored_as_a_hash_and_valid_for_a_year() -> None:
         ({"scopes": []}, "at least one scope. Choose from: InvoicingAPI."),
         ({"scopes": ["InvoiceAPI"]}, "no scope InvoiceAPI. Choose from: InvoicingAPI."),
         ({"expires_at": AT}, "the system user would end 2026-03-01 20:00+08:00, in the past"),
-        ({"secret_expires_at": AT}, "the secret would end 2026-03-01 20:00+08:00, in the past"),
+        ({"credentials_expire_at": AT}, "the secret would end 2026-03-01 20:00+08:00, in the past"),
         ({"logins_per_minute": -1}, "Choose 0 (unlimited) to 1000000 logins per minute, not -1"),
         ({"logins_per_minute": 1_000_001}, "not 1000001"),
     ],
@@ -168,7 +168,7 @@ def test_the_end_of_the_last_secret_is_stored_with_each_change_of_one() -> None:
 
     taxpayer = TaxpayerFactory.create()
     first = register_system_user(
-        taxpayer=taxpayer, name="ERP", secret_expires_at=AT + 30 * DAY, **WHY
+        taxpayer=taxpayer, name="ERP", credentials_expire_at=AT + 30 * DAY, **WHY
     )
     user = first.system_user
     assert stored() == AT + 30 * DAY

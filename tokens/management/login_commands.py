@@ -17,7 +17,7 @@ from tqdm import tqdm
 from taxpayers.management.command import Output, ServiceCommand
 from taxpayers.moments import format_moment
 from taxpayers.services import Author
-from taxpayers.services.history import ChangeContext, record_many
+from taxpayers.services.history import ChangeContext, record_change
 from tokens import actions
 from tokens.login_events.counting import SETTLED_AFTER, count_all, note_first_uses
 from tokens.login_events.partitions import is_partitioned
@@ -126,7 +126,7 @@ def _record(pruned: Pruned, before: datetime, by: Author, at: datetime) -> None:
     deleted = {"deleted_months": pruned.months, "deleted_logins": pruned.logins}
     if after := {name: number for name, number in deleted.items() if number}:
         context = ChangeContext(actions.PRUNE_LOGINS, by, at)
-        record_many(LoginEvent, context, after={"deleted_before": before} | after)
+        record_change(LoginEvent, context, after={"deleted_before": before} | after)
 
 
 COMMANDS = {"count_logins": _CountLogins, "prune_logins": _PruneLogins}

@@ -7,8 +7,9 @@ from django.db.models import Q
 from django.utils import timezone
 
 from taxpayers.credentials import hint_of
+from taxpayers.management.arguments import day
 from taxpayers.management.command import Output
-from taxpayers.management.operation_command import OperationCommand, Options, last_day
+from taxpayers.management.operation_command import OperationCommand, Options
 from taxpayers.management.table import Commands, command
 from taxpayers.moments import format_moment
 from taxpayers.services import ServiceError
@@ -47,7 +48,7 @@ class _Register(OperationCommand):
     fields = {
         "name": {"flag": "", "metavar": "NAME", "help": "name of the API, for staff"},
         "audience": {"required": True, "help": "audience of the tokens for it"},
-        "secret_expires_at": last_day("--secret-expires", "last day of the secret"),
+        "secret_expires_at": day("--secret-expires", "last day of the secret"),
     }
     note = ""
 
@@ -60,8 +61,8 @@ class _Register(OperationCommand):
 class _RotateSecret(_ProtectedApiCommand):
     operation = registration.ROTATE_API_SECRET
     fields = {
-        "expires_at": last_day("--secret-expires", "last day of the new secret"),
-        "retire_old_at": last_day("--retire-old", "last day of the old secret"),
+        "expires_at": day("--secret-expires", "last day of the new secret"),
+        "retire_old_at": day("--retire-old", "last day of the old secret"),
     }
     note = ""
 

@@ -12,7 +12,7 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import APIException, ParseError
 from rest_framework.request import Request
 
-from taxpayers.services.login_method.keys import validate_keys
+from taxpayers.services.login_method.registration import validate_keys
 from taxpayers.shut_down import answered_within
 from taxpayers.validation import ServiceError
 from tokens.access_tokens.verification import AccessToken

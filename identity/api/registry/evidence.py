@@ -1,26 +1,28 @@
 """Evidence of a grant, a change and an end: as requests give it, and as answers have it."""
 
+from functools import partial
 from typing import Any
 
 from rest_framework import serializers
 
 from identity.api.framework.fields import Body, Moment, Start, Text
 from taxpayers.evidence import Evidence, EvidenceKind, on_paper, shown
-from taxpayers.services.evidence import MAX_LENGTH
+from taxpayers.validation import MAX_EVIDENCE_LENGTH
 
+_text = partial(Text, required=False, max_length=MAX_EVIDENCE_LENGTH)
 _PERSON = "Of a person who signed in; then all of these are needed."
 
 
 class EvidenceBody(Body):
     """Who approved it and how that was proved: a person who signed in, or a paper form."""
 
-    paper_form = Text(required=False, max_length=MAX_LENGTH, help_text="Its number; only this.")
-    approved_by = Text(required=False, max_length=MAX_LENGTH, help_text=f"Opaque id. {_PERSON}")
-    capacity = Text(required=False, max_length=MAX_LENGTH, help_text="For example director.")
-    sign_in_method = Text(required=False, max_length=MAX_LENGTH)
-    sign_in_level = Text(required=False, max_length=MAX_LENGTH, help_text="Level of assurance.")
-    words_version = Text(required=False, max_length=MAX_LENGTH)
-    words_hash = Text(required=False, max_length=MAX_LENGTH, help_text="Of the words shown.")
+    paper_form = _text(help_text="Its number; only this.")
+    approved_by = _text(help_text=f"Opaque id. {_PERSON}")
+    capacity = _text(help_text="For example director.")
+    sign_in_method = _text()
+    sign_in_level = _text(help_text="Level of assurance.")
+    words_version = _text()
+    words_hash = _text(help_text="Of the words shown.")
     at = Start(required=False, help_text="When it was approved. Left out: now.")
 
     def to_internal_value(self, data: Any) -> Evidence:

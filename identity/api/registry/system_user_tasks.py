@@ -10,9 +10,10 @@ from taxpayers.services.credential_changes import ROTATE_SECRET
 from taxpayers.services.ends import END_SYSTEM_USER_EARLIER, EXTEND_SYSTEM_USER
 from taxpayers.services.limits.acting import LIMIT_SYSTEM_USER
 from taxpayers.services.login_method import change
-from taxpayers.services.login_method.binding import BIND_TOKENS
-from taxpayers.services.login_method.certificates import REGISTER_CLIENT_CERTIFICATE
-from taxpayers.services.login_method.keys import REGISTER_CLIENT_KEY
+from taxpayers.services.login_method.registration import (
+    REGISTER_CLIENT_CERTIFICATE,
+    REGISTER_CLIENT_KEY,
+)
 
 _BINDINGS = {"none": TokenBinding.BEARER, "dpop": TokenBinding.DPOP, "tls": TokenBinding.TLS}
 
@@ -80,7 +81,7 @@ TASKS = (
     *end_tasks("SystemUser", "expires_at", EXTEND_SYSTEM_USER, END_SYSTEM_USER_EARLIER),
     *tasks_by_reason(vars(system_users)),
     ApiTask("limits", LIMIT_SYSTEM_USER, LimitsBody, verb="limit"),
-    ApiTask("bind-tokens", BIND_TOKENS, BindingBody),
+    ApiTask("bind-tokens", change.BIND_TOKENS, BindingBody),
     ApiTask(
         "rotate-secret",
         ROTATE_SECRET,

@@ -79,12 +79,9 @@ def _rows() -> "QuerySet[SystemUser]":
 def _register(_row: None, values: Values, asker: Asker) -> Model | Once:
     taxpayer = services.named.find_taxpayer(values["taxpayer"])
     given: dict[str, Any] = {**values, "taxpayer": taxpayer, **asker.context}
-    end = given.pop("credentials_expire_at", None)
     if "keys" in given:
-        return services.register_system_user_with_keys(keys_expire_at=end, **given)
-    return system_user_records.show_once(
-        services.register_system_user(secret_expires_at=end, **given)
-    )
+        return services.register_system_user_with_keys(**given)
+    return system_user_records.show_once(services.register_system_user(**given))
 
 
 KIND = RecordKind(

@@ -41,7 +41,7 @@ from taxpayers.actions import EXPORT_REGISTRY, Action
 from taxpayers.files.csv_reader import escape_formula
 from taxpayers.files.spreadsheets import MAX_ROWS_WRITTEN, write_workbook
 from taxpayers.keyset import batches_of
-from taxpayers.services.history import ChangeContext, record_export, record_many
+from taxpayers.services.history import ChangeContext, record_change, record_export
 
 _CHUNK = 2_000
 _FORMATS = {"csv": gettext_lazy("Export CSV"), "xlsx": gettext_lazy("Export XLSX")}
@@ -151,7 +151,8 @@ class ExportingAdmin(RecordAdmin):
             digest.update(chunk)
             yield chunk
         data_rows = next(counter) - 1  # without the names of the columns
-        record_many(self.model, context, after={"rows": data_rows, "sha256": digest.hexdigest()})
+        after = {"rows": data_rows, "sha256": digest.hexdigest()}
+        record_change(self.model, context, after=after)
 
 
 def as_csv(rows: Iterator[list[str]], name: str) -> StreamingHttpResponse:

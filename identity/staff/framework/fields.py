@@ -18,9 +18,14 @@ from taxpayers.evidence import on_paper
 from taxpayers.identifiers import MalformedIdentifier, Notation, TaxpayerId
 from taxpayers.models import MAX_LOGINS_PER_MINUTE, SystemUser
 from taxpayers.moments import end_of_day, start_of_day
-from taxpayers.services.evidence import MAX_LENGTH
 from taxpayers.services.named import find_taxpayer, role_of
-from taxpayers.validation import MAX_NAME_LENGTH, MAX_REASON_LENGTH, ServiceError, rule_of
+from taxpayers.validation import (
+    MAX_EVIDENCE_LENGTH,
+    MAX_NAME_LENGTH,
+    MAX_REASON_LENGTH,
+    ServiceError,
+    rule_of,
+)
 
 MAX_IDENTIFIER_LENGTH = 129  # TIN:ROB, as long as the columns are
 CODE = {"autocomplete": "off", "spellcheck": "false"}  # attributes of a field that is no prose
@@ -89,7 +94,7 @@ class EvidenceField(CodeField):
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("label", gettext_lazy("Number of the paper form"))
         kwargs.setdefault("help_text", gettext_lazy("By which the taxpayer has decided this."))
-        super().__init__(max_length=MAX_LENGTH, required=False, **kwargs)
+        super().__init__(max_length=MAX_EVIDENCE_LENGTH, required=False, **kwargs)
 
     def clean(self, value: Any) -> Any:
         number = super().clean(value)

@@ -27,7 +27,7 @@ from taxpayers.services import (
     register_system_user_with_keys,
 )
 from taxpayers.services.limits.source_networks import validate_networks
-from taxpayers.services.login_method.certificates import why_not_taken
+from taxpayers.services.login_method.registration import why_not_taken
 from taxpayers.services.system_users import ISSUE_CREDENTIALS
 
 _SEPARATOR = re.compile(r"[\s,;]+")
@@ -150,20 +150,18 @@ class IssueCredentials(SecretOnceTask):
             **{name: data[name] for name in ("taxpayer", "name", "scopes", "logins_per_minute")},
             "only_on_behalf": data.get("only_on_behalf", False),
             "expires_at": data["expires"],
+            "credentials_expire_at": data["secret_expires"],
             "allowed_networks": data["networks"],
             "reason": data["reason"],
             **call,
         }
-        text, ends = data["text"], data["secret_expires"]
         match data["kind"]:
             case CredentialKind.KEY:
-                return register_system_user_with_keys(keys=text, keys_expire_at=ends, **given)
+                return register_system_user_with_keys(keys=data["text"], **given)
             case CredentialKind.CERTIFICATE:
-                return register_system_user_with_certificate(
-                    certificate=text, certificate_expires_at=ends, **given
-                )
+                return register_system_user_with_certificate(certificate=data["text"], **given)
             case _secret:
-                return register_system_user(secret_expires_at=ends, **given)
+                return register_system_user(**given)
 
     def success_response(self, request: HttpRequest, result: Any) -> HttpResponse:
         if isinstance(result, SystemUser):

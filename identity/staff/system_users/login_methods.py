@@ -19,8 +19,10 @@ from taxpayers.certificates import MAX_TEXT_LENGTH
 from taxpayers.client_keys import MAX_KEYS_LENGTH
 from taxpayers.models import Credential, SystemUser
 from taxpayers.services.login_method import change
-from taxpayers.services.login_method.certificates import REGISTER_CLIENT_CERTIFICATE
-from taxpayers.services.login_method.keys import REGISTER_CLIENT_KEY
+from taxpayers.services.login_method.registration import (
+    REGISTER_CLIENT_CERTIFICATE,
+    REGISTER_CLIENT_KEY,
+)
 
 LONG_TEXT = fields.CODE | {"rows": 6}
 

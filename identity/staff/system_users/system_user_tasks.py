@@ -25,7 +25,7 @@ from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.models import GrantedPermission, SystemUser
 from taxpayers.services import system_users
 from taxpayers.services.limits.acting import LIMIT_SYSTEM_USER
-from taxpayers.services.login_method.binding import BIND_TOKENS
+from taxpayers.services.login_method.change import BIND_TOKENS
 
 
 class ChangeForm(EditConflictForm):

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 from identity.webhooks import endpoints
 from identity.webhooks.event_types import EVENT_TYPES
 from identity.webhooks.models import WebhookEndpoint
-from taxpayers.management.arguments import parse_start
+from taxpayers.management.arguments import Field, parse_start
 from taxpayers.management.command import Output
-from taxpayers.management.operation_command import Field, Named, OperationCommand, Options
+from taxpayers.management.operation_command import Named, OperationCommand, Options
 from taxpayers.management.table import Commands, command
 from taxpayers.services import Author
 

@@ -11,17 +11,19 @@ from taxpayers.certificates import TLS_CLIENT_AUTH
 from taxpayers.client_keys import PRIVATE_KEY_JWT
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.management.arguments import (
+    LIMITS,
     NEVER,
-    add_limit_options,
+    add_fields,
+    file,
     limit_data,
     limit_text,
     parse_end_or_never,
-    read_keys,
     read_limit,
+    words,
 )
 from taxpayers.management.command import WRONG_USAGE, Output, ServiceCommand, add_reason
 from taxpayers.management.find_records import find_system_user
-from taxpayers.management.operation_command import Options, add_fields, words
+from taxpayers.management.operation_command import Options
 from taxpayers.management.shown_credentials import duty_note
 from taxpayers.models import SystemUser
 from taxpayers.moments import format_moment
@@ -70,19 +72,21 @@ _LOGIN_METHOD: dict[str, dict[str, Any]] = {
         "help": "how it logs in from now on; what it logged in with before is revoked. A new"
         " secret is shown once",
     },
-    "jwks": {
-        "metavar": "FILE",
-        "type": read_keys,
-        "help": f"with --auth-method {PRIVATE_KEY_JWT}: its public keys (JWK Set, JWK or PEM;"
-        " -: stdin)",
-    },
-    "certificate": {
-        "metavar": "FILE",
-        "type": read_keys,
-        "help": f"with --auth-method {TLS_CLIENT_AUTH}: its certificate (PEM; -: stdin), whose"
-        " subject is registered",
-    },
+    "jwks": file(
+        f"with --auth-method {PRIVATE_KEY_JWT}: its public keys (JWK Set, JWK or PEM; -: stdin)"
+    ),
+    "certificate": file(
+        f"with --auth-method {TLS_CLIENT_AUTH}: its certificate (PEM; -: stdin), whose subject is"
+        " registered"
+    ),
 }
+_TOGETHER = (
+    (PRIVATE_KEY_JWT, "jwks", "key", "register_client_key CLIENT_ID FILE"),
+    (
+        *(TLS_CLIENT_AUTH, "certificate", "certificate"),
+        "register_client_certificate CLIENT_ID --certificate FILE",
+    ),
+)
 _LIMITS = {"only_permission", "only_taxpayer"}
 
 
@@ -98,7 +102,7 @@ class Command(ServiceCommand):
         for name, field in {**_FIELDS, **_OTHERS}.items():
             add_fields(parser, {name: {**field, "default": SUPPRESS}})
         add_fields(parser, _LOGIN_METHOD)
-        add_limit_options(parser)
+        add_fields(parser, LIMITS)
         parser.add_argument(
             "--not-limited",
             action="store_true",
@@ -162,30 +166,18 @@ def _change(row: SystemUser, options: Options, who: dict[str, Any]) -> IssuedSec
 
 
 def _check_options(options: Options) -> None:
-    method, has_certificate = options["auth_method"], options["certificate"] is not None
     is_given = {*_FIELDS, *_OTHERS} & options.keys() or _changes_limit(options)
-    if not (is_given or has_certificate) and method is None and options["jwks"] is None:
+    if not is_given and all(options[name] is None for name in _LOGIN_METHOD):
         raise CommandError(
             "Nothing to change: give --name, --logins-per-minute, --scope, --expires,"
             " --return-address, --only-permission, --only-taxpayer, --only-on-behalf,"
             " --not-limited, --auth-method or --token-binding.",
             returncode=WRONG_USAGE,
         )
-    _check_together(
-        *(method == PRIVATE_KEY_JWT, options["jwks"] is not None),
-        f"--auth-method {PRIVATE_KEY_JWT} and --jwks belong together. To add a key: manage.py"
-        " register_client_key CLIENT_ID FILE",
-    )
-    _check_together(
-        *(method == TLS_CLIENT_AUTH, has_certificate),
-        f"--auth-method {TLS_CLIENT_AUTH} and --certificate belong together. To add a certificate:"
-        " manage.py register_client_certificate CLIENT_ID --certificate FILE",
-    )
-
-
-def _check_together(is_method: bool, is_given: bool, text: str) -> None:
-    if is_method != is_given:
-        raise CommandError(text, returncode=WRONG_USAGE)
+    for method, option, kind, instead in _TOGETHER:
+        if (options["auth_method"] == method) != (options[option] is not None):
+            text = f"--auth-method {method} and --{option} belong together. To add a {kind}:"
+            raise CommandError(f"{text} manage.py {instead}", returncode=WRONG_USAGE)
 
 
 def _changes_limit(options: Options) -> bool:

@@ -5,16 +5,19 @@ from datetime import datetime
 from django.core.management.base import CommandParser
 
 from taxpayers.management.arguments import (
-    add_limit_options,
+    LIMITS,
+    add_fields,
     add_network_options,
+    day,
+    file,
     limit_data,
     parse_taxpayer_id,
-    read_keys,
     read_limit,
+    words,
 )
 from taxpayers.management.command import Output, ServiceCommand, add_reason
 from taxpayers.management.find_records import find_taxpayer
-from taxpayers.management.operation_command import Options, add_fields, last_day, words
+from taxpayers.management.operation_command import Options
 from taxpayers.management.shown_credentials import duty_note, shown_credentials
 from taxpayers.secret_once import secret_data, secret_text
 from taxpayers.services import Author, register_system_user, register_system_user_with_keys
@@ -23,9 +26,14 @@ from taxpayers.services.system_users import ISSUE_CREDENTIALS
 _FIELDS = {
     "name": {"required": True, "help": "name of the ERP system, for staff"},
     "scopes": words("--scope", "S", "scopes that it may ask for"),
-    "expires_at": last_day("--expires", "last day of the system user"),
+    "expires_at": day("--expires", "last day of the system user"),
     "logins_per_minute": {"metavar": "N", "type": int, "help": "0: unlimited, still counted"},
+    "credentials_expire_at": day("--secret-expires", "last day of the secret"),
 }
+_KEYS = (
+    "log in with the private keys of these public ones (JWK Set, JWK or PEM; -: stdin) instead of"
+    " a secret; --secret-expires is then the last day of the keys"
+)
 
 
 class Command(ServiceCommand):
@@ -33,16 +41,9 @@ class Command(ServiceCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("taxpayer", metavar="TIN[:ROB]", type=parse_taxpayer_id)
-        secret_end = last_day("--secret-expires", "last day of the secret")
-        add_fields(parser, {**_FIELDS, "secret_expires_at": secret_end})
-        parser.add_argument(
-            "--jwks",
-            metavar="FILE",
-            type=read_keys,
-            help="log in with the private keys of these public ones (JWK Set, JWK or PEM; -: stdin)"
-            " instead of a secret; --secret-expires is then the last day of the keys",
-        )
-        add_limit_options(parser)
+        add_fields(parser, _FIELDS)
+        add_fields(parser, {"jwks": file(_KEYS)})
+        add_fields(parser, LIMITS)
         add_network_options(parser)
         add_reason(parser)
 
@@ -58,12 +59,11 @@ class Command(ServiceCommand):
             "by": by,
             "at": at,
         }
-        ends, keys = options["secret_expires_at"], options["jwks"]
-        if keys is not None:
-            owner = register_system_user_with_keys(keys=keys, keys_expire_at=ends, **fields)
+        if (keys := options["jwks"]) is not None:
+            owner = register_system_user_with_keys(keys=keys, **fields)
             shown = shown_credentials(owner)
         else:
-            issued = register_system_user(secret_expires_at=ends, **fields)
+            issued = register_system_user(**fields)
             owner = issued.system_user
             shown = Output(secret_data(issued), secret_text(issued))
         note = duty_note(owner)

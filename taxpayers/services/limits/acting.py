@@ -3,7 +3,6 @@
 from collections.abc import Collection
 from typing import Any, Unpack
 
-from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from taxpayers import actions
@@ -115,14 +114,9 @@ def _validate_taxpayers(owner: Taxpayer, taxpayers: Collection[TaxpayerId]) -> s
             "allowed_taxpayers",
             "taxpayers",
         )
-    unknown = _not_registered([taxpayer for _name, taxpayer in wanted])
-    if unknown:
+    named = Taxpayer.objects.filter(tin__in={taxpayer.tin for _name, taxpayer in wanted})
+    known = {row.identifier for row in named.only("tin", "rob")}
+    if unknown := [name for name, taxpayer in wanted if taxpayer not in known]:
         shown = ", ".join(unknown[:_SHOWN]) + (" …" if unknown[_SHOWN:] else "")
         raise NotRegistered(no_taxpayer(shown), "allowed_taxpayers", "taxpayers")
     return " ".join(name for name, _taxpayer in wanted)
-
-
-def _not_registered(wanted: Collection[TaxpayerId]) -> list[str]:
-    named = Q(tin__in={taxpayer.tin for taxpayer in wanted})
-    known = {row.identifier for row in Taxpayer.objects.filter(named).only("tin", "rob")}
-    return [str(taxpayer) for taxpayer in wanted if taxpayer not in known]

@@ -7,12 +7,7 @@ from django.utils.translation import gettext as _
 
 from taxpayers import actions
 from taxpayers.actions import marked
-from taxpayers.facts.source_networks import (
-    MAX_NETWORKS,
-    NetworkFault,
-    UnusableNetwork,
-    read_networks,
-)
+from taxpayers.facts.source_networks import MAX_NETWORKS, UnusableNetwork, read_networks
 from taxpayers.models import Credential, SystemUser
 from taxpayers.operations import Operation
 from taxpayers.services.history import Asked, change_part, context_of, makes
@@ -64,7 +59,8 @@ def validate_networks(given: Collection[str]) -> str:
     try:
         networks = read_networks(given)
     except UnusableNetwork as unusable:
-        raise ServiceError(_fault_text(unusable), "invalid_network", "allowed_networks") from None
+        text = _(unusable.fault).format(text=unusable.text, instead=unusable.instead)
+        raise ServiceError(text, "invalid_network", "allowed_networks") from None
     if len(networks) > MAX_NETWORKS:
         raise ServiceError(
             _("Give {most} networks at most, not {given}.").format(
@@ -74,18 +70,3 @@ def validate_networks(given: Collection[str]) -> str:
             "allowed_networks",
         )
     return " ".join(networks)
-
-
-def _fault_text(unusable: UnusableNetwork) -> str:
-    if unusable.fault is NetworkFault.HOST_BITS:
-        return _("{text} is not the first address of its network. Write {instead}.").format(
-            text=unusable.text, instead=unusable.instead
-        )
-    if unusable.fault is NetworkFault.EVERYWHERE:
-        return _(
-            "{text} is every address. To allow logins from anywhere, give no network at all."
-        ).format(text=unusable.text)
-    return _(
-        "{text} is not a network. Write an address and a prefix length, for example 203.0.113.0/24,"
-        " 2001:db8::/32, or a single address."
-    ).format(text=unusable.text)

@@ -1,4 +1,7 @@
-"""Change how a system user logs in. What it logged in with before ends in the same moment."""
+"""Change how a system user logs in, and what its tokens must be bound to (RFC 9449, RFC 8705 3).
+
+What it logged in with before ends in the same moment.
+"""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -12,25 +15,26 @@ from taxpayers import actions
 from taxpayers.actions import marked
 from taxpayers.certificates import TLS_CLIENT_AUTH
 from taxpayers.client_keys import PRIVATE_KEY_JWT
+from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.models import SystemUser
 from taxpayers.operations import Operation
 from taxpayers.services.credential_changes import (
     ROTATE_SECRET,
     IssuedSecret,
     create_secret,
-    free_slot,
     revoke_credential,
+    store_new,
 )
 from taxpayers.services.history import Asked, context_of, makes, update_and_record
 from taxpayers.services.limits.source_networks import networks_for_new
-from taxpayers.services.login_method.certificates import (
+from taxpayers.services.login_method.registration import (
     REGISTER_CLIENT_CERTIFICATE,
+    REGISTER_CLIENT_KEY,
     check_certificates_are_taken,
-    create_certificate,
-    validate_certificate,
+    new_certificate,
+    new_keys,
     why_not_taken,
 )
-from taxpayers.services.login_method.keys import REGISTER_CLIENT_KEY, create_keys, validate_keys
 from taxpayers.services.management_clients import lock_to_change
 from taxpayers.services.system_users import NewSystemUser, create_system_user
 from taxpayers.validation import ServiceError
@@ -75,10 +79,9 @@ def use_private_key(
 
     The keys as for `register_client_keys`. Raises ServiceError if it does so already.
     """
-    validated = validate_keys(keys)
+    rows = new_keys(keys)
     owner, networks = _change(system_user, PRIVATE_KEY_JWT, **asked)
-    context = context_of(REGISTER_CLIENT_KEY, **asked)
-    create_keys(owner, validated, expires_at, context, allowed_networks=networks.split())
+    store_new(owner, rows, expires_at, context_of(REGISTER_CLIENT_KEY, **asked), networks)
     return owner
 
 
@@ -109,10 +112,9 @@ def use_certificate(
     client can present a certificate.
     """
     check_certificates_are_taken()
-    subject = validate_certificate(certificate)
+    rows = [new_certificate(certificate)]
     owner, networks = _change(system_user, TLS_CLIENT_AUTH, **asked)
-    context = context_of(REGISTER_CLIENT_CERTIFICATE, **asked)
-    create_certificate(owner, subject, expires_at, networks, context)
+    store_new(owner, rows, expires_at, context_of(REGISTER_CLIENT_CERTIFICATE, **asked), networks)
     return owner
 
 
@@ -137,16 +139,14 @@ def use_client_secret(
     The secret as for `issue_secret`. Raises ServiceError if it does so already.
     """
     owner, networks = _change(system_user, "", **asked)
-    context = context_of(ROTATE_SECRET, **asked)
-    slot = free_slot(owner, context.at)
-    return create_secret(owner, slot, expires_at, context, allowed_networks=networks.split())
+    return create_secret(owner, expires_at, context_of(ROTATE_SECRET, **asked), networks)
 
 
 @transaction.atomic
 def register_system_user_with_keys(
     *,
     keys: str,
-    keys_expire_at: datetime | None = None,
+    credentials_expire_at: datetime | None = None,
     allowed_networks: Collection[str] = (),
     **given: Unpack[NewSystemUser],
 ) -> SystemUser:
@@ -154,9 +154,9 @@ def register_system_user_with_keys(
 
     As `register_system_user`; the keys as for `register_client_keys`.
     """
-    validated = validate_keys(keys)
+    rows = new_keys(keys)
     context, owner, stored = create_system_user(**given, token_endpoint_auth_method=PRIVATE_KEY_JWT)
-    create_keys(owner, validated, keys_expire_at, context, stored, allowed_networks)
+    store_new(owner, rows, credentials_expire_at, context, allowed_networks, stored)
     return owner
 
 
@@ -164,7 +164,7 @@ def register_system_user_with_keys(
 def register_system_user_with_certificate(
     *,
     certificate: str,
-    certificate_expires_at: datetime | None = None,
+    credentials_expire_at: datetime | None = None,
     allowed_networks: Collection[str] = (),
     **given: Unpack[NewSystemUser],
 ) -> SystemUser:
@@ -173,20 +173,49 @@ def register_system_user_with_certificate(
     As `register_system_user`; the certificate as for `register_client_certificate`.
     """
     check_certificates_are_taken()
-    subject = validate_certificate(certificate)
+    rows = [new_certificate(certificate)]
     context, owner, stored = create_system_user(**given, token_endpoint_auth_method=TLS_CLIENT_AUTH)
-    networks = networks_for_new(owner, allowed_networks)
-    create_certificate(owner, subject, certificate_expires_at, networks, context, stored)
+    store_new(owner, rows, credentials_expire_at, context, allowed_networks, stored)
     return owner
 
 
-def _change(system_user: SystemUser, method: str, **asked: Unpack[Asked]) -> tuple[SystemUser, str]:
+BIND_TOKENS = Operation(
+    actions.CHANGE_LOGIN_METHOD,
+    marked("Bind its tokens to a key or a certificate"),
+    marked(
+        "A bound token is useless to a thief. From now on the system user gets only tokens that are"
+        " bound as you choose, and its other tokens end at this moment. Its ERP"
+        " system must be able to do it: agree with its operator when to change this."
+    ),
+    own_name="bind_tokens",
+)
+
+
+@makes(BIND_TOKENS, "system_user")
+def bind_tokens(
+    *, system_user: SystemUser, binding: TokenBinding, **asked: Unpack[Asked]
+) -> SystemUser:
+    """Let it get only tokens that are bound so; those that are not end at once.
+
+    `TokenBinding.BEARER`: any token again. Nothing happens if it is so already.
+    """
+    if binding == TokenBinding.TLS:
+        check_certificates_are_taken()
+    context = context_of(BIND_TOKENS, **asked)
+    row = lock_to_change(system_user, context.by)
+    update_and_record(row, context, token_binding=binding.value)
+    return row
+
+
+def _change(
+    system_user: SystemUser, method: str, **asked: Unpack[Asked]
+) -> tuple[SystemUser, list[str]]:
     """Returns also from which networks it could log in until now."""
     context = context_of(actions.CHANGE_LOGIN_METHOD, **asked)
     owner = lock_to_change(system_user, context.by)
     if refusal := _why_already(method, owner, context.at):
         raise ServiceError(refusal)
-    networks = networks_for_new(owner, None)
+    networks = networks_for_new(owner, None).split()
     for secret in owner.credentials.filter(revoked_at__isnull=True):
         revoke_credential(credential=secret, **asked)
     update_and_record(owner, context, token_endpoint_auth_method=method)

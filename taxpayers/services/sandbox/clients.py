@@ -46,10 +46,8 @@ def register_sandbox_client(
         at=at,
         **{"logins_per_minute": 0} | facts,
     )
-    return create_secret(
-        *(owner, 1, secret_expires_at, context, stored, allowed_networks),
-        public_secret=public.client_secret,
-    )
+    secret = public.client_secret
+    return create_secret(owner, secret_expires_at, context, allowed_networks, stored, secret)
 
 
 @transaction.atomic

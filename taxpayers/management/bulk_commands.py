@@ -1,29 +1,68 @@
-"""`rotate_secrets CLIENT_ID…|--file FILE|--all --to CERTIFICATE --output FILE`: many new secrets.
-
-The file is S/MIME (CMS, RFC 5652): only the owner of the certificate can read it, for example by
-`openssl cms -decrypt -inform PEM -in FILE -inkey KEY`.
-"""
+"""The commands that change what many system users log in with."""
 
 import csv
 import io
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives.ciphers.algorithms import AES256
 from cryptography.hazmat.primitives.serialization import Encoding, pkcs7
 from django.core.management.base import CommandError, CommandParser
-from django.db import transaction
+from django.db import Error, transaction
 
-from taxpayers.management.arguments import parse_end, read_keys
+from taxpayers.management.arguments import parse_end, parse_start, read_keys
 from taxpayers.management.command import Output, ServiceCommand, add_reason
+from taxpayers.management.database_errors import exit_code
 from taxpayers.management.find_records import add_system_users, read_system_users, with_bar
-from taxpayers.services import Author, issue_secret
-from taxpayers.services.credential_changes import ROTATE_SECRET, why_no_secret
+from taxpayers.management.operation_command import Options
+from taxpayers.services import Author, ServiceError, issue_secret, revoke_credential
+from taxpayers.services.credential_changes import REVOKE_SECRETS, ROTATE_SECRET, why_no_secret
 
 
-class Command(ServiceCommand):
+class _RevokeSecrets(ServiceCommand):
+    """`CLIENT_ID…|--file FILE|--all [--before DATE] --yes`: what a leak has touched."""
+
+    operation = REVOKE_SECRETS
+    note = "Every valid one of the system users that are named, or of all. Safe to repeat."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        add_system_users(parser)
+        text = "only those that were created before this day or moment"
+        parser.add_argument("--before", metavar="DATE", type=parse_start, help=text)
+        parser.add_argument("--yes", action="store_true", help="without it, only count them")
+        add_reason(parser)
+
+    def act(self, options: Options, *, by: Author, at: datetime) -> Output:
+        owners, before = read_system_users(options), options["before"] or at
+        chosen = [
+            row
+            for owner in with_bar(owners, "system users")
+            for row in owner.credentials.all()
+            if row.is_live(at) and row.created_at < before
+        ]
+        if not options["yes"]:
+            raise CommandError(
+                f"This would revoke {len(chosen)} secrets, keys and certificates of {len(owners)}"
+                " system users. Nothing has been revoked. To do it, say --yes."
+            )
+        for done, row in enumerate(with_bar(chosen, "credentials")):
+            try:
+                revoke_credential(credential=row, reason=options["reason"], by=by, at=at)
+            except (Error, ServiceError) as fault:
+                code = exit_code(fault) if isinstance(fault, Error) else 1
+                line = f"Stopped after {done} of {len(chosen)}, which are revoked: repeat it."
+                raise CommandError(line, returncode=code) from fault
+        return Output({"revoked": len(chosen)}, f"Revoked: {len(chosen)}.")
+
+
+class _RotateSecrets(ServiceCommand):
+    """`CLIENT_ID…|--file FILE|--all --to CERTIFICATE --output FILE`.
+
+    The file is S/MIME (CMS, RFC 5652): only the owner of the certificate can read it, for example
+    by `openssl cms -decrypt -inform PEM -in FILE -inkey KEY`.
+    """
+
     operation = ROTATE_SECRET
     note = (
         "Of many system users: all or none, into an encrypted CSV file. With --all, of those that"
@@ -40,7 +79,7 @@ class Command(ServiceCommand):
         parser.add_argument("--secret-expires", metavar="DATE", type=parse_end, help=text)
         add_reason(parser)
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
+    def act(self, options: Options, *, by: Author, at: datetime) -> Output:
         try:
             certificate = x509.load_pem_x509_certificate(options["to"].encode())
             envelope = pkcs7.PKCS7EnvelopeBuilder().add_recipient(certificate)
@@ -71,3 +110,6 @@ class Command(ServiceCommand):
                 raise CommandError(f"{options['output']}: {fault.strerror}.") from None
         text = f"{len(owners)} new secrets are in {options['output']}. The old ones still work."
         return Output({"issued": len(owners)}, text)
+
+
+COMMANDS = {"revoke_secrets": _RevokeSecrets, "rotate_secrets": _RotateSecrets}

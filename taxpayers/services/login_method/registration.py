@@ -1,0 +1,164 @@
+"""Registers the keys and certificates that system users log in with; two live ones at most.
+
+Keys are public ones (RFC 7523), and of a certificate its subject (RFC 8705).
+"""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Unpack
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from taxpayers import actions
+from taxpayers.actions import marked
+from taxpayers.certificates import UnusableSubject, read_subject
+from taxpayers.client_keys import ClientKey, UnusableKey, key_name, read_client_keys
+from taxpayers.credentials import hint_of
+from taxpayers.models import MAX_LIVE_CREDENTIALS, Credential, SystemUser
+from taxpayers.operations import Operation
+from taxpayers.services.credential_changes import store_new
+from taxpayers.services.history import Asked, context_of, makes
+from taxpayers.services.live_credentials import why_no_room
+from taxpayers.services.management_clients import lock_to_change
+from taxpayers.validation import ServiceError
+
+
+def why_no_key(owner: SystemUser, at: datetime) -> str:
+    """Why no key can be registered for it; empty if one can."""
+    if owner.uses_key:
+        return why_no_room(owner, at)
+    return _(
+        "{client_id} does not log in with a private key. First change how it logs in to"
+        " private_key_jwt."
+    ).format(client_id=owner.client_id)
+
+
+REGISTER_CLIENT_KEY = Operation(
+    actions.REGISTER_CLIENT_KEY,
+    marked("Register a new key"),
+    marked(
+        "A key that is valid now keeps working, so that the ERP system can change to the new one"
+        " without a break. Then revoke the old one."
+    ),
+    refusal=why_no_key,
+)
+
+
+@makes(REGISTER_CLIENT_KEY, "system_user")
+def register_client_keys(
+    *,
+    system_user: SystemUser,
+    keys: str,
+    expires_at: datetime | None = None,
+    allowed_networks: Collection[str] | None = None,
+    **asked: Unpack[Asked],
+) -> list[Credential]:
+    """Register these public keys (JWK, JWK Set or PEM) beside the present one.
+
+    They are valid until `expires_at`; None: for settings.SECRET_LIFETIME. `allowed_networks` as for
+    `issue_secret`. Raises ServiceError if there would be more than two live ones, or if the system
+    user logs in with a secret.
+    """
+    context = context_of(REGISTER_CLIENT_KEY, **asked)
+    owner = lock_to_change(system_user, context.by)
+    if refusal := why_no_key(owner, context.at):
+        raise ServiceError(refusal)
+    rows = new_keys(keys)
+    store_new(owner, rows, expires_at, context, allowed_networks)
+    return rows
+
+
+def new_keys(text: str) -> list[Credential]:
+    """The keys in the text, not stored yet. Raises ServiceError as `validate_keys`."""
+    return [
+        Credential(lookup=key_name(key.kid), hint=hint_of(key.kid), public_jwk=key.jwk)
+        for key in validate_keys(text)
+    ]
+
+
+def validate_keys(text: str) -> Sequence[ClientKey]:
+    """The keys in the text. Raises ServiceError, which never shows any of it."""
+    try:
+        keys = read_client_keys(text)
+    except UnusableKey as unusable:
+        raise ServiceError(_(unusable.fault), "invalid_key", "keys") from None
+    if len(keys) > MAX_LIVE_CREDENTIALS:
+        raise ServiceError(
+            _("Give two keys at most: the present one, and the next one."), "too_many", "keys"
+        )
+    return keys
+
+
+def why_no_certificate(owner: SystemUser, at: datetime) -> str:
+    """Why no certificate can be registered for it; empty if one can."""
+    if owner.uses_certificate:
+        return why_no_room(owner, at)
+    return _(
+        "{client_id} does not log in with a certificate. First change how it logs in to"
+        " tls_client_auth."
+    ).format(client_id=owner.client_id)
+
+
+REGISTER_CLIENT_CERTIFICATE = Operation(
+    actions.REGISTER_CLIENT_CERTIFICATE,
+    marked("Register a new certificate"),
+    marked(
+        "A certificate that is valid now keeps working, so that the ERP system can change to the"
+        " new one without a break. Then revoke the old one."
+    ),
+    refusal=why_no_certificate,
+)
+
+
+@makes(REGISTER_CLIENT_CERTIFICATE, "system_user")
+def register_client_certificate(
+    *,
+    system_user: SystemUser,
+    certificate: str,
+    expires_at: datetime | None = None,
+    **asked: Unpack[Asked],
+) -> Credential:
+    """Register the subject of a certificate (PEM) beside the present one.
+
+    Valid until `expires_at`; None: for settings.SECRET_LIFETIME. Logins may come from the networks
+    of the newest other one. Raises ServiceError if there would be more than two live ones, or if
+    the system user does not log in with a certificate.
+    """
+    context = context_of(REGISTER_CLIENT_CERTIFICATE, **asked)
+    owner = lock_to_change(system_user, context.by)
+    if refusal := why_no_certificate(owner, context.at):
+        raise ServiceError(refusal)
+    row = new_certificate(certificate)
+    store_new(owner, [row], expires_at, context)
+    return row
+
+
+def why_not_taken() -> str:
+    """Why no client can present a certificate; empty if they can."""
+    if settings.MTLS_URL:
+        return ""
+    return _(
+        "This service takes no client certificates yet, so no client could log in with one."
+        " Its operators must set MTLS_URL first."
+    )
+
+
+def check_certificates_are_taken() -> None:
+    """Raises ServiceError where no client can present a certificate."""
+    if refusal := why_not_taken():
+        raise ServiceError(refusal)
+
+
+def new_certificate(pem: str) -> Credential:
+    """The subject of the certificate, not stored yet.
+
+    Raises ServiceError, which never shows any of the text.
+    """
+    try:
+        subject = read_subject(pem)
+    except UnusableSubject as unusable:
+        raise ServiceError(_(unusable.fault), "invalid_certificate", "certificate") from None
+    return Credential(
+        lookup=subject.lookup, hint=hint_of(subject.lookup), certificate_name=subject.text
+    )
