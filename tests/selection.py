@@ -30,7 +30,7 @@ _PROGRAMS = {"postgres", "service", "node", "chromium"}
 _TOGETHER = {
     "tests/browser/": "browser",
     **dict.fromkeys(("tests/live/test_load_balancer", "tests/live/test_proxy_edges"), "proxy"),
-    **dict.fromkeys(("tests/live/test_live_service", "tests/certificates/behind_nginx/"), "proxy"),
+    **dict.fromkeys(("tests/live/test_live_service", "tests/certificates/test_behind"), "proxy"),
 }
 
 

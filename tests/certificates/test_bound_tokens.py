@@ -1,7 +1,5 @@
 """A login with a client certificate, and the tokens that are bound to it (RFC 8705)."""
 
-import base64
-import hashlib
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -28,7 +26,6 @@ from tests.certificates.certificate_erp import (
 from tests.client_auth.key_erp import new_key_erp, new_pair
 from tests.dpop.dpop_erp import DpopErp
 from tests.introspection.api import Api, token_of
-from tests.servers.certificates import IssuedCertificate
 from tests.support.erp import Erp, claims_of, description_of, new_erp, reason_of
 from tokens.dpop.proof import hash_of_token
 
@@ -40,11 +37,6 @@ OTHER = certificate("CN=other,C=MY")
 @pytest.fixture
 def erp() -> CertificateErp:
     return new_certificate_erp()
-
-
-def thumbprint(issued: IssuedCertificate) -> str:
-    digest = hashlib.sha256(issued.der).digest()
-    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
 
 
 def bind(user: SystemUser, binding: TokenBinding = TokenBinding.TLS) -> None:
@@ -70,10 +62,10 @@ def test_a_login_with_a_certificate_gives_a_token_that_is_bound_to_it(
     ):
         response = erp.login(headers=headers)
         assert json.loads(response.content)["token_type"] == "Bearer"
-        assert claims_of(response)["cnf"] == {"x5t#S256": thumbprint(issued)}
+        assert claims_of(response)["cnf"] == {"x5t#S256": issued.thumbprint}
     told = json.loads(api.introspect(token_of(erp)).content)
     assert (told["active"], told["token_type"]) == (True, "Bearer")
-    assert told["cnf"] == {"x5t#S256": thumbprint(erp.issued)}
+    assert told["cnf"] == {"x5t#S256": erp.issued.thumbprint}
 
 
 @pytest.mark.parametrize("new", [new_erp, new_key_erp], ids=["secret", "key"])
@@ -81,7 +73,7 @@ def test_a_client_that_must_have_bound_tokens_needs_a_certificate(new: Any) -> N
     client = new()
     bind(client.system_user)
     response = client.login(headers=nginx(OTHER))
-    assert claims_of(response)["cnf"] == {"x5t#S256": thumbprint(OTHER)}
+    assert claims_of(response)["cnf"] == {"x5t#S256": OTHER.thumbprint}
     assert json.loads(response.content)["token_type"] == "Bearer"
     assert reason_of(client.login()) == "certificate_missing"
 

@@ -1,7 +1,5 @@
 """How a token must be sent to an API, by what it is bound to (RFC 9449 7, RFC 8705 3). Pure."""
 
-import base64
-import hashlib
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -26,7 +24,7 @@ ENCODED = "the.encoded.token"
 BASE, PATH = "https://id.example.org", "/api/v1/me"
 VALID_FROM = certificate().certificate.not_valid_before_utc
 AT = VALID_FROM + timedelta(minutes=1)
-THUMBPRINT = base64.urlsafe_b64encode(hashlib.sha256(certificate().der).digest()).decode()[:43]
+THUMBPRINT = certificate().thumbprint
 KEY, CERTIFICATE = Confirmation("dpop", RIGHT.thumbprint), Confirmation("tls", THUMBPRINT)
 
 

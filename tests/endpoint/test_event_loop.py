@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from typing import Any, cast
 from urllib.parse import urlencode
 
-import jwt
 import pytest
 from django.conf import settings
 from django.db import connection
@@ -21,7 +20,7 @@ from taxpayers.credentials import new_client_secret
 from taxpayers.models import RateLimitCounter
 from taxpayers.services import block_system_user
 from tests.dpop.dpop_erp import new_dpop_erp
-from tests.introspection.api import token_of
+from tests.introspection.api import claims_of, token_of
 from tests.servers.processes import slowness
 from tests.support.databases import another_session
 from tests.support.erp import FORM, PATH, Erp, new_erp, post
@@ -170,7 +169,7 @@ GRANTED: dict[str, Callable[[], Sent]] = {
 def essence(answer: Answer) -> object:
     """All of it that is not different for each login."""
     body = json.loads(answer.body)
-    claims = jwt.decode(body.pop("access_token"), options={"verify_signature": False})
+    claims = claims_of(body.pop("access_token"))
     assert answer.headers["X-Represented-Taxpayer"] == claims["sub"]
     assert LoginEvent.objects.get(pk=answer.headers["correlationId"]).reason == ""
     differs = {"correlationId", "Content-Length", "X-Client-Secret-Expires-At"}

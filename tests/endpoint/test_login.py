@@ -1,11 +1,10 @@
 """A login that is granted: its answer, claims and record; and the time of one that is not."""
 
 import json
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from statistics import median
 from typing import cast
+from urllib.parse import urlencode
 from uuid import UUID
 
 import jwt
@@ -18,7 +17,7 @@ from pytest_django.fixtures import Settings
 from taxpayers.credentials import new_client_id, new_client_secret
 from tests.support.erp import FORM, PATH, Erp, assert_every_answer, claims_of, new_erp
 from tests.support.factories import GrantedPermissionFactory, TaxpayerFactory
-from tests.support.queries import statements_sent
+from tests.support.queries import calls_of, statements_sent
 from tokens.models import LoginEvent
 from tokens.operations.node import this_node
 from tokens.operations.view import token_view
@@ -138,48 +137,13 @@ def test_the_first_login_of_a_client_on_a_node_takes_two_queries_and_every_other
             assert sent == expected
 
 
-# Statistical and generous: requests alternate, and the middle of their quickest times may differ
-# by 15 %. A query or a hash that only one of the two pays for is more.
-PAIRS = 250
-GENEROUS = 0.15
-ERP_SYSTEMS = 25  # so that none of them fails often enough to have to wait
-
-
-def seconds(client_id: str, address: str) -> float:
-    body = (
-        f"grant_type=client_credentials&client_id={client_id}"
-        f"&client_secret={new_client_secret('test')}"
-    )
-    request = RequestFactory().post(PATH, body, content_type=FORM, REMOTE_ADDR=address)
-    begin = time.perf_counter()
-    response = cast("HttpResponse", token_view(request))
-    spent = time.perf_counter() - begin
-    assert response.status_code == 400
-    assert b"client_id or client_secret is wrong" in response.content
-    return spent
-
-
-def quickest_of_five(times: list[float]) -> list[float]:
-    """What a busy machine adds is left out; what the code costs is in every one of the five."""
-    return [min(times[n : n + 5]) for n in range(0, len(times), 5)]
-
-
-def difference(some: list[float], others: list[float]) -> float:
-    """By how much of its time the one takes longer than the other, in the middle of each."""
-    a, b = median(quickest_of_five(some)), median(quickest_of_five(others))
-    return abs(a - b) / min(a, b)
-
-
-def measured(attempt: int) -> float:
-    erps: list[Erp] = [new_erp() for _ in range(ERP_SYSTEMS)]
-    known, unknown = [], []
-    for n in range(PAIRS):
-        address = f"10.{attempt}.{n}.1"  # failures of one address slow that address down
-        known.append(seconds(erps[n % ERP_SYSTEMS].client_id, address))
-        unknown.append(seconds(new_client_id("test"), address))
-    return difference(known, unknown)
+def refused(client_id: str) -> None:
+    body = urlencode(Erp(client_id, new_client_secret("test")).form)
+    response = token_view(RequestFactory().post(PATH, body, content_type=FORM))
+    assert b"client_id or client_secret is wrong" in cast("HttpResponse", response).content
 
 
 def test_an_unknown_id_and_a_wrong_secret_take_the_same_time() -> None:
-    # A busy machine can spoil one measurement; a query that only one of them pays for spoils all.
-    assert any(measured(attempt) < GENEROUS for attempt in range(3))
+    """Each hash and each query that only one of the two pays for is a call more."""
+    known = min(calls_of(refused, new_erp().client_id) for _ in range(3))
+    assert known == min(calls_of(refused, new_client_id("test")) for _ in range(3))

@@ -1,11 +1,11 @@
 """What is asked and read of a token and of the API that asks, column by column. Pure."""
 
 import json
-from base64 import urlsafe_b64encode
 from typing import Any
 from uuid import UUID
 
 import pytest
+from jwt.utils import base64url_encode
 from msgspec.structs import replace
 
 from taxpayers.facts.values import CredentialFacts
@@ -31,8 +31,7 @@ NOTHING = TokenQuery(None, None, None)
 
 def token_of(claims: Any) -> str:
     """A text in three parts; it is not signed."""
-    payload = urlsafe_b64encode(json.dumps(claims).encode()).rstrip(b"=").decode()
-    return f"e30.{payload}.x"
+    return f"e30.{base64url_encode(json.dumps(claims).encode()).decode()}.x"
 
 
 def claims_of(tin: str = OTHER.tin, rob: str = OTHER.rob, **changes: Any) -> dict[str, Any]:

@@ -4,10 +4,7 @@
 """
 
 import asyncio
-import gc
 import logging
-import sys
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from io import BytesIO
@@ -26,6 +23,7 @@ from identity.asgi import application
 from identity.server.connection import Connection
 from identity.server.exchange import Exchange
 from identity.wsgi import application as pages
+from tests.support.queries import calls_of
 from tokens.answers.response import Ended
 from tokens.calls import RejectedRequest
 from tokens.operations import asgi
@@ -111,25 +109,6 @@ def page_status(hostile: Hostile) -> int:
         environ = cast("Any", build_environ)(scope, BytesIO(body))
         pages(environ, lambda line, *_: statuses.append(int(line[:3])))
     return statuses[0]
-
-
-def calls_of(work: Callable[..., Any], *arguments: Any) -> int:
-    """How many functions of Python and of C the work calls, once it is warm."""
-    work(*arguments)
-    count = 0
-
-    def see(_frame: Any, event: str, _argument: Any) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    gc.disable()  # nothing that others left is finished meanwhile
-    sys.setprofile(see)
-    try:
-        work(*arguments)
-    finally:
-        sys.setprofile(None)
-        gc.enable()
-    return count
 
 
 @pytest.fixture

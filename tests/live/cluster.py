@@ -19,6 +19,7 @@ import psycopg
 
 from tests.servers.nginx import HOST, PROXY_SECRET, Balancer, Ports
 from tests.servers.service import Service
+from tests.servers.wire import read_to_end
 from tests.support.erp import FORM, PATH, Erp
 from tokens.models import LoginEvent
 
@@ -57,10 +58,7 @@ class Cluster:
             self.balancer.tls.wrap_socket(plain, server_hostname=HOST) as connection,
         ):
             connection.sendall(request)
-            answer = b""
-            while chunk := connection.recv(65536):
-                answer += chunk
-            return answer
+            return read_to_end(connection)
 
     @cached_property
     def erp(self) -> Erp:
@@ -69,12 +67,7 @@ class Cluster:
 
     def new_erp(self, logins_per_minute: int) -> Erp:
         """Another system user of the same taxpayer."""
-        self.nodes[-1].manage("register_taxpayer", TIN, "--name", "Sample")
-        issued = self.nodes[-1].manage(
-            *("issue_credentials", TIN, "--name", f"ERP {uuid4()}"),
-            *("--logins-per-minute", str(logins_per_minute)),
-        )
-        return Erp(issued["client_id"], issued["client_secret"])
+        return new_client(self.nodes[-1], "--logins-per-minute", str(logins_per_minute))
 
     def events(self, erp: Erp) -> dict[str, str]:
         """The address that each recorded token of that client went to, by its reference."""

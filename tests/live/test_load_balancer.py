@@ -13,12 +13,11 @@ from urllib.parse import urlencode
 from uuid import uuid4
 
 import httpx
-import jwt
 import pytest
 
 from taxpayers.models import SystemUser
 from tests.client_auth.key_erp import KeyErp, jwks, new_pair
-from tests.introspection.api import INTROSPECT, REVOKE
+from tests.introspection.api import INTROSPECT, REVOKE, claims_of
 from tests.live.cluster import CLIENT, STAFF_HOST, Cluster, assert_proxy_answer
 from tests.self_service.calls import CREDENTIALS, PERMISSIONS, REVOKE_LAST
 from tests.servers.nginx import HOST, STAFF_ADDRESS, free_ports, start_balancer
@@ -31,8 +30,7 @@ KEY_TIN = "C1000000009"
 
 
 def jti_of(answer: httpx.Response) -> str:
-    claims = jwt.decode(answer.json()["access_token"], options={"verify_signature": False})
-    return str(claims["jti"])
+    return str(claims_of(answer.json()["access_token"])["jti"])
 
 
 # --- The login through the proxy ------------------------------------------------------------------
@@ -73,8 +71,7 @@ def test_a_login_over_https_is_a_token_of_the_public_address(cluster: Cluster) -
     assert answer.status_code == 200
     assert answer.json()["token_type"] == "Bearer"
     assert answer.headers["correlationId"] == jti_of(answer)
-    claims = jwt.decode(answer.json()["access_token"], options={"verify_signature": False})
-    assert claims["iss"] == cluster.ports.https_url
+    assert claims_of(answer.json()["access_token"])["iss"] == cluster.ports.https_url
     with cluster.client() as client:
         metadata = client.get("/.well-known/oauth-authorization-server").json()
         assert metadata["token_endpoint"] == f"{cluster.ports.https_url}{PATH}"

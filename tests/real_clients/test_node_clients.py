@@ -9,10 +9,9 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import jwt
 import pytest
 
-from tests.introspection.api import INACTIVE
+from tests.introspection.api import INACTIVE, claims_of
 from tests.real_clients.registered import PERMISSION, WAYS, Client, Registered
 
 LIBRARIES = ("oauth4webapi", "openid_client")
@@ -71,7 +70,7 @@ def test_it_discovers_logs_in_introspects_and_revokes(
     token = returned["token"]
     assert token["token_type"].lower() == "bearer"
     assert token["expires_in"] == 3600
-    claims = jwt.decode(token["access_token"], options={"verify_signature": False})
+    claims = claims_of(token["access_token"])
     assert (claims["sub"], claims["client_id"]) == (registered.represented, client.client_id)
     assert (claims["act"], claims["permissions"]) == ({"sub": registered.tin}, [PERMISSION])
 
@@ -100,6 +99,6 @@ def test_it_gets_a_token_that_is_bound_to_its_key_and_calls_an_api_with_it(
     assert "thrown" not in returned, returned["thrown"]
     token = returned["token"]
     assert token["token_type"].lower() == "dpop"
-    claims = jwt.decode(token["access_token"], options={"verify_signature": False})
+    claims = claims_of(token["access_token"])
     assert claims["cnf"].keys() == {"jkt"}
     assert returned["resource"]["client_id"] == client.client_id

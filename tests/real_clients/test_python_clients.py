@@ -18,7 +18,7 @@ from oauthlib.oauth2 import BackendApplicationClient
 from oauthlib.oauth2.rfc6749.errors import OAuth2Error
 from requests_oauthlib import OAuth2Session
 
-from tests.introspection.api import INACTIVE, INTROSPECT, REVOKE
+from tests.introspection.api import INACTIVE, INTROSPECT, REVOKE, claims_of
 from tests.real_clients.registered import (
     ALGORITHMS,
     PERMISSION,
@@ -40,11 +40,6 @@ def client(registered: Registered) -> Client:
 @pytest.fixture
 def url(registered: Registered) -> str:
     return f"{registered.service.url}{PATH}"
-
-
-def claims_of(token: str) -> dict[str, Any]:
-    claims: dict[str, Any] = jwt.decode(token, options={"verify_signature": False})
-    return claims
 
 
 @pytest.mark.parametrize("method", SECRET_METHODS)

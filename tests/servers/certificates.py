@@ -11,6 +11,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from jwt.utils import base64url_encode
 
 DAY = timedelta(days=1)
 
@@ -29,6 +30,10 @@ class IssuedCertificate:
     @property
     def der(self) -> bytes:
         return self.certificate.public_bytes(serialization.Encoding.DER)
+
+    @property
+    def thumbprint(self) -> str:
+        return base64url_encode(self.certificate.fingerprint(hashes.SHA256())).decode()
 
     @property
     def escaped(self) -> str:
@@ -67,23 +72,8 @@ class Authority:
     """Signs what it is asked for."""
 
     def __init__(self, name: str) -> None:
-        self._key = ec.generate_private_key(ec.SECP256R1())
-        self.subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-        self.certificate = (
-            _builder(
-                self.subject,
-                self.subject,
-                self._key,
-                datetime.now(UTC) - DAY,
-                timedelta(days=3650),
-            )
-            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-            .sign(self._key, hashes.SHA256())
-        )
-
-    @property
-    def pem(self) -> str:
-        return self.certificate.public_bytes(serialization.Encoding.PEM).decode()
+        self._own = self_signed(name, days=3650)
+        self.pem = self._own.pem
 
     def issue(
         self,
@@ -97,7 +87,7 @@ class Authority:
         key = ec.generate_private_key(ec.SECP256R1())
         begins = begins or datetime.now(UTC) - timedelta(minutes=5)
         name = x509.Name.from_rfc4514_string(subject)
-        builder = _builder(name, self.subject, key, begins, lives)
+        builder = _builder(name, self._own.certificate.subject, key, begins, lives)
         usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH])
         builder = builder.add_extension(usage, critical=False)
         if sans:
@@ -105,7 +95,7 @@ class Authority:
             builder = builder.add_extension(names, critical=not subject)
         for extension in extensions:
             builder = builder.add_extension(extension, critical=False)
-        return IssuedCertificate(builder.sign(self._key, hashes.SHA256()), key)
+        return IssuedCertificate(builder.sign(self._own.key, hashes.SHA256()), key)
 
 
 def _builder(

@@ -139,8 +139,8 @@ def resigned(header: dict[str, Any] | None = None, **claims: Any) -> str:
     """A token by our own key, with other claims; None leaves a claim out."""
     at = now()
     signer = current_key_ring(at).signer(at)
-    payload = jwt.decode(token_for(authorization()), options={"verify_signature": False})
-    payload = {k: v for k, v in {**payload, **claims}.items() if v is not None}
+    payload = claims_of(token_for(authorization())) | claims
+    payload = {k: v for k, v in payload.items() if v is not None}
     headers = {"typ": "at+jwt", "kid": signer.kid, **(header or {})}
     return jwt.encode(payload, signer.private_key, signer.alg, headers)  # type: ignore[arg-type]
 
@@ -167,9 +167,8 @@ def foreign(kid: str | None = None, **header: Any) -> str:
     """Valid claims, signed by another key, under its own `kid` or ours."""
     private_key = generate("ES256")
     own = public_jwk(private_key, "ES256")
-    claims = jwt.decode(token_for(authorization()), options={"verify_signature": False})
     headers = {"typ": "at+jwt", "kid": kid or own["kid"], **header}
-    return jwt.encode(claims, private_key, "ES256", headers)
+    return jwt.encode(claims_of(token_for(authorization())), private_key, "ES256", headers)
 
 
 def our_kid() -> str:

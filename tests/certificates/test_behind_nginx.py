@@ -1,6 +1,5 @@
 """Real clients with real certificates, the real nginx with `deploy/nginx.conf`, and forgers."""
 
-import itertools
 import socket
 import ssl
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from tests.certificates.certificate_erp import SUBJECT, nginx, rfc9440
 from tests.live.cluster import TIN, Cluster, assert_proxy_answer
 from tests.servers.certificates import Authority, IssuedCertificate
 from tests.servers.nginx import HOST, MTLS_NAME
+from tests.servers.wire import read_to_end
 from tests.support.erp import FORM, PATH
 
 pytestmark = [pytest.mark.processes, pytest.mark.gate]
@@ -80,29 +80,31 @@ class Party:
         port = ports.http if sni is None else ports.https
         with socket.create_connection((HOST, port), timeout=10) as plain:
             if sni is None:
-                return _exchange(plain, request)
+                plain.sendall(request)
+                return read_to_end(plain)
             tls = ssl.create_default_context(cafile=self.server_ca)
             if files:
                 tls.load_cert_chain(*files)
             with tls.wrap_socket(plain, server_hostname=sni) as connection:
-                return _exchange(connection, request)
+                connection.sendall(request)
+                return read_to_end(connection)
 
 
-def _exchange(connection: socket.socket, request: bytes) -> bytes:
-    connection.sendall(request)
-    answer = b""
-    while chunk := connection.recv(65536):
-        answer += chunk
-    return answer
+@pytest.fixture(autouse=True)
+def name_of_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The name leads to this machine, so that clients are used as in production."""
+    look_up = socket.getaddrinfo
 
+    def here(host: Any, *args: Any, **kwargs: Any) -> Any:
+        return look_up(HOST if host == MTLS_NAME else host, *args, **kwargs)
 
-_LIMITS = itertools.count(1_000)  # each client has another one, and so another name
+    monkeypatch.setattr(socket, "getaddrinfo", here)
 
 
 @pytest.fixture
 def party(cluster: Cluster, tmp_path: Path) -> Party:
     issued = cluster.balancer.authority.issue()
-    erp, node = cluster.new_erp(next(_LIMITS)), cluster.nodes[-1]
+    erp, node = cluster.new_erp(0), cluster.nodes[-1]
     files = issued.write(tmp_path, "erp")
     with override_settings(MTLS_URL=cluster.ports.mtls_url):  # commands run in this process
         node.manage(
