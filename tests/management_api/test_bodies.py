@@ -111,6 +111,7 @@ WRONG_VALUES: list[tuple[dict[str, Any], str, str]] = [
     ({"logins_per_minute": "12"}, "#/logins_per_minute", "A valid integer is required."),
     ({"logins_per_minute": 1.5}, "#/logins_per_minute", "A valid integer is required."),
     ({"logins_per_minute": 10**30}, "#/logins_per_minute", "less than or equal to"),
+    ({"only_on_behalf": "true"}, "#/only_on_behalf", "Must be a valid boolean."),
     ({"scopes": "InvoicingAPI"}, "#/scopes", "Expected a list of items"),
     ({"scopes": [1]}, "#/scopes/0", NO_STRING),
     ({"scopes": ["a"] * 501}, "#/scopes", "no more than 500 elements"),

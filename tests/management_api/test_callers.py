@@ -122,12 +122,14 @@ def test_each_call_is_in_the_log_without_the_token(
     with caplog.at_level(logging.INFO, "identity.api"):
         answer = portal.post("/taxpayers", NEW)
         send("GET", f"{BASE}/taxpayers", None)
-    known, unknown = (vars(r) for r in caplog.records if r.name == "identity.api")
+        send("GET", f"{BASE}/{'x' * 4_000}", None)
+    known, unknown, long = (vars(r) for r in caplog.records if r.name == "identity.api")
     assert known["reference"] == answer["correlationId"]
     assert (known["operation"], known["status"]) == (f"POST {BASE}/taxpayers", 201)
     assert known["client_id"] == portal.erp.client_id
     assert known["login"] == claims_of(portal.token)["jti"]
     assert (unknown["client_id"], unknown["status"]) == ("", 401)
+    assert len(long["operation"]) == 200
     assert not any(portal.token in str(value) for value in known.values())
 
 

@@ -30,6 +30,7 @@ from tests.client_auth.key_erp import new_pair
 from tests.introspection.api import token_of
 from tests.management_api.portal import (
     BASE,
+    PROBLEM,
     Portal,
     assert_ok,
     assert_problem,
@@ -207,6 +208,20 @@ def test_it_is_valid_openapi_and_was_made_without_a_warning(
     GENERATOR_STATS.reset()
     describe(records)
     assert not GENERATOR_STATS, capfd.readouterr().err
+
+
+def test_each_problem_is_described_where_it_can_be_answered_with_its_example(
+    description: Any, operations: list[Operation]
+) -> None:
+    examples, shown = description["components"]["examples"], set()
+    for operation in operations:
+        answers = operation.described["responses"]
+        assert ("409" in answers) is operation.takes("Idempotency-Key")
+        for status, answer in answers.items():
+            named = answer.get("content", {}).get(PROBLEM, {}).get("examples", {})
+            assert all(examples[kind]["value"]["status"] == int(status) for kind in named)
+            shown |= named.keys()
+    assert shown == PROBLEMS.keys()
 
 
 def test_every_kind_of_problem_has_its_page_without_a_token() -> None:

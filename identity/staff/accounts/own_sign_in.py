@@ -17,7 +17,6 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
 from identity.staff.accounts.adapters import log_sign_in
@@ -108,7 +107,6 @@ class OwnPasswordForm(SetPasswordForm):
         return password
 
 
-@never_cache
 @login_required
 @sensitive_post_parameters("password1", "password2")
 def choose_own_password(request: HttpRequest) -> HttpResponse:

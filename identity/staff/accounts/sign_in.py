@@ -27,7 +27,6 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import never_cache
 from unfold.settings import get_config
 
 from identity.staff.accounts.adapters import log_sign_in, passkey_host
@@ -117,7 +116,6 @@ class SignInForm(LoginForm):
         login.widget.attrs |= {"autofocus": True, "placeholder": login.label}
 
 
-@never_cache
 def redirect_to_sign_in(request: HttpRequest) -> HttpResponse:
     """`/admin/login/`: to the sign-in, then to the page that was asked for."""
     target = request.GET.get(REDIRECT_FIELD_NAME, "")

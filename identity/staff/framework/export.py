@@ -139,7 +139,6 @@ class ExportingAdmin(RecordAdmin):
         response = as_workbook(rows, name) if file_format == "xlsx" else as_csv(rows, name)
         content = cast("Iterable[bytes]", response.streaming_content)
         response.streaming_content = self._recorded(content, counter, context)
-        response["Cache-Control"] = "no-store"
         return response
 
     def _recorded(

@@ -1,9 +1,9 @@
 """A new secret is shown on one page, once (contract 3): it is not stored and not shown again.
 
 The page is a sheet that is handed over to the owner of the secret. It is the response to
-the form itself: the secret is never in a message, a session or a URL. A reload submits the form
-again; the form carries the id of the newest secret at the time when it was opened, so it issues
-one secret only.
+the form itself: the secret is never in a message, a session or a URL, and page_protection.py lets
+no cache store a page. A reload submits the form again; the form carries the id of the newest secret
+at the time when it was opened, so it issues one secret only.
 """
 
 from collections.abc import Sequence
@@ -26,12 +26,6 @@ from taxpayers.moments import moment_text
 from taxpayers.secret_once import login_example, secret_data
 from taxpayers.services import Author, ServiceError
 from taxpayers.services.history import lock_for_update
-
-
-def shown_once(request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
-    """A page that no browser and no cache stores."""
-    headers = {"Cache-Control": "no-store", "Pragma": "no-cache", "Referrer-Policy": "no-referrer"}
-    return TemplateResponse(request, template, context, headers=headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +85,7 @@ class SecretOnceTask(Task):
             "example": example,
             "as_text": "\n".join([*lines, "", f"{self.example_title}:", example]),
         }
-        return shown_once(request, self.secret_template, context)
+        return TemplateResponse(request, self.secret_template, context)
 
 
 class IssueOnceForm(TaskForm):

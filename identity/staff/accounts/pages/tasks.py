@@ -8,6 +8,7 @@ from django import forms
 from django.conf import settings
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
@@ -24,7 +25,7 @@ from identity.staff.framework import fields
 from identity.staff.framework.edit_conflicts import EditConflictForm, EditTask, RenameForm
 from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Context, Text
-from identity.staff.framework.secret_once import IssueOnceForm, IssueOnceTask, shown_once
+from identity.staff.framework.secret_once import IssueOnceForm, IssueOnceTask
 from identity.staff.framework.tasks import Call, Data, OperationTask, Task, author, task
 from identity.staff.models import FirstPassword, StaffAccount
 from taxpayers.services import Author
@@ -161,7 +162,7 @@ class FirstPasswordTask(AccountTask):
         context = self.admin.page_context(request, result.account, at, breadcrumb=title)
         sign_in_url = f"{settings.STAFF_URL}{reverse('account_login')}"
         context |= {"issued": result, "sign_in_url": sign_in_url}
-        return shown_once(request, "staff/accounts/first_password.html", context)
+        return TemplateResponse(request, "staff/accounts/first_password.html", context)
 
 
 class CreateAccountForm(TaskForm):
