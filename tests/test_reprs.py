@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, get_type_hints
 
 import pytest
+from django.apps import apps
+from django.db.models import ForeignKey, Model
 
 import einvoicing_tokens
 import identity
@@ -24,6 +26,8 @@ SECRET_FIELDS = {
     *("assertion", "client_cert", "escaped_pem", "dpop", "signature", "signed", "proofs"),
 }
 TEXTS: tuple[Any, ...] = (str, bytes, str | None, bytes | None, Sequence[str | None])
+SECRET_COLUMNS = SECRET_FIELDS | {"former_secret", "private_key", "secrets_used", "content"}
+OURS = ("identity.", "tokens.", "taxpayers.")
 MARKER = "nobody-may-see-this"
 # Programs, not modules: importing one runs it.
 _PROGRAMS = ("identity.wsgi", "identity.asgi")
@@ -80,3 +84,29 @@ def _made(kind: Any, fields: dict[str, Any]) -> Any:
     for name, each in fields.items():
         object.__setattr__(value, name, each)
     return value
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        one
+        for one in apps.get_models()
+        if one.__module__.startswith(("identity", "tokens", "taxpayers"))
+    ],
+    ids=lambda model: model.__name__,
+)
+def test_a_record_does_not_show_its_secret(model: type[Model]) -> None:
+    row = _record(model)
+    assert type(str(row)) is str
+    assert MARKER not in repr(row)
+
+
+def _record(model: type[Model]) -> Model:
+    """One that is not stored, with those that it belongs to."""
+    row = model()
+    for field in model._meta.concrete_fields:
+        if field.name in SECRET_COLUMNS:
+            setattr(row, field.name, MARKER)
+        elif isinstance(field, ForeignKey) and not field.null:
+            setattr(row, field.name, _record(field.related_model))
+    return row

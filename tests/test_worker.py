@@ -64,8 +64,9 @@ def test_warnings_of_uvicorn_are_in_the_log_of_the_service_and_nothing_less(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     log = logging.getLogger("uvicorn.error")
-    for name in ("handlers", "level", "propagate"):
-        monkeypatch.setattr(log, name, getattr(log, name))
+    before = {"handlers": [logging.NullHandler()], "level": logging.DEBUG, "propagate": False}
+    for name, value in before.items():
+        monkeypatch.setattr(log, name, value)
     monkeypatch.setattr(worker, "counts", ConnectionCounts())
     settings = gunicorn.config.Config()
     worker.Worker(0, 0, [], None, 0, settings, gunicorn.glogging.Logger(settings)).tmp.close()
@@ -203,7 +204,7 @@ def test_who_gives_way_accepts_after_all_if_no_other_process_does() -> None:
 
 
 def test_the_door_is_closed_while_there_is_a_fault_and_open_when_it_is_over(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     fault: str | None = None
 
@@ -226,6 +227,8 @@ def test_the_door_is_closed_while_there_is_a_fault_and_open_when_it_is_over(
 
     with socket.create_server(("127.0.0.1", 0)) as listening:
         assert asyncio.run(run()) == [False, True, False, True]
+    told = ["no connection is accepted", "connections are accepted again"]
+    assert caplog.messages == told * 2
 
 
 @pytest.mark.parametrize(

@@ -186,6 +186,7 @@ def test_an_event_is_as_the_description_says_of_its_type(description: Any, db: N
     send_test(endpoint=new_endpoint(), at=now())
     (event,) = bodies()
     body = description["webhooks"][event["type"]]["post"]["requestBody"]
+    assert body["required"] is True
     rules = body["content"]["application/json"]["schema"] | {
         "components": description["components"]
     }
@@ -217,6 +218,9 @@ def test_each_problem_is_described_where_it_can_be_answered_with_its_example(
     for operation in operations:
         answers = operation.described["responses"]
         assert ("409" in answers) is operation.takes("Idempotency-Key")
+        sent = operation.described.get("parameters", ())
+        needed = [one["name"] for one in sent if one["in"] == "header" and one.get("required")]
+        assert needed == (["If-Match"] if "428" in answers else [])
         for status, answer in answers.items():
             named = answer.get("content", {}).get(PROBLEM, {}).get("examples", {})
             assert all(examples[kind]["value"]["status"] == int(status) for kind in named)
