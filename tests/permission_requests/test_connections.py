@@ -108,6 +108,7 @@ def test_from_a_new_key_to_a_token_and_its_end(erp: StandInErp, portal: KeyErp) 
     first = ask(erp, taxpayer.tin, reference="case 7", return_address=BACK)
     body = assert_ok(first, 202)
     row: Any = PermissionRequest.objects.get()
+    assert row.expires_at - row.created_at == timedelta(days=3)
     assert first["Location"] == f"{ASK}/{row.pk}"
     assert body == {
         "id": str(row.pk),
@@ -223,7 +224,7 @@ def test_a_proof_is_used_once_and_only_the_key_that_asked_polls(erp: StandInErp)
     assert call(erp, "GET", f"{ASK}/{of_agent.pk}").status_code == 404
     for _ in range(2):
         assert body_of(call(erp, "POST", f"{path}/withdraw"))["state"] == "withdrawn"
-    late = connecting(erp, UNKNOWN)
+    late = connecting(erp, UNKNOWN, name="x" * 100)  # no name is longer
     make_late(late)
     assert poll(erp, late)["state"] == "expired"
     assert call(erp, "POST", f"{ASK}/{late.pk}/withdraw").status_code == 409
