@@ -141,10 +141,7 @@ def learn(copy: Copy, arguments: Sequence[str]) -> Known | None:
     found = copy.root.with_name("calls.json")
     found.unlink(missing_ok=True)
     copy.migrated.unlink(missing_ok=True)
-    child = start(
-        copy, arguments, lambda: _Recorder(found, copy.root), copy.migrated, migrates=True
-    )
-    os.waitpid(child, 0)
+    os.waitpid(start(copy, arguments, lambda: _Recorder(found, copy.root), copy.migrated), 0)
     if not found.exists():
         return None
     return Known(**json.loads(found.read_text()))
@@ -179,16 +176,12 @@ def try_each(
 
 
 def start(
-    copy: Copy,
-    arguments: Sequence[str],
-    plugin: Callable[[], object],
-    migrated: Path | None,
-    *,
-    migrates: bool = False,
+    copy: Copy, arguments: Sequence[str], plugin: Callable[[], object], migrated: Path | None
 ) -> int:
     """The id of a process that ends with the status of pytest, and leads its own group.
 
-    Migrations take ten times as long as the tests: one run keeps the database, others copy it.
+    Migrations take ten times as long as the tests: the first run keeps the database in `migrated`,
+    others copy it.
     """
     child = os.fork()
     if child:
@@ -202,7 +195,7 @@ def start(
         resource.setrlimit(resource.RLIMIT_DATA, (_MAX_BYTES, _MAX_BYTES))
         _move_to(copy.root)
         if migrated is not None:
-            _share_the_database(migrated, migrates=migrates)
+            _share_the_database(migrated)
         arguments = [*_ARGUMENTS, f"--rootdir={copy.root}", *arguments]
         status = int(pytest.main(arguments, [plugin(), _Alike()]))
     except pytest.exit.Exception as stopped:
@@ -234,27 +227,24 @@ def _move_to(root: Path) -> None:
     os.chdir(root)
 
 
-def _share_the_database(migrated: Path, *, migrates: bool) -> None:
+def _share_the_database(migrated: Path) -> None:
     from django.db.backends.sqlite3.creation import DatabaseCreation
 
-    migrate = DatabaseCreation.create_test_db
+    migrate, is_first = DatabaseCreation.create_test_db, not migrated.exists()
 
     def create(self: Any, *arguments: Any, **options: Any) -> str:
         name = str(self._get_test_db_name())
-        if migrates:
+        if is_first:
             migrate(self, *arguments, **options)
         self.connection.close()
-        _back_up(*((name, migrated) if migrates else (migrated, name)))
+        source, target = (name, migrated) if is_first else (migrated, name)
+        closing, connect = contextlib.closing, sqlite3.connect
+        with closing(connect(source)) as read, closing(connect(target)) as written:
+            read.backup(written)
         self.connection.settings_dict["NAME"] = name
         return name
 
     DatabaseCreation.create_test_db = create  # type: ignore[method-assign]
-
-
-def _back_up(source: str | Path, target: str | Path) -> None:
-    closing, connect = contextlib.closing, sqlite3.connect
-    with closing(connect(source)) as read, closing(connect(target)) as written:
-        read.backup(written)
 
 
 # --- Tests ----------------------------------------------------------------------------------------

@@ -194,12 +194,6 @@ def test_an_event_is_as_the_description_says_of_its_type(description: Any, db: N
     assert {*EVENT_TYPES, event["type"]} == description["webhooks"].keys()
 
 
-def test_each_part_of_a_path_is_explained(operations: list[Operation]) -> None:
-    for operation in operations:
-        found = (one for one in operation.described.get("parameters", ()) if one["in"] == "path")
-        assert all(one.get("description") for one in found), operation.path
-
-
 def test_it_is_valid_openapi_and_was_made_without_a_warning(
     description: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -221,6 +215,7 @@ def test_each_problem_is_described_where_it_can_be_answered_with_its_example(
         sent = operation.described.get("parameters", ())
         needed = [one["name"] for one in sent if one["in"] == "header" and one.get("required")]
         assert needed == (["If-Match"] if "428" in answers else [])
+        assert all(one.get("description") for one in sent if one["in"] == "path"), operation.path
         for status, answer in answers.items():
             named = answer.get("content", {}).get(PROBLEM, {}).get("examples", {})
             assert all(examples[kind]["value"]["status"] == int(status) for kind in named)
