@@ -16,7 +16,7 @@ import uvloop
 from django.conf import settings
 from gunicorn.arbiter import Arbiter
 from uvicorn.config import Config
-from uvicorn.server import Server, ServerState
+from uvicorn.server import Server
 from uvicorn_worker import UvicornWorker
 
 from identity.server.connection import Connection
@@ -80,7 +80,6 @@ class Process(Server):
         super().__init__(config)
         self.slot, self.master = slot, os.getppid()
         self.sockets: list[socket.socket] = []
-        self.server_state = ServerState()
         self.server_state.connections = Connections(slot)
 
     def gives_way(self, unpublished: int) -> bool:
