@@ -12,6 +12,7 @@ from identity.management_api import BASE_PATH
 from identity.not_taken import answer_of
 from identity.sandbox.registry import keep_sandbox_current
 from identity.server import overload
+from identity.server.answers import ServerAnswer
 from identity.server.limits import MAX_PATH_LENGTH
 from identity.server.listener import Listener
 from identity.server.readiness import Closing, PublicStatus, Readiness
@@ -117,6 +118,6 @@ class Doors:
 async def _send(response: HttpResponse, send: Any) -> None:
     headers = [(n.encode("latin-1"), v.encode("latin-1")) for n, v in response.items()]
     headers.append((b"Content-Length", str(len(response.content)).encode()))
-    start = {"type": "http.response.start", "status": response.status_code, "headers": headers}
-    await send(start | {"reason": response.reason_phrase.encode("latin-1")})
-    await send({"type": "http.response.body", "body": response.content})
+    reason = response.reason_phrase.encode("latin-1")
+    answer = ServerAnswer(response.status_code, reason, headers, response.content)
+    await overload.send_answer(answer, send)

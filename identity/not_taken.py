@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from uuid import UUID
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -35,52 +34,49 @@ def answer_of(fault: NotTaken, scope: Scope) -> ServerAnswer:
 
 def _problem(fault: NotTaken) -> ServerAnswer:
     if isinstance(fault, TooLong):
-        problem = Problem("content_too_large", PROBLEMS["content_too_large"].advice)
+        problem = Problem("content_too_large")
     elif isinstance(fault, NotSignedIn):
         challenge = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
         problem = Problem("invalid_token", str(fault), headers=challenge)
     else:
-        advice = PROBLEMS["temporarily_unavailable"].advice
-        problem = Problem("temporarily_unavailable", advice, headers=_RETRY)
-    reference = uuid7()
-    body = json.dumps(problem_body(problem, str(reference))).encode()
-    status = PROBLEMS[problem.kind].status
-    return _answer(reference, status, body, {"Content-Type": MEDIA_TYPE, **problem.headers})
+        problem = Problem("temporarily_unavailable", headers=_RETRY)
+    reference = str(uuid7())
+    body = json.dumps(problem_body(problem, reference)).encode()
+    headers = {"Content-Type": MEDIA_TYPE, **problem.headers}
+    return _answer(PROBLEMS[problem.kind].status, body, headers, reference)
 
 
 def _page(fault: NotTaken, scope: Scope) -> ServerAnswer:
     """Who is not signed in gets the page again, which leads to the sign-in."""
     if isinstance(fault, NotSignedIn):
         location = (scope["raw_path"] + b"?" + scope["query_string"]).rstrip(b"?").decode("latin-1")
-        return _answer(uuid7(), 303, b"", {"Location": location})
+        return _answer(303, b"", {"Location": location})
     request = HttpRequest()
     request.COOKIES = parse_cookie(header_of(scope, b"cookie"))
     request.META["HTTP_ACCEPT_LANGUAGE"] = header_of(scope, b"accept-language")
     with translation.override(translation.get_language_from_request(request)):
-        status, title, text, headers = (
-            (413, gettext("Too large"), gettext("Nothing was saved. Go back and send less."), {})
-            if isinstance(fault, TooLong)
-            else (
-                503,
-                gettext("Too busy"),
-                gettext("Nothing was saved. Wait a minute, go back and try again."),
-                _RETRY,
-            )
-        )
+        if isinstance(fault, TooLong):
+            status, headers = 413, {}
+            title, text = gettext("Too large"), gettext("Nothing was saved. Go back and send less.")
+        else:
+            status, headers, title = 503, _RETRY, gettext("Too busy")
+            text = gettext("Nothing was saved. Wait a minute, go back and try again.")
         body = render_to_string("not_taken.html", {"title": title, "text": text}).encode()
     html = {
         "Content-Type": "text/html; charset=utf-8",
         "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     }
-    return _answer(uuid7(), status, body, html | headers)
+    return _answer(status, body, html | headers)
 
 
-def _answer(reference: UUID, status: int, body: bytes, headers: Mapping[str, str]) -> ServerAnswer:
+def _answer(
+    status: int, body: bytes, headers: Mapping[str, str], reference: str = ""
+) -> ServerAnswer:
     all_headers = {
         **headers,
         "Content-Length": str(len(body)),
         "Cache-Control": "no-store",
-        "correlationId": str(reference),
+        "correlationId": reference or str(uuid7()),
     }
     encoded = [(name.encode(), value.encode("latin-1")) for name, value in all_headers.items()]
-    return ServerAnswer(reference, status, None, encoded, body)
+    return ServerAnswer(status, None, encoded, body)

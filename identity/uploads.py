@@ -57,11 +57,6 @@ def _check_session(scope: Scope) -> None:
         raise NotSignedIn
 
 
-def _check_session_or_former(scope: Scope) -> None:
-    """A form that is sent too late is stored for the next sign-in."""
-    _signed_in_until(scope)
-
-
 def _signed_in_until(scope: Scope) -> datetime:
     """The end of the session, by its row; only a session of an account counts."""
     cookies = parse_cookie(header_of(scope, b"cookie"))
@@ -80,5 +75,6 @@ def _signed_in_until(scope: Scope) -> datetime:
 
 
 _uploads = LongBodies(_UPLOAD_BYTES, Places(_UPLOADS), _check_session)
-_forms = LongBodies(_FORM_BYTES, Places(_FORMS), _check_session_or_former)
+# A form that is sent too late is stored for the next sign-in: a former session will do.
+_forms = LongBodies(_FORM_BYTES, Places(_FORMS), _signed_in_until)
 _json = LongBodies(_JSON_BYTES, Places(_JSON), _check_token)

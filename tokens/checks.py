@@ -17,7 +17,7 @@ Problem = tuple[str, str, str]  # id, message, hint
 
 def check_settings(**_kwargs: Any) -> list[checks.CheckMessage]:
     """Errors: what no process can work with."""
-    others = (*_certificates(), *_unreadable(), *_algorithm(), *_warnings())
+    others = (*_certificates(), *_other_values())
     found = (*_of_each_setting(), *((f"tokens.{id_}", *rest) for id_, *rest in others))
     return [checks.Error(message, hint=hint, id=id_) for id_, message, hint in found]
 
@@ -141,20 +141,14 @@ def _certificates() -> Iterator[Problem]:
         )
 
 
-def _algorithm() -> Iterator[Problem]:
+def _other_values() -> Iterator[Problem]:
+    for line in settings.WRONG_SETTINGS:
+        yield "E013", line, "The server does not start with it. Remove it to use the default."
     if settings.SIGNING_ALGORITHM not in ALGORITHMS:
         hint = f"Use {', '.join(ALGORITHMS)}."
         yield "E010", f"SIGNING_ALGORITHM is unknown: {settings.SIGNING_ALGORITHM}.", hint
-
-
-def _warnings() -> Iterator[Problem]:
     hint = (
         'For example [{"text": "HTTP Basic is refused.", "from": "2027-01-31", "condition":'
         ' "client_secret_basic"}].'
     )
     yield from (("E017", fault, hint) for fault in faults_of(settings.SYSTEM_WARNINGS))
-
-
-def _unreadable() -> Iterator[Problem]:
-    for line in settings.WRONG_SETTINGS:
-        yield "E013", line, "The server does not start with it. Remove it to use the default."

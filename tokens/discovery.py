@@ -44,7 +44,7 @@ def jwks(request: HttpRequest) -> HttpResponse:
 
 
 def _metadata() -> dict[str, Any]:
-    return {
+    always = {
         "issuer": settings.AUTH_URL,
         "token_endpoint": _absolute("token"),
         "jwks_uri": _absolute("jwks"),
@@ -68,15 +68,15 @@ def _metadata() -> dict[str, Any]:
         "credentials_endpoint": _absolute("credentials"),
         "granted_permissions_endpoint": _absolute("permissions"),
         "login_explanation_endpoint": _absolute("explanation", "{reference}"),
-        **_certificates(),
     }
+    return always | _certificates(always)
 
 
 def _methods() -> list[str]:
     return [method for method in Method if settings.MTLS_URL or method != Method.TLS_CLIENT_AUTH]
 
 
-def _certificates() -> dict[str, Any]:
+def _certificates(always: dict[str, Any]) -> dict[str, Any]:
     """What RFC 8705 adds (sections 3.3 and 5), where clients can present certificates at all."""
     if not settings.MTLS_URL:
         return {}
@@ -85,13 +85,10 @@ def _certificates() -> dict[str, Any]:
         return bound
     return bound | {
         "mtls_endpoint_aliases": {
-            name: url.replace(settings.AUTH_URL, settings.MTLS_URL, 1)
-            for name, url in (
-                ("token_endpoint", _absolute("token")),
-                ("revocation_endpoint", _absolute("revocation")),
-                ("credentials_endpoint", _absolute("credentials")),
-                ("granted_permissions_endpoint", _absolute("permissions")),
-                ("login_explanation_endpoint", _absolute("explanation", "{reference}")),
+            name: always[name].replace(settings.AUTH_URL, settings.MTLS_URL, 1)
+            for name in (
+                *("token_endpoint", "revocation_endpoint", "credentials_endpoint"),
+                *("granted_permissions_endpoint", "login_explanation_endpoint"),
             )
         }
     }

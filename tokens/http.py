@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import wraps
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.utils.module_loading import import_string
@@ -52,13 +53,13 @@ def error_response(
     )
 
 
-def read_only(view: View) -> View:
+def read_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """Answers any method but GET and HEAD with 405 (RFC 9110 section 15.5.6)."""
 
     @wraps(view)
-    def wrapper(request: HttpRequest) -> HttpResponse:
+    def wrapper(request: HttpRequest, **parts_of_path: Any) -> HttpResponse:
         if request.method in _READ_METHODS:
-            return view(request)
+            return view(request, **parts_of_path)
         text = "This address takes GET and HEAD only."
         return error_response(405, "invalid_request", text, {"Allow": ", ".join(_READ_METHODS)})
 

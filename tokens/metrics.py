@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from django.db import DatabaseError
@@ -32,37 +33,28 @@ _BUCKETS = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 # What this process counts; where there are more processes, each writes its own files.
 COUNTED = CollectorRegistry()
 
-_logins = Counter(
-    "logins",
-    "Logins by outcome: issued, or the reason of the refusal.",
-    ["outcome"],
-    registry=COUNTED,
+_counter = partial(Counter, registry=COUNTED)
+_logins = _counter(
+    "logins", "Logins by outcome: issued, or the reason of the refusal.", ["outcome"]
 )
-_throttled = Counter(
-    "throttled_logins",
-    "Logins refused by a limit: of what there was too much.",
-    ["cause"],
-    registry=COUNTED,
+_throttled = _counter(
+    "throttled_logins", "Logins refused by a limit: of what there was too much.", ["cause"]
 )
 _seconds = Histogram(
     "login_seconds", "Seconds from request to answer.", buckets=_BUCKETS, registry=COUNTED
 )
-introspections = Counter(
+introspections = _counter(
     "introspections",
     "Introspections by outcome: active, inactive, or the reason of the refusal.",
     ["outcome"],
-    registry=COUNTED,
 )
-revocations = Counter(
+revocations = _counter(
     "revocations",
     "Revocations by outcome: revoked, nothing_to_revoke, or the reason of the refusal.",
     ["outcome"],
-    registry=COUNTED,
 )
-throttled_calls = Counter(
-    "throttled_api_calls",
-    "Requests at /api/v1/ refused by the limit of their access token.",
-    registry=COUNTED,
+throttled_calls = _counter(
+    "throttled_api_calls", "Requests at /api/v1/ refused by the limit of their access token."
 )
 waiting_calls = Gauge(
     "waiting_calls",

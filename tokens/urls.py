@@ -23,19 +23,11 @@ urlpatterns = [
     path("connect/introspect", view_of("/connect/introspect"), name="introspect"),
     path("connect/revocation", view_of("/connect/revocation"), name="revocation"),
     path("api/v1/me", view_of("/api/v1/me"), name="me"),
-    path(
-        "api/v1/credentials/current",
-        imported_on_first_use("tokens.self_service.own_credentials.credentials"),
-        name="credentials",
-    ),
-    path(
-        "api/v1/permissions",
-        imported_on_first_use("tokens.self_service.permissions.permissions"),
-        name="permissions",
-    ),
     *(
         path(f"api/v1/{address}", imported_on_first_use(f"tokens.self_service.{view}"), name=name)
         for address, view, name in (
+            ("credentials/current", "own_credentials.credentials", "credentials"),
+            ("permissions", "permissions.permissions", "permissions"),
             ("permission-requests", "permission_requests.requests", "permission_requests"),
             ("permission-requests/<str:id>", "permission_requests.request", "permission_request"),
             ("permission-requests/<str:id>/withdraw", "permission_requests.withdraw", "withdraw"),
@@ -45,11 +37,7 @@ urlpatterns = [
             ("representatives", "representatives.representatives", "representatives"),
             ("representatives/<str:id>", "representatives.representative", "representative"),
             ("statement", "statement.statement", "statement"),
+            ("logins/<str:reference>/explanation", "statement.explanation", "explanation"),
         )
-    ),
-    path(
-        "api/v1/logins/<str:reference>/explanation",
-        imported_on_first_use("tokens.self_service.statement.explanation"),
-        name="explanation",
     ),
 ]

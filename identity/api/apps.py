@@ -12,3 +12,8 @@ class ManagementApiConfig(AppConfig):
     def ready(self) -> None:
         checks.register(check_scopes, checks.Tags.security)
         checks.register(check_duties, checks.Tags.database)
+        # It imports models, which are not there when this module is read.
+        from taxpayers.management.table import add_commands_of  # noqa: PLC0415
+
+        table = "identity.api.management.record_commands"
+        add_commands_of(table, ("list", "show"), self.name)

@@ -100,8 +100,8 @@ def describe(patterns: Sequence[URLPattern]) -> dict[str, Any]:
 def _example(kind: str) -> dict[str, Any]:
     fault = FieldError("Give a reason: it is missing or blank.", "blank", pointer="#/reason")
     errors = [fault] if PROBLEMS[kind].status == 422 and kind != "key_used_before" else []
-    problem = Problem(kind, PROBLEMS[kind].advice, errors)
-    return {"summary": PROBLEMS[kind].title, "value": problem_body(problem, str(REFERENCE))}
+    value = problem_body(Problem(kind, errors=errors), str(REFERENCE))
+    return {"summary": PROBLEMS[kind].title, "value": value}
 
 
 def _responses(paths: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

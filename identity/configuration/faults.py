@@ -164,7 +164,9 @@ def number_pattern(name: str, value: str) -> Iterator[Fault]:
     except re.error as error:
         yield "tokens.E004", f"{name} is not a regular expression: {error}.", "See Python's re."
         return
-    separators = [mark for mark in ":," if _allows(value, mark)]
+    # Does any escape, class or character of the pattern match one of these?
+    atoms = _ATOM.findall(_NOT_CHARACTERS.sub("", value))
+    separators = [mark for mark in ":," if any(_matches(atom, mark) for atom in atoms)]
     if separators:
         yield (
             "tokens.E005",
@@ -176,12 +178,6 @@ def number_pattern(name: str, value: str) -> Iterator[Fault]:
 # Not characters of the pattern: {1,20}, (?:, (?!
 _NOT_CHARACTERS = re.compile(r"\{\d*,?\d*\}|\(\?(?:<?[=!]|:)")
 _ATOM = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.DOTALL)
-
-
-def _allows(pattern: str, character: str) -> bool:
-    # Does any escape, class or character of the pattern match this character?
-    atoms = _ATOM.findall(_NOT_CHARACTERS.sub("", pattern))
-    return any(_matches(atom, character) for atom in atoms)
 
 
 def _matches(atom: str, character: str) -> bool:

@@ -100,7 +100,7 @@ def _to_the_portal(key: UUID) -> HttpResponse:
 def _decide(request: HttpRequest, key: UUID) -> HttpResponse:
     at = timezone.now()
     facts = _facts(request.POST.get("opened", ""), key)
-    taxpayer = TaxpayerId(*_pair(facts["taxpayer"]))
+    taxpayer = TaxpayerId(*facts["taxpayer"].split(":"))
     row = _request(key, taxpayer, at)
     decision = request.POST.get("decision", "")
     if decision not in ("approve", "less", "decline"):
@@ -193,11 +193,6 @@ def _facts(opened: str, key: UUID) -> dict[str, Any]:
 def _until(facts: Mapping[str, Any]) -> datetime | None:
     """When what is approved ends at the latest, as it was shown."""
     return datetime.fromisoformat(facts["until"]) if facts["until"] else None
-
-
-def _pair(identifier: str) -> tuple[str, str]:
-    tin, _colon, rob = identifier.partition(":")
-    return tin, rob
 
 
 def _page(

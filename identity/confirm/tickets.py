@@ -23,6 +23,7 @@ from taxpayers.standing.loaded_rows import standing_of_row
 from taxpayers.validation import taxpayer_notation
 from tokens.calls import ProofUse
 from tokens.client_auth import compact_jws
+from tokens.client_auth.compact_jws import Header
 from tokens.store import django_store as store
 
 LIFETIME, SKEW = timedelta(minutes=5), timedelta(seconds=10)
@@ -43,13 +44,6 @@ class Ticket:
     method: str
     level: str
     request: str
-
-
-class _Header(msgspec.Struct):
-    alg: str
-    kid: str = ""
-    typ: str = ""
-    crit: Any = None
 
 
 class _Claims(msgspec.Struct):
@@ -88,11 +82,11 @@ def take_ticket(text: str, at: datetime) -> Ticket:
     return ticket
 
 
-def _parts(text: str) -> tuple[_Header, _Claims, bytes, bytes]:
+def _parts(text: str) -> tuple[Header, _Claims, bytes, bytes]:
     try:
         header_part, claims_part, signature_part = compact_jws.parts_of(text[: MAX_LENGTH + 1])
         header, claims = (
-            compact_jws.read_json(header_part, _Header),
+            compact_jws.read_json(header_part, Header),
             compact_jws.read_json(claims_part, _Claims),
         )
         signature = compact_jws.read_bytes(signature_part)
@@ -104,7 +98,7 @@ def _parts(text: str) -> tuple[_Header, _Claims, bytes, bytes]:
     return header, claims, f"{header_part}.{claims_part}".encode(), signature
 
 
-def _registered(portal: str, header: _Header, at: datetime) -> tuple[frozenset[Duty], PublicKey]:
+def _registered(portal: str, header: Header, at: datetime) -> tuple[frozenset[Duty], PublicKey]:
     """A live key of a system user that may decide, and would get a token for it now."""
     rows = Credential.objects.select_related("system_user__taxpayer").exclude(public_jwk="")
     named = rows.filter(system_user__client_id=portal, lookup=key_name(header.kid))

@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 from identity.developers.examples import refused_example
-from identity.developers.pages import Page, show
+from identity.developers.pages import Page
 from tokens.answers.description import describe_in_general
 from tokens.answers.response import help_path
 from tokens.refusals.table import REFUSALS, Check, ProtocolReason, Refusal
@@ -24,14 +24,9 @@ _RETRY = {
 }
 
 
-def all_errors(request: HttpRequest, language: str) -> HttpResponse:
-    """`GET /errors/`: every reason, in the order in which a login is checked."""
-    return show(request, _LIST, language)
-
-
 def error(request: HttpRequest, language: str, reason: str) -> HttpResponse:
     """`GET /errors/<reason>`."""
-    return show(request, _page(reason), language)
+    return _page(reason)(request, language)
 
 
 @cache
@@ -41,10 +36,11 @@ def _page(reason: str) -> Page:
 
 
 def _list_context() -> Mapping[str, Any]:
+    """Every reason, in the order in which a login is checked."""
     return {"title": gettext("Errors"), "rows": [_row(reason) for reason in _REASONS]}
 
 
-_LIST = Page("errors/", "developers/errors.html", _list_context)
+all_errors = Page("errors/", "developers/errors.html", _list_context)
 
 
 def _context(reason: str) -> Mapping[str, Any]:

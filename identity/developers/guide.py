@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from identity.developers.openapi.document import document
-from identity.developers.pages import ENGLISH, Page, show
+from identity.developers.pages import ENGLISH, Page
 from identity.developers.snippets.catalogue import AUTH_URL_OF_THE_FILES
 
 _EXAMPLE, _STAFF_EXAMPLE = "https://id.example.org", "https://staff.id.example.org"
@@ -27,7 +27,7 @@ _PACKAGE = "](../packages/einvoicing_tokens/"  # a link from a document to a fil
 
 def guide(request: HttpRequest, language: str, file: str) -> HttpResponse:
     """A document of docs/, or its translation."""
-    return show(request, _GUIDES[file], language)
+    return _GUIDES[file](request, language)
 
 
 def as_html(text: str, original: str = "") -> SafeString:
@@ -88,17 +88,13 @@ _GUIDES = {
 Part = Mapping[str, Any]
 
 
-def reference(request: HttpRequest, language: str) -> HttpResponse:
-    """Every address; what it takes and answers. It is written in English."""
-    return show(request, _REFERENCE, language)
-
-
 def _context() -> Part:
+    """Every address; what it takes and answers. It is written in English."""
     text = "\n".join(_lines(document(settings.AUTH_URL)))
     return {"title": gettext("Reference"), "guide": as_html(text), "written_in": ENGLISH}
 
 
-_REFERENCE = Page("reference", _TEMPLATE, _context)
+reference = Page("reference", _TEMPLATE, _context)
 
 
 def _lines(described: Part) -> Iterator[str]:

@@ -5,13 +5,12 @@ from typing import Any
 from urllib.parse import unquote
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
 from django.urls import is_valid_path, reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 from identity.developers.examples import TAXPAYER, issued_example, refused_example
-from identity.developers.pages import Page, show
+from identity.developers.pages import Page
 from identity.developers.snippets.catalogue import SNIPPETS, source_of
 from identity.sandbox.catalogue import BY_REQUEST, CLIENTS
 from identity.sandbox.listing import LIMIT, RESET
@@ -54,11 +53,6 @@ _OPTIONAL = (
 )
 
 
-def home(request: HttpRequest, language: str) -> HttpResponse:
-    """The first page."""
-    return show(request, _HOME, language)
-
-
 def _context() -> Mapping[str, Any]:
     auth_url = settings.AUTH_URL
     minutes = int(TOKEN_LIFETIME.total_seconds()) // 60
@@ -82,12 +76,7 @@ def _context() -> Mapping[str, Any]:
     }
 
 
-_HOME = Page("", "developers/home.html", _context)
-
-
-def sandbox_page(request: HttpRequest, language: str) -> HttpResponse:
-    """The list for people."""
-    return show(request, _SANDBOX, language)
+home = Page("", "developers/home.html", _context)
 
 
 def _sandbox() -> Mapping[str, Any]:
@@ -109,4 +98,4 @@ def _sandbox() -> Mapping[str, Any]:
     }
 
 
-_SANDBOX = Page("sandbox", "developers/sandbox.html", _sandbox)
+sandbox_page = Page("sandbox", "developers/sandbox.html", _sandbox)

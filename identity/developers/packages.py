@@ -14,33 +14,24 @@ from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext
 
-from identity.developers.pages import Page, show, static_answer
+from identity.developers.pages import NO_SNIFFING, Page, static_answer
 from identity.developers.snippets.catalogue import AUTH_URL_OF_THE_FILES
 from tokens.http import read_only
 
 _PACKAGES = Path(settings.BASE_DIR) / "packages"
 _BUILT, _OURS = _PACKAGES / "dist", _PACKAGES / "einvoicing_tokens"
 _CHANGES = "CHANGELOG.md"
-_NO_SNIFFING = {"X-Content-Type-Options": "nosniff"}
 
 
-def packages(request: HttpRequest, language: str) -> HttpResponse:
-    """The files, each with its version and digest."""
-    return show(request, _LIST, language)
-
-
+@read_only
 def download(request: HttpRequest, name: str) -> HttpResponse:
     """`GET /packages/<name>`: a file of the list, an example or the changes. Raises Http404."""
     content_type, body = _file(name, settings.AUTH_URL)
-
-    @read_only
-    def view(request: HttpRequest) -> HttpResponse:
-        return static_answer(request, content_type, body, _NO_SNIFFING)
-
-    return view(request)
+    return static_answer(request, content_type, body, NO_SNIFFING)
 
 
 def _context() -> Mapping[str, Any]:
+    """The files, each with its version and digest."""
     files = [
         {"name": file.name, "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
         for file in _built()
@@ -70,4 +61,4 @@ def _file(name: str, auth_url: str) -> tuple[str, bytes]:
     raise Http404
 
 
-_LIST = Page("packages/", "developers/packages.html", _context)
+packages = Page("packages/", "developers/packages.html", _context)

@@ -16,6 +16,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.template import Context, Engine
 from django.utils import translation
 from django.utils.cache import get_conditional_response
+from django.utils.decorators import method_decorator
 from django.utils.translation.trans_real import parse_accept_lang_header
 
 from identity.developers.snippets.catalogue import SNIPPETS, source_of
@@ -45,21 +46,16 @@ class Page:
     template: str
     context: Callable[[], Mapping[str, Any]]
 
-
-def show(request: HttpRequest, page: Page, language: str) -> HttpResponse:
-    """The page in this language; empty: in the one that the browser prefers."""
-
-    @read_only
-    def view(request: HttpRequest) -> HttpResponse:
+    @method_decorator(read_only)
+    def __call__(self, request: HttpRequest, language: str) -> HttpResponse:
+        """The page in this language; empty: in the one that the browser prefers."""
         chosen = language or preferred(request.headers.get("Accept-Language", ""))
-        body, etag = _rendered(page, chosen, is_chosen=bool(language), base=settings.AUTH_URL)
+        body, etag = _rendered(self, chosen, is_chosen=bool(language), base=settings.AUTH_URL)
         headers = _HEADERS | {"Content-Language": chosen, "ETag": etag}
         if not language:
             headers["Vary"] = "Accept-Language"
         response = HttpResponse(body, headers=headers)
         return get_conditional_response(request, etag=etag, response=response) or response
-
-    return view(request)
 
 
 def preferred(accepted: str) -> str:
@@ -102,19 +98,15 @@ STYLE, _CHECK = "style.css", "clientcheck.py"
 
 _FOLDER = Path(__file__).parent
 _FILE_HEADERS = {"Cache-Control": "public, max-age=3600"}
-_NO_SNIFFING = {"X-Content-Type-Options": "nosniff"}
+NO_SNIFFING = {"X-Content-Type-Options": "nosniff"}
 
 
+@read_only
 def download(request: HttpRequest, name: str) -> HttpResponse:
     """`GET /developers/<name>`, and `/clientcheck.py`. Raises Http404 for any other name."""
     content_type, body = _file(name, settings.AUTH_URL)
     stored = {"Content-Disposition": f'attachment; filename="{name}"'} if name == _CHECK else {}
-
-    @read_only
-    def view(request: HttpRequest) -> HttpResponse:
-        return static_answer(request, content_type, body, _NO_SNIFFING | stored)
-
-    return view(request)
+    return static_answer(request, content_type, body, NO_SNIFFING | stored)
 
 
 def static_answer(

@@ -14,6 +14,7 @@ from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.rules import RegistryReason
 from taxpayers.sandbox.clients import CREDENTIALS, SandboxName
+from tokens.operations.sandbox import NEVER
 from tokens.refusals.table import ProtocolReason
 
 TOKEN = "token"
@@ -178,13 +179,15 @@ CLIENTS = (
         RegistryReason.PERMISSION_NOT_YET_VALID,
         _("The permission begins later."),
         records.NOT_YET_VALID,
-        make=records.make_not_yet_valid,
+        make=partial(records.make_agent, of=records.NOT_YET_VALID, begins=NEVER),
     ),
     _refused(
         RegistryReason.PERMISSION_EXPIRED,
         _("The permission has expired."),
         records.EXPIRED,
-        make=records.make_expired_permission,
+        make=partial(
+            records.make_agent, of=records.EXPIRED, granted_at=records.BEGAN, ends=records.ENDED
+        ),
     ),
     _refused(
         RegistryReason.PERMISSION_REVOKED,

@@ -80,9 +80,17 @@ def end_of_tomorrow(at: datetime) -> datetime:
     return timezone.make_aware(datetime.combine(tomorrow, time(23, 59, 59)))
 
 
-def make_agent(name: str, at: datetime, **facts: Any) -> None:
-    """A client of the agent, to which the represented taxpayer has granted a permission."""
-    permission_of(REPRESENTED, at)
+def make_agent(
+    name: str,
+    at: datetime,
+    of: str = REPRESENTED,
+    granted_at: datetime | None = None,
+    begins: datetime | None = None,
+    ends: datetime | None = None,
+    **facts: Any,
+) -> None:
+    """A client of the agent, to which this taxpayer has granted a permission, now or then."""
+    permission_of(of, granted_at or at, begins, ends)
     new_client(name, at, AGENT, **facts)
 
 
@@ -134,18 +142,6 @@ def make_without_permission(name: str, at: datetime) -> None:
     """The taxpayer that it names has granted nothing."""
     taxpayer_of(WITHOUT_PERMISSION)
     make_agent(name, at)
-
-
-def make_not_yet_valid(name: str, at: datetime) -> None:
-    """The permission begins later."""
-    permission_of(NOT_YET_VALID, at, begins=NEVER)
-    new_client(name, at, AGENT)
-
-
-def make_expired_permission(name: str, at: datetime) -> None:
-    """The permission has ended."""
-    permission_of(EXPIRED, BEGAN, ends=ENDED)
-    new_client(name, at, AGENT)
 
 
 def make_revoked_permission(name: str, at: datetime) -> None:

@@ -7,7 +7,6 @@ import logging
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from http import HTTPStatus
-from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
@@ -27,7 +26,6 @@ Headers = list[tuple[bytes, bytes]]
 class ServerAnswer(Value):
     """A whole answer: status, reason phrase (None: that of the status), headers and body."""
 
-    reference: UUID
     status: int
     reason: bytes | None
     headers: Headers
@@ -58,16 +56,9 @@ def _answer(refused: Refused, status: int | None = None) -> ServerAnswer:
     reference, now = uuid7(), datetime.now(UTC)
     answer = refused_answer(reference, now, refused)  # of the same shape as those of the login
     headers = [(name.encode(), value.encode()) for name, value in answer.headers.items()]
-    logger.info(
-        "answered by the server",
-        extra={
-            "reference": str(reference),
-            "outcome": refused.reason,
-            "detail": refused.detail,
-        },
-    )
-    reason = answer.reason.encode()
-    return ServerAnswer(reference, status or answer.status, reason, headers, answer.body)
+    about = {"reference": str(reference), "outcome": refused.reason, "detail": refused.detail}
+    logger.info("answered by the server", extra=about)
+    return ServerAnswer(status or answer.status, answer.reason.encode(), headers, answer.body)
 
 
 _PHRASES = {status.value: status.phrase.encode() for status in HTTPStatus}

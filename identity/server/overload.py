@@ -63,14 +63,8 @@ async def refuse_overload(scope: dict[str, Any], receive: Any, send: Any) -> Non
 
 async def send_answer(answer: ServerAnswer, send: Any) -> None:
     """The answer as ASGI messages."""
-    await send(
-        {
-            "type": "http.response.start",
-            "status": answer.status,
-            "reason": answer.reason,
-            "headers": answer.headers,
-        }
-    )
+    start = {"type": "http.response.start", "status": answer.status, "headers": answer.headers}
+    await send({**start, "reason": answer.reason})
     await send({"type": "http.response.body", "body": answer.body})
 
 
@@ -105,7 +99,7 @@ class LongBodies:
 
     most_bytes: int
     places: Places
-    check: Callable[[Scope], None]
+    check: Callable[[Scope], object]
 
     @asynccontextmanager
     async def file(self, begun: bytes, receive: Any, *, is_whole: bool) -> AsyncIterator[Body]:

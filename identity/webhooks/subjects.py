@@ -35,30 +35,21 @@ KINDS = {  # and the list of each in the management API
 }
 
 
-def subject_of(row: Model) -> Subject:
-    """The record itself."""
-    match row:
-        case models.Taxpayer():
-            return Subject("taxpayer", str(row.identifier))
-        case models.Intermediary():
-            return Subject("intermediary", str(row.taxpayer.identifier))
-        case models.GrantedPermission():
-            return Subject("permission", str(row.pk))
-        case models.PermissionRequest():
-            return Subject("permission_request", str(row.pk))
-        case models.SystemUser():
-            return Subject("system_user", row.client_id)
-        case _:
-            raise TypeError(f"no kind of the management API: {row!r}")
-
-
-_ROWS: Mapping[str, Callable[[], Any]] = {
-    "taxpayer": models.Taxpayer.objects.all,
-    "intermediary": lambda: models.Intermediary.objects.select_related("taxpayer"),
-    "grantedpermission": models.GrantedPermission.objects.all,
-    "permissionrequest": models.PermissionRequest.objects.all,
-    "systemuser": models.SystemUser.objects.all,
+# The kind of each model, and what names a record of it.
+_OF_MODELS: Mapping[Any, tuple[str, Callable[[Any], object]]] = {
+    models.Taxpayer: ("taxpayer", lambda row: row.identifier),
+    models.Intermediary: ("intermediary", lambda row: row.taxpayer.identifier),
+    models.GrantedPermission: ("permission", lambda row: row.pk),
+    models.PermissionRequest: ("permission_request", lambda row: row.pk),
+    models.SystemUser: ("system_user", lambda row: row.client_id),
 }
+_MODELS = {model._meta.model_name: model for model in _OF_MODELS}
+
+
+def subject_of(row: Model) -> Subject:
+    """The record itself. Raises KeyError for one that is no kind of the management API."""
+    kind, name_of = _OF_MODELS[type(row)]
+    return Subject(kind, str(name_of(row)))
 
 
 def subjects_of(changes: Iterable[models.Change]) -> dict[int, Subject]:
@@ -67,13 +58,15 @@ def subjects_of(changes: Iterable[models.Change]) -> dict[int, Subject]:
     An export is a change of no record: it names a kind only.
     """
     keys: dict[str, set[str]] = {}
-    listed = [change for change in changes if change.object_type in _ROWS and change.object_id]
+    listed = [change for change in changes if change.object_type in _MODELS and change.object_id]
     for change in listed:
         keys.setdefault(change.object_type, set()).add(change.object_id)
     rows = {
         (name, str(row.pk)): row
         for name, ids in keys.items()
-        for row in _ROWS[name]().filter(pk__in=ids)
+        for row in _MODELS[name]
+        .objects.filter(pk__in=ids)
+        .select_related("taxpayer" if name == "intermediary" else None)
     }
     return {
         change.pk: subject_of(rows[key])

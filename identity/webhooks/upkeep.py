@@ -3,8 +3,7 @@
 An end is announced 30, 7 and 1 days before: once each, and once again for another end.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -83,22 +82,15 @@ DAYS = (1, 7, 30)
 _BATCH = 500
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """`end` is the field of the last moment, by which an index finds the rows."""
-
-    end: str
-    rows: Callable[[], "QuerySet[Any]"]
-
-
-_KINDS: Mapping[str, _Kind] = {
-    "credential": _Kind(
+# Of each kind the field of the last moment, by which an index finds the rows; and these.
+_KINDS: Mapping[str, tuple[str, Callable[[], "QuerySet[Any]"]]] = {
+    "credential": (
         "expires_at",
         lambda: Credential.objects.filter(slot__isnull=False).select_related("system_user"),
     ),
-    "system_user": _Kind("expires_at", SystemUser.objects.all),
-    "permission": _Kind("valid_until", lambda: GrantedPermission.objects.filter(revoked_at=None)),
-    "intermediary": _Kind(
+    "system_user": ("expires_at", SystemUser.objects.all),
+    "permission": ("valid_until", lambda: GrantedPermission.objects.filter(revoked_at=None)),
+    "intermediary": (
         "active_until",
         lambda: Intermediary.objects.filter(is_active=True).select_related("taxpayer"),
     ),
@@ -110,26 +102,19 @@ def announce_ends(at: datetime) -> int:
     if not active_endpoints():
         return 0  # no receiver; one that registers later gets the next stage
     EndReminder.objects.filter(ends_at__lt=at).delete()
-    return sum(
-        _announce(name, batch, at) for name, kind in _KINDS.items() for batch in _ending(kind, at)
-    )
-
-
-def _ending(kind: _Kind, at: datetime) -> Iterator[list[Any]]:
-    """All rows that end within the longest time, in the order of their ends."""
-    last = at + timedelta(days=max(DAYS))
-    rows = kind.rows().filter(**{f"{kind.end}__gt": at, f"{kind.end}__lte": last})
-    return batches_of(rows.order_by(kind.end, "pk"), _BATCH)
+    last, count = at + timedelta(days=max(DAYS)), 0
+    for name, (end, all_rows) in _KINDS.items():
+        rows = all_rows().filter(**{f"{end}__gt": at, f"{end}__lte": last})
+        for batch in batches_of(rows.order_by(end, "pk"), _BATCH):  # in the order of their ends
+            count += _announce(name, [(row, getattr(row, end)) for row in batch], at)
+    return count
 
 
 @transaction.atomic
-def _announce(name: str, rows: Sequence[Any], at: datetime) -> int:
+def _announce(name: str, ends: Sequence[tuple[Any, datetime]], at: datetime) -> int:
     """Of one batch; what was announced is stored with the events, or neither is."""
-    announced = {
-        (known.record_id, known.ends_at, known.days)
-        for known in EndReminder.objects.filter(kind=name, record_id__in=[row.pk for row in rows])
-    }
-    ends = [(row, getattr(row, _KINDS[name].end)) for row in rows]
+    known = EndReminder.objects.filter(kind=name, record_id__in=[row.pk for row, _end in ends])
+    announced = set(known.values_list("record_id", "ends_at", "days"))
     new = [
         (row, EndReminder(kind=name, record_id=row.pk, ends_at=end, days=_stage(end, at)))
         for row, end in ends

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from identity.api.management.operator_records import LISTINGS
+from identity.api.management.record_commands import LISTINGS
 from identity.staff.models import StaffAccount
 from identity.webhooks.models import WebhookEndpoint
 from taxpayers.credentials import hash_secret, new_client_id, new_client_secret

@@ -10,7 +10,7 @@ from rest_framework.parsers import JSONParser
 from rest_framework.request import Request
 from rest_framework.test import APIRequestFactory
 
-from identity.api.framework.idempotency import answer_before, idempotent_request
+from identity.api.framework.idempotency import answer_before, answer_to
 from identity.api.models import StoredAnswer
 from taxpayers.models import Change, SystemUser, Taxpayer
 from tests.management_api.portal import Portal, assert_ok, assert_problem, new_portal
@@ -153,7 +153,7 @@ def test_while_the_first_request_is_under_way_the_second_is_a_409() -> None:
     sent = APIRequestFactory().post(
         "/api/v1/management/taxpayers", NEW, "json", HTTP_IDEMPOTENCY_KEY=KEY
     )
-    first = idempotent_request(Request(sent, [JSONParser()]), portal.erp.client_id)
+    first = answer_to(Request(sent, [JSONParser()]), portal.erp.client_id)
     assert first is not None
     with transaction.atomic():
         assert answer_before(first, datetime.now(UTC)) is None

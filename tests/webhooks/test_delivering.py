@@ -407,17 +407,17 @@ def test_what_a_dead_deliverer_had_begun_is_sent_by_another_when_its_lease_has_e
     endpoint = new_endpoint()
     send_test(endpoint=endpoint, at=now())
     at = now()
-    (first,) = lease_due(at, 16)
+    ((first, _),) = lease_due(at, 16)
     assert lease_due(at + delivering.LEASE - timedelta(seconds=1), 16) == []
-    (second,) = lease_due(at + delivering.LEASE, 16)
-    assert first.delivery.pk == second.delivery.pk
+    ((second, _),) = lease_due(at + delivering.LEASE, 16)
+    assert first.pk == second.pk
     # The first one was only slow: what it marks now does not count.
-    assert not mark(first.delivery, Outcome(500), now(), lambda: 0.0)
+    assert not mark(first, Outcome(500), now(), lambda: 0.0)
     with monkeypatch.context() as patch:
         patch.setattr(WebhookEndpoint, "save", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            mark(second.delivery, Outcome(200), now(), lambda: 0.0)  # and nothing is stored
-    assert mark(second.delivery, Outcome(200), now(), lambda: 0.0)
+            mark(second, Outcome(200), now(), lambda: 0.0)  # and nothing is stored
+    assert mark(second, Outcome(200), now(), lambda: 0.0)
     assert states() == [("delivered", 1, "HTTP 200")]
 
 

@@ -51,11 +51,6 @@ def list_uri(issuer: str, number: int) -> str:
 _MEMBERS = {TokenBinding.DPOP: "jkt", TokenBinding.TLS: "x5t#S256"}
 
 
-def confirmation_claim(confirmation: Confirmation) -> dict[str, str]:
-    """The value of `cnf`. Raises KeyError if nothing was proved."""
-    return {_MEMBERS[TokenBinding(confirmation.binding)]: confirmation.thumbprint}
-
-
 def token_type(confirmation: Confirmation) -> str:
     """How such a token is sent (RFC 6749 section 7.1): one bound to a certificate is a Bearer."""
     return "DPoP" if confirmation.binding == TokenBinding.DPOP else "Bearer"
@@ -103,8 +98,8 @@ def access_token_claims(
         "taxpayer": taxpayer_claim(authorization.subject),
         "status": claims_of_token(issuer, status_index),
     }
-    if authorization.confirmation.binding:
-        claims["cnf"] = confirmation_claim(authorization.confirmation)
+    if (proved := authorization.confirmation).binding:
+        claims["cnf"] = {_MEMBERS[TokenBinding(proved.binding)]: proved.thumbprint}
     if authorization.actor is not None:
         claims["act"] = {"sub": str(authorization.actor)}
         claims["permissions"] = list(authorization.permissions)

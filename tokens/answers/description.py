@@ -20,24 +20,21 @@ from tokens.refusals.table import REFUSALS, ProtocolReason
 
 # The texts of `rate_limited` where callers back off: another cause, and another person can fix it.
 # Callers of ids that do not exist read the first one, too.
-TOO_MANY_FAILED = _(
-    "Too many failed logins. Wait as long as Retry-After says. The operator of the ERP system must"
-    " compare client_id and client_secret with what was issued at registration, or have a new"
-    " secret issued."
-)
-TOO_MANY_REJECTED = _(
-    "Too many requests from this address were refused, and so is this one. Wait as long as"
-    " Retry-After says to read why, or look at an earlier refusal. The developer of the ERP system"
-    " must correct the request: a right one is answered at once."
-)
-TOO_MANY_REVOKED = _(
-    "Too many tokens were ended. Wait as long as Retry-After says. The developer of the ERP system"
-    " must end each token once, and only when it is not needed any more."
-)
 TOO_MANY: Mapping[ThrottleCause | None, str] = {
-    ThrottleCause.FAILURES: TOO_MANY_FAILED,
-    ThrottleCause.REJECTIONS: TOO_MANY_REJECTED,
-    ThrottleCause.REVOCATIONS: TOO_MANY_REVOKED,
+    ThrottleCause.FAILURES: _(
+        "Too many failed logins. Wait as long as Retry-After says. The operator of the ERP system"
+        " must compare client_id and client_secret with what was issued at registration, or have a"
+        " new secret issued."
+    ),
+    ThrottleCause.REJECTIONS: _(
+        "Too many requests from this address were refused, and so is this one. Wait as long as"
+        " Retry-After says to read why, or look at an earlier refusal. The developer of the ERP"
+        " system must correct the request: a right one is answered at once."
+    ),
+    ThrottleCause.REVOCATIONS: _(
+        "Too many tokens were ended. Wait as long as Retry-After says. The developer of the ERP"
+        " system must end each token once, and only when it is not needed any more."
+    ),
 }
 
 _FAULTS: Mapping[str, str] = {

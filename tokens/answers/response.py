@@ -35,11 +35,6 @@ def help_url(reason: str) -> str:
     return f"{login_settings().issuer}{help_path(reason)}"
 
 
-def help_link(reason: str) -> str:
-    """The value of the header Link (RFC 8288) that every refusal carries."""
-    return f'<{help_url(reason)}>; rel="help"'
-
-
 _ALLOWED_AFTER_A_PAUSE = 1  # of failed logins, or rejected requests: one after each pause
 
 
@@ -114,7 +109,7 @@ def refused_answer(
     description = _description(refused).replace(ERP_SYSTEM, caller)
     answer = error_answer(reference, refusal.status, refusal.error, description)
     if caller == ERP_SYSTEM:  # the reader of the public pages
-        answer.headers["Link"] = help_link(refused.reason)
+        answer.headers["Link"] = f'<{help_url(refused.reason)}>; rel="help"'  # RFC 8288
     if isinstance(refused, RateLimited):
         _add_limit_headers(answer, refused, at)
     elif client is not None:

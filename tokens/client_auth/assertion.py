@@ -5,7 +5,6 @@ Everything is checked here that needs no registry, no signature and no time, the
 
 import hashlib
 from enum import StrEnum
-from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -15,7 +14,7 @@ from taxpayers.facts.values import ASSERTION
 from taxpayers.rules import Refused
 from taxpayers.value import Hidden, Value
 from tokens.client_auth.authenticated import Method
-from tokens.client_auth.compact_jws import UnreadableJws, parts_of, read_bytes, read_json
+from tokens.client_auth.compact_jws import Header, UnreadableJws, parts_of, read_bytes, read_json
 from tokens.refusals.table import ProtocolReason
 
 ASSERTION_TYPE = "client_assertion_type"
@@ -105,13 +104,6 @@ class SentAssertion(Value):
             return ""
 
 
-class _Header(msgspec.Struct):
-    alg: str
-    kid: str = ""
-    typ: str = ""
-    crit: Any = None
-
-
 class _Claims(msgspec.Struct):
     iss: str = ""
     sub: str = ""
@@ -134,7 +126,7 @@ def read_assertion(sent: SentAssertion, issuer: str) -> ClientAssertion:
 
 def _read(sent: SentAssertion, issuer: str) -> ClientAssertion:
     encoded_header, encoded_claims, encoded_signature = parts_of(sent.assertion)
-    header = read_json(encoded_header, _Header)
+    header = read_json(encoded_header, Header)
     _check_header(header)
     claims = read_json(encoded_claims, _Claims)
     expires = _check_claims(claims, sent.client_id_parameter, issuer)
@@ -155,7 +147,7 @@ def refused(fault: AssertionFault) -> Refused:
     return Refused(ProtocolReason.MALFORMED_CREDENTIALS, parameter=ASSERTION, detail=fault)
 
 
-def _check_header(header: _Header) -> None:
+def _check_header(header: Header) -> None:
     if header.alg not in ALGORITHM_NAMES:
         raise refused(AssertionFault.ALGORITHM)
     if header.typ.lower() not in _TYPES:

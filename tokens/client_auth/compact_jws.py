@@ -6,7 +6,7 @@ Of assertions and of DPoP proofs. Who may sign, and with what, is for the caller
 
 import base64
 import re
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from cryptography.exceptions import InvalidSignature
@@ -26,6 +26,15 @@ _BASE64URL = re.compile("[A-Za-z0-9_-]*")  # RFC 7515 section 2
 
 class UnreadableJws(ValueError):
     """It does not have three parts, or one of them is not what it must be."""
+
+
+class Header(msgspec.Struct):
+    """What is read of the header of an assertion or a ticket."""
+
+    alg: str
+    kid: str = ""
+    typ: str = ""
+    crit: Any = None
 
 
 def parts_of(text: str) -> tuple[str, str, str]:

@@ -1,7 +1,7 @@
 """How long login events, and what is good for a time, are stored (contract 6, `prune_logins`)."""
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -23,15 +23,7 @@ _EXPIRING = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Pruned:
-    """What was deleted: whole months where there are partitions, and single logins."""
-
-    months: int = 0
-    logins: int = 0
-
-    def __add__(self, other: "Pruned") -> "Pruned":
-        return Pruned(self.months + other.months, self.logins + other.logins)
+Pruned = Counter[str]  # of deleted "months", where there are partitions, and of single "logins"
 
 
 def oldest() -> datetime | None:

@@ -94,22 +94,24 @@ class _PruneLogins(ServiceCommand):
             with tqdm(unit=f" {unit}", disable=not sys.stderr.isatty()) as bar:
                 for step in prune(before):
                     pruned += step
-                    bar.update(step.months if by_month else step.logins)
+                    bar.update(step["months"] if by_month else step["logins"])
         finally:  # also if it is stopped: those are gone
             _record(pruned, before, by, at)
         if not by_month:
             return Output(
-                {"deleted": pruned.logins, "unit": unit, "before": before},
-                f"{pruned.logins} logins deleted that were older than {before:%Y-%m-%d}.",
+                {"deleted": pruned["logins"], "unit": unit, "before": before},
+                f"{pruned['logins']} logins deleted that were older than {before:%Y-%m-%d}.",
             )
         text = (
-            f"{pruned.months} months deleted that were older than {before:%Y-%m-%d}."
+            f"{pruned['months']} months deleted that were older than {before:%Y-%m-%d}."
             " A month is deleted once all of it is older."
         )
-        if pruned.logins:
-            text += f" {pruned.logins} older logins outside the tables of the months are deleted."
-        data = {"deleted": pruned.months, "unit": unit, "before": before}
-        return Output(data | {"logins_of_no_month": pruned.logins}, text)
+        if pruned["logins"]:
+            text += (
+                f" {pruned['logins']} older logins outside the tables of the months are deleted."
+            )
+        data = {"deleted": pruned["months"], "unit": unit, "before": before}
+        return Output(data | {"logins_of_no_month": pruned["logins"]}, text)
 
 
 def _refuse_many(before: datetime) -> None:
@@ -123,7 +125,7 @@ def _refuse_many(before: datetime) -> None:
 
 
 def _record(pruned: Pruned, before: datetime, by: Author, at: datetime) -> None:
-    deleted = {"deleted_months": pruned.months, "deleted_logins": pruned.logins}
+    deleted = {"deleted_months": pruned["months"], "deleted_logins": pruned["logins"]}
     if after := {name: number for name, number in deleted.items() if number}:
         context = ChangeContext(actions.PRUNE_LOGINS, by, at)
         record_change(LoginEvent, context, after={"deleted_before": before} | after)

@@ -128,40 +128,38 @@ class RevokedToken(models.Model):
         return str(self.jti)
 
 
-class UsedAssertion(models.Model):
+class _UsedOnce(models.Model):
+    id = models.UUIDField(primary_key=True, editable=False)
+    expires_at = models.DateTimeField()
+
+    class Meta:
+        abstract = True
+        default_permissions: ClassVar = ()  # no page shows it
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class UsedAssertion(_UsedOnce):
     """A client assertion that was used, until it expires (RFC 7523 section 3).
 
     The key is a hash of the client and the `jti`: `ClientAssertion.use_id`.
     """
 
-    id = models.UUIDField(primary_key=True, editable=False)
-    expires_at = models.DateTimeField()
-
-    class Meta:
+    class Meta(_UsedOnce.Meta):
         db_table = "used_assertions"
-        default_permissions: ClassVar = ()  # no page shows it
         indexes: ClassVar = [models.Index(fields=["expires_at"], name="used_assertion_by_end")]
 
-    def __str__(self) -> str:
-        return str(self.id)
 
-
-class UsedProof(models.Model):
+class UsedProof(_UsedOnce):
     """A DPoP proof that was used, until it would be refused for its age (RFC 9449 section 11.1).
 
     The key is a hash of the client, its key and the `jti`: `Proof.use_id`.
     """
 
-    id = models.UUIDField(primary_key=True, editable=False)
-    expires_at = models.DateTimeField()
-
-    class Meta:
+    class Meta(_UsedOnce.Meta):
         db_table = "used_proofs"
-        default_permissions: ClassVar = ()  # no page shows it
         indexes: ClassVar = [models.Index(fields=["expires_at"], name="used_proof_by_end")]
-
-    def __str__(self) -> str:
-        return str(self.id)
 
 
 class FailureBucket(models.Model):

@@ -1,6 +1,5 @@
 """`/api/v1/credentials/current`: a client sees its credentials, and ends the secret it used."""
 
-from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -38,11 +37,6 @@ def own_secrets(system_user_id: int, at: datetime) -> list[Credential]:
         found.select_related("system_user__usage"),
         key=lambda secret: (not secret.is_live(at), -secret.pk),
     )
-
-
-def live_of(secrets: Iterable[Credential], at: datetime) -> list[Credential]:
-    """Those with which a login can succeed."""
-    return [secret for secret in secrets if secret.is_live(at)]
 
 
 def secret_as_json(secret: Credential, issued_by: int, at: datetime) -> dict[str, Any]:
@@ -127,7 +121,7 @@ class CredentialsView(SelfServiceView):
         """Revokes the secret that the token comes from, so that this token ends, too."""
         login, at = self.caller.login, self.caller.at
         secret = self._revoked(spare_last=not _may_be_last(request))
-        live = live_of(own_secrets(login.client.id, at), at)
+        live = [one for one in own_secrets(login.client.id, at) if one.is_live(at)]
         end = format_moment_with_offset(max(s.expires_at for s in live)) if live else ""
         return Response(
             {

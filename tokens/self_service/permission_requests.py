@@ -4,7 +4,6 @@ Nothing is read of the taxpayer that is named: a known one and an invented one g
 by the same statements (contract 4, "Requests and evidence").
 """
 
-from datetime import datetime
 from typing import Any
 
 from django.db.models import QuerySet
@@ -43,10 +42,6 @@ class PermissionRequests(OwnTaxpayerView, RequestsView):
     scope = SCOPE
     body = _Asked
     not_found = "This client has no such permission request."
-
-    @property
-    def at(self) -> datetime:
-        return self.caller.at
 
     @property
     def own(self) -> "QuerySet[PermissionRequest]":

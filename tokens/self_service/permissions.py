@@ -12,13 +12,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from taxpayers.facts.validity import may_act_for_others
-from taxpayers.identifiers import MalformedIdentifier, TaxpayerId
+from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import GrantedPermission, Intermediary, Taxpayer
-from taxpayers.validation import taxpayer_notation
 from tokens.http import rfc3339, rfc3339_or_none
 from tokens.resource_server.errors import InsufficientScope
 from tokens.resource_server.pagination import MOST, USUAL_LIMIT, ListPage
-from tokens.self_service.view import SelfServiceView, parameters_of
+from tokens.self_service.view import SelfServiceView, parameters_of, taxpayer_in
 
 _NUMBER = re.compile("[1-9][0-9]{0,3}")
 _ON_BEHALF = (
@@ -43,7 +42,9 @@ class PermissionsView(SelfServiceView):
         if represented is not None and not client.is_limited:
             raise InsufficientScope(_ON_BEHALF)
         given = parameters_of(request, "taxpayer", "cursor", "limit")
-        taxpayer, limit = _taxpayer(given), _limit(given)
+        rule = "The parameter taxpayer must be TIN or TIN:ROB, as in onbehalfof"
+        taxpayer = taxpayer_in(given["taxpayer"], rule) if "taxpayer" in given else None
+        limit = _limit(given)
         is_of_another = False
         if represented is not None:
             is_of_another = taxpayer not in (None, represented.taxpayer)
@@ -87,17 +88,6 @@ class PermissionsView(SelfServiceView):
             "valid_from": rfc3339(row.valid_from),
             "valid_until": rfc3339_or_none(row.valid_until),
         }
-
-
-def _taxpayer(given: Mapping[str, str]) -> TaxpayerId | None:
-    if "taxpayer" not in given:
-        return None
-    try:
-        return taxpayer_notation().parse(given["taxpayer"])
-    except MalformedIdentifier as fault:
-        raise ParseError(
-            f"The parameter taxpayer must be TIN or TIN:ROB, as in onbehalfof: {fault}."
-        ) from None
 
 
 def usable_permissions(

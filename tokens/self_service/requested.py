@@ -13,13 +13,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSetMixin
 
-from taxpayers.identifiers import MalformedIdentifier, TaxpayerId
 from taxpayers.models import PermissionRequest
 from taxpayers.services.permission_requests import withdraw_permission_request
-from taxpayers.validation import ServiceError, taxpayer_notation
+from taxpayers.validation import ServiceError
 from tokens.http import rfc3339, rfc3339_or_none
 from tokens.resource_server.answered_view import AnsweredView
-from tokens.self_service.view import moment_in
+from tokens.self_service.view import moment_in, taxpayer_in
 
 
 class RequestConflict(APIException):
@@ -59,7 +58,7 @@ class RequestsView(ViewSetMixin, AnsweredView):
     @property
     def at(self) -> datetime:
         """Of this call."""
-        raise NotImplementedError
+        return self.caller.at
 
     @property
     def own(self) -> "QuerySet[PermissionRequest]":
@@ -90,7 +89,7 @@ class RequestsView(ViewSetMixin, AnsweredView):
         try:
             row = self.ask(
                 given,
-                taxpayer=_taxpayer_in(given["taxpayer"]),
+                taxpayer=taxpayer_in(given["taxpayer"], "taxpayer must be TIN or TIN:ROB"),
                 valid_until=moment_in(given.get("valid_until"), "valid_until", is_end=True),
                 own_reference=given["reference"],
                 return_address=given["return_address"],
@@ -137,13 +136,6 @@ def _id_in(text: str) -> UUID | None:
         return UUID(text) if len(text) == 36 else None
     except ValueError:
         return None
-
-
-def _taxpayer_in(text: str) -> TaxpayerId:
-    try:
-        return taxpayer_notation().parse(text)
-    except MalformedIdentifier as fault:
-        raise ParseError(f"taxpayer must be TIN or TIN:ROB: {fault}.") from None
 
 
 def read_body(kind: type[AskedBody], data: Any) -> dict[str, Any]:

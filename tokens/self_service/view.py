@@ -9,9 +9,11 @@ from django.db.models import QuerySet
 from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 
-from taxpayers.models import SystemUser, Taxpayer
+from taxpayers.identifiers import MalformedIdentifier, TaxpayerId
+from taxpayers.models import SystemUser
 from taxpayers.moments import end_of_day, parse_moment, start_of_day
 from taxpayers.rules import Refused
+from taxpayers.validation import taxpayer_notation
 from tokens.form_encoding import read_pairs
 from tokens.resource_server.answered_view import AnsweredView
 from tokens.resource_server.authentication import ANSWER_SECONDS, ActiveTokenAuthentication
@@ -82,10 +84,13 @@ class OwnTaxpayerView(SelfServiceView):
         rows = SystemUser.objects.select_related("taxpayer")
         return rows.get(pk=self.caller.login.client.id)
 
-    @property
-    def taxpayer(self) -> Taxpayer:
-        """The client's own taxpayer."""
-        return self.system_user.taxpayer
+
+def taxpayer_in(text: str, rule: str) -> TaxpayerId:
+    """The taxpayer that a request names. Raises ParseError, which says the rule."""
+    try:
+        return taxpayer_notation().parse(text)
+    except MalformedIdentifier as fault:
+        raise ParseError(f"{rule}: {fault}.") from None
 
 
 def moment_in(text: str | None, name: str, *, is_end: bool = False) -> datetime | None:

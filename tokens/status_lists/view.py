@@ -18,11 +18,6 @@ _PUBLIC = {"Cache-Control": "public, max-age=1", "Access-Control-Allow-Origin": 
 _MOST_DIGITS = 6
 
 
-def status_list(request: HttpRequest, number: str) -> HttpResponse:
-    """`GET /status/<number>`: one list."""
-    return read_only(lambda _request: _status_list(number))(request)
-
-
 @read_only
 def aggregation(request: HttpRequest) -> HttpResponse:
     """`GET /status`: the addresses of all lists (section 9.3)."""
@@ -34,7 +29,9 @@ def aggregation(request: HttpRequest) -> HttpResponse:
     return JsonResponse({"status_lists": uris}, headers=_PUBLIC)
 
 
-def _status_list(number: str) -> HttpResponse:
+@read_only
+def status_list(request: HttpRequest, number: str) -> HttpResponse:
+    """`GET /status/<number>`: one list."""
     # Written in only one way: the address is the name of the list.
     if not (number.isascii() and number.isdecimal() and number == str(int(number[:_MOST_DIGITS]))):
         return _unknown()

@@ -9,8 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from identity.api.framework.fields import Moment, Text
-from identity.api.framework.problems import FieldError, Problem
-from identity.api.framework.query import Filters, read_query
+from identity.api.framework.query import Paged, bad_place, read_query
 from identity.api.framework.view import ManagementView
 from identity.webhooks.event_types import event_type_of
 from identity.webhooks.publishing import publish_changes
@@ -51,7 +50,7 @@ class FeedPage(serializers.Serializer[Any]):
     has_more = serializers.BooleanField(help_text="Whether there are more now.")
 
 
-class FeedFilters(Filters):
+class FeedFilters(Paged):
     """Where to go on."""
 
     after = Text(
@@ -60,10 +59,6 @@ class FeedFilters(Filters):
         min_length=None,
         help_text="The next_after of the page before; left out or empty: all.",
     )
-
-    def get_fields(self) -> dict[str, Any]:
-        """Without the cursor of other lists."""
-        return {name: field for name, field in super().get_fields().items() if name != "cursor"}
 
 
 class ChangesView(ManagementView):
@@ -132,9 +127,5 @@ def _position(after: str) -> int:
             "There is no such place in the feed. If it is a next_after, the database was restored"
             " from a backup: leave it out, and begin again."
         )
-        raise Problem(
-            "malformed_request",
-            "Correct the parameters listed in errors.",
-            [FieldError(detail, "invalid", parameter="after")],
-        )
+        raise bad_place("after", detail)
     return int(match[1]) if match else 0

@@ -7,7 +7,16 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from identity.api.framework import kinds
-from identity.api.framework.fields import Body, Choice, Moment, Reason, Start, Text, Texts
+from identity.api.framework.fields import (
+    Body,
+    Choice,
+    Moment,
+    Reason,
+    ReasonBody,
+    Start,
+    Text,
+    Texts,
+)
 from identity.api.framework.query import Filters
 from identity.webhooks import endpoints
 from identity.webhooks.destination import LONGEST_URL
@@ -92,13 +101,12 @@ class NewWebhookBody(Body):
     reason = Reason(required=False)
 
 
-class ChangeWebhookBody(Body):
+class ChangeWebhookBody(ReasonBody):
     """What can be changed of an endpoint; what is left out stays as it is."""
 
     url = Text(required=False, max_length=LONGEST_URL)
     event_types = Texts(required=False, help_text=_TYPES)
     description = Text(required=False, allow_blank=True, min_length=None)
-    reason = Reason()
 
 
 class NoBody(Body):
@@ -156,13 +164,13 @@ KIND = kinds.RecordKind(
         kinds.ApiTask(
             "rotate-secret",
             endpoints.ROTATE_WEBHOOK_SECRET,
-            kinds.ReasonBody,
+            ReasonBody,
             once=_once,
             answer=WebhookWithSecretRecord,
         ),
-        kinds.ApiTask("disable", endpoints.DISABLE_WEBHOOK, kinds.ReasonBody),
-        kinds.ApiTask("enable", endpoints.ENABLE_WEBHOOK, kinds.ReasonBody),
-        kinds.ApiTask("delete", endpoints.DELETE_WEBHOOK, kinds.ReasonBody),
+        kinds.ApiTask("disable", endpoints.DISABLE_WEBHOOK, ReasonBody),
+        kinds.ApiTask("enable", endpoints.ENABLE_WEBHOOK, ReasonBody),
+        kinds.ApiTask("delete", endpoints.DELETE_WEBHOOK, ReasonBody),
         kinds.ApiTask(
             "test",
             endpoints.SEND_TEST,

@@ -63,6 +63,12 @@ class Reason(Text):
     most = MAX_REASON_LENGTH
 
 
+class ReasonBody(Body):
+    """Why a change is made; it stands in the history."""
+
+    reason = Reason()
+
+
 class Truth(serializers.BooleanField):
     """true or false; nothing else becomes one of them."""
 

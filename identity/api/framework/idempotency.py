@@ -17,22 +17,13 @@ from django.db import connection, transaction
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from identity.api.framework.problems import PROBLEMS, Problem
+from identity.api.framework.problems import Problem
 from identity.api.models import StoredAnswer
 
 STORED_FOR = timedelta(hours=24)
 REPLAYED = {"Idempotent-Replayed": "true"}
 _KEY = re.compile(r'(?:"([\x20\x21\x23-\x5b\x5d-\x7e]{1,255})"|([A-Za-z0-9._~:+/=-]{1,255}))')
 _MOST_DELETED = 100  # old answers that one request deletes: more than it adds
-
-
-@dataclass(frozen=True, slots=True)
-class IdempotentRequest:
-    """A request with a key: whose it is, the hash of its key, and of what it asks for."""
-
-    client_id: str
-    key: str
-    request: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +41,24 @@ def answer_once(request: Request, client_id: str, at: datetime, do: Callable[[],
 
     Only POST takes a key.
     """
-    asked = idempotent_request(request, client_id) if request.method == "POST" else None
+    asked = answer_to(request, client_id) if request.method == "POST" else None
     with transaction.atomic():
         if asked is not None and (before := answer_before(asked, at)):
             headers = {**before.headers, **REPLAYED}
             return Response(before.body or None, status=before.status, headers=headers)
         done = do()
         if asked is not None:
-            headers = dict(done.headers)
-            store_answer(asked, status=done.status, headers=headers, body=done.stored, at=at)
+            asked.status, asked.headers = done.status, dict(done.headers)
+            asked.body, asked.stored_at = done.stored, at
+            _store(asked)
     return Response(done.shown, status=done.status, headers=dict(done.headers))
 
 
-def idempotent_request(request: Request, client_id: str) -> IdempotentRequest | None:
-    """The request, None if it has no key. Raises Problem for a header that is no key."""
+def answer_to(request: Request, client_id: str) -> StoredAnswer | None:
+    """What is to be stored: whose it is, the hashes of its key and of what it asks for.
+
+    None if the request has no key. Raises Problem for a header that is no key.
+    """
     if (header := request.headers.get("Idempotency-Key")) is None:
         return None
     match = _KEY.fullmatch(header.strip())
@@ -75,58 +70,49 @@ def idempotent_request(request: Request, client_id: str) -> IdempotentRequest | 
         )
     parts = [request.method, request.path, request.data]
     asked = json.dumps(parts, sort_keys=True, separators=(",", ":"))
-    return IdempotentRequest(client_id, _hash(match[1] or match[2]), _hash(asked))
+    key = _hash(match[1] or match[2])
+    return StoredAnswer(client_id=client_id, key=key, request=_hash(asked))
 
 
-def answer_before(request: IdempotentRequest, at: datetime) -> StoredAnswer | None:
+def answer_before(asked: StoredAnswer, at: datetime) -> StoredAnswer | None:
     """The answer that this request got before. Only inside the transaction of the change.
 
     Raises Problem if the key was used for another request, or if the first one is under way.
     """
-    _lock(request)
+    _lock(asked)
     row = StoredAnswer.objects.filter(
-        client_id=request.client_id, key=request.key, stored_at__gt=at - STORED_FOR
+        client_id=asked.client_id, key=asked.key, stored_at__gt=at - STORED_FOR
     ).first()
-    if row is not None and row.request != request.request:
-        raise Problem("key_used_before", PROBLEMS["key_used_before"].advice)
+    if row is not None and row.request != asked.request:
+        raise Problem("key_used_before")
     return row
 
 
-def store_answer(
-    request: IdempotentRequest, *, status: int, headers: dict[str, str], body: Any, at: datetime
-) -> None:
-    """Store what a repeated request is answered with, and delete some answers that are too old."""
-    StoredAnswer.objects.update_or_create(
-        client_id=request.client_id,
-        key=request.key,
-        defaults={
-            "request": request.request,
-            "status": status,
-            "headers": headers,
-            "body": body,
-            "stored_at": at,
-        },
+def _store(answer: StoredAnswer) -> None:
+    """In the place of one that is too old, and delete some others that are."""
+    StoredAnswer.objects.bulk_create(
+        [answer],
+        update_conflicts=True,
+        unique_fields=["client_id", "key"],
+        update_fields=["request", "status", "headers", "body", "stored_at"],
     )
-    old = StoredAnswer.objects.filter(stored_at__lte=at - STORED_FOR).order_by("stored_at")
+    too_old = StoredAnswer.objects.filter(stored_at__lte=answer.stored_at - STORED_FOR)
+    old = too_old.order_by("stored_at")
     # Skip what another transaction is deleting: neither waits for the other.
     found = old.select_for_update(skip_locked=True).values_list("pk", flat=True)
     StoredAnswer.objects.filter(pk__in=list(found[:_MOST_DELETED])).delete()
 
 
-def _lock(request: IdempotentRequest) -> None:
+def _lock(asked: StoredAnswer) -> None:
     """Until the transaction ends. On SQLite it has the only lock there is, so others wait."""
     if connection.vendor != "postgresql":
         return
-    number = int(_hash(f"{request.client_id} {request.key}")[:16], 16) - 2**63
+    number = int(_hash(f"{asked.client_id} {asked.key}")[:16], 16) - 2**63
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [number])
         [(is_locked,)] = cursor.fetchall()
     if not is_locked:
-        raise Problem(
-            "request_in_progress",
-            PROBLEMS["request_in_progress"].advice,
-            headers={"Retry-After": "1"},
-        )
+        raise Problem("request_in_progress", headers={"Retry-After": "1"})
 
 
 def _hash(text: str) -> str:
@@ -149,7 +135,7 @@ def require_match(if_match: str, etag: str) -> None:
     A weak tag never matches (RFC 9110 section 8.8.3.2).
     """
     if not if_match.strip():
-        raise Problem("precondition_required", PROBLEMS["precondition_required"].advice)
+        raise Problem("precondition_required")
     if if_match.strip() == "*":
         return
     if not _LIST.fullmatch(if_match):
@@ -158,4 +144,4 @@ def require_match(if_match: str, etag: str) -> None:
             "If-Match must be the ETag of the record as it was sent, in double quotes, or *.",
         )
     if etag not in (match[0] for match in _TAG.finditer(if_match)):
-        raise Problem("changed_meanwhile", PROBLEMS["changed_meanwhile"].advice)
+        raise Problem("changed_meanwhile")

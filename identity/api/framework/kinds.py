@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import Model, Q, QuerySet
 from rest_framework import serializers
 
-from identity.api.framework.fields import Body, End, Reason
+from identity.api.framework.fields import Body, End, Reason, ReasonBody
 from identity.api.framework.problems import Problem
 from identity.api.framework.query import Filters
 from taxpayers.duties import Duty
@@ -174,12 +174,6 @@ def described(operation: Operation, note: str = "") -> dict[str, str]:
         "summary": operation.title,
         "description": " ".join(filter(None, (operation.effect, note))),
     }
-
-
-class ReasonBody(Body):
-    """Why a change is made; it stands in the history."""
-
-    reason = Reason()
 
 
 def tasks_by_reason(services: Mapping[str, Any]) -> tuple[ApiTask, ...]:

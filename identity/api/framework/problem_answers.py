@@ -67,7 +67,7 @@ def _problem_of(exception: Exception) -> Problem:
         case Problem():
             return exception
         case OnlyOperators():
-            return Problem("managed_by_operators", PROBLEMS["managed_by_operators"].advice)
+            return Problem("managed_by_operators")
         case ServiceError():
             return refused(exception, "#")
         case exceptions.ValidationError():
@@ -80,20 +80,18 @@ def _problem_of(exception: Exception) -> Problem:
         case DatabaseError():
             logger.error("management API: no database", exc_info=exception)
             retry = {"Retry-After": str(_RETRY_SECONDS)}
-            detail = PROBLEMS["temporarily_unavailable"].advice
-            return Problem("temporarily_unavailable", detail, headers=retry)
+            return Problem("temporarily_unavailable", headers=retry)
         case _:
             logger.error("management API failed", exc_info=exception)
-            return Problem("server_error", PROBLEMS["server_error"].advice)
+            return Problem("server_error")
 
 
 def _of_framework(exception: exceptions.APIException) -> Problem:
     challenge = getattr(exception, "auth_header", "")
+    is_media = isinstance(exception, exceptions.UnsupportedMediaType)
     return Problem(
         _OF_STATUS[exception.status_code],
-        PROBLEMS["unsupported_media_type"].advice
-        if isinstance(exception, exceptions.UnsupportedMediaType)
-        else str(exception.detail).replace('"', "'"),
+        "" if is_media else str(exception.detail).replace('"', "'"),
         headers={"WWW-Authenticate": challenge} if challenge else {},
         error=getattr(exception, "error", ""),
     )

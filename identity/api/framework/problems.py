@@ -118,10 +118,10 @@ class FieldError:
 
 @dataclass(eq=False)  # not frozen: Python itself sets the traceback of an exception
 class Problem(Exception):
-    """A request that is not done; `kind` is a name of PROBLEMS."""
+    """A request that is not done; `kind` is a name of PROBLEMS. Without a detail: its advice."""
 
     kind: str
-    detail: str
+    detail: str = ""
     errors: Sequence[FieldError] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
     error: str = ""  # the code of RFC 6750 or RFC 9449, if it is not the kind
@@ -134,7 +134,8 @@ def problem_type(kind: str) -> str:
 
 def problem_body(problem: Problem, reference: str) -> dict[str, Any]:
     """The JSON of a problem; `reference` is the correlation id of the answer."""
-    kind, detail = PROBLEMS[problem.kind], hide_marked_secrets(problem.detail)
+    kind = PROBLEMS[problem.kind]
+    detail = hide_marked_secrets(problem.detail or kind.advice)
     body: dict[str, Any] = {
         "type": problem_type(problem.kind),
         "title": kind.title,

@@ -13,16 +13,9 @@ from tokens.form_encoding import read_pairs
 from tokens.resource_server.pagination import MOST, USUAL_LIMIT
 
 
-class Filters(Body):
-    """What every list takes; a subclass adds what it can be filtered by."""
+class Paged(Body):
+    """What every list takes."""
 
-    cursor = Text(
-        required=False,
-        allow_blank=True,
-        min_length=None,
-        max_length=2_000,
-        help_text="The next_cursor of the page before; left out or empty: the first page.",
-    )
     limit = serializers.IntegerField(
         required=False,
         min_value=1,
@@ -32,7 +25,29 @@ class Filters(Body):
     )
 
 
-def read_query(request: Request, filters: type[Filters]) -> dict[str, Any]:
+class Filters(Paged):
+    """What a list with a cursor takes; a subclass adds what it can be filtered by."""
+
+    cursor = Text(
+        required=False,
+        allow_blank=True,
+        min_length=None,
+        max_length=2_000,
+        help_text="The next_cursor of the page before; left out or empty: the first page.",
+    )
+
+
+class ByName(Filters):
+    """A list whose records have a name."""
+
+    name = Text(
+        required=False,
+        source="name__has_words",
+        help_text="Those whose name has each of these words, or parts.",
+    )
+
+
+def read_query(request: Request, filters: type[Paged]) -> dict[str, Any]:
     """The values of the query string.
 
     Raises Problem, which names every parameter at fault.
@@ -58,10 +73,9 @@ def read_query(request: Request, filters: type[Filters]) -> dict[str, Any]:
     return dict(serializer.validated_data)
 
 
-def bad_cursor() -> Problem:
-    """A cursor that no page of this list had."""
-    detail = "Send the next_cursor of the page before, or leave it out to begin again."
-    return _bad([FieldError(detail, "invalid", parameter="cursor")])
+def bad_place(parameter: str, detail: str) -> Problem:
+    """For a text that leads to no place of this list."""
+    return _bad([FieldError(detail, "invalid", parameter=parameter)])
 
 
 def _bad(errors: list[FieldError]) -> Problem:

@@ -14,7 +14,7 @@ from identity.api.framework.idempotency import Done, answer_once, etag_of, requi
 from identity.api.framework.kinds import ApiTask, Asker, Listing, Once, RecordKind, described
 from identity.api.framework.problem_answers import refused
 from identity.api.framework.problems import Problem
-from identity.api.framework.query import bad_cursor, read_query
+from identity.api.framework.query import bad_place, read_query
 from identity.api.framework.view import ManagementView
 from identity.management_api import BASE_PATH
 from taxpayers.duties import SCOPE_OF_DUTY, Duty
@@ -27,7 +27,7 @@ class RecordView(ManagementView):
     """A record: read it, or change it."""
 
     kind: RecordKind = None  # type: ignore[assignment]  # given by as_view, as the others
-    task: ApiTask | None = None
+    task: ApiTask = None  # type: ignore[assignment]  # None: it is only read
 
     def get(self, request: Request, **address: Any) -> Response:
         """The record as it is now, with its ETag."""
@@ -58,7 +58,7 @@ class RecordView(ManagementView):
 
         Everything from the earlier answer on is one transaction.
         """
-        task = self.required_task()
+        task = self.task
         values = values_of(task.body, request.data)
         asker = Asker(self.author, self.caller.at, self.caller.token.client_id)
 
@@ -122,16 +122,11 @@ class RecordView(ManagementView):
         may_change = not set(self.caller.token.scopes).isdisjoint(self.scopes_for("POST"))
         return {"at": self.caller.at, "may_change": may_change}
 
-    def required_task(self) -> ApiTask:
-        if self.task is None:
-            raise RuntimeError("this address has no task")
-        return self.task
-
     # --- Its description ----------------------------------------------------------------------
 
     @property
     def _deletes(self) -> bool:
-        return self.task is not None and self.task.name == "delete"
+        return bool(self.task) and self.task.name == "delete"
 
     @property
     def _id(self) -> str:
@@ -150,7 +145,7 @@ class RecordView(ManagementView):
                 "answer": self.kind.record,
                 "has_etag": True,
             }
-        task = self.required_task()
+        task = self.task
         name = task.verb or task.name or ("change" if method == "PATCH" else "create")
         is_new = method == "POST" and not task.name
         return {
@@ -185,7 +180,8 @@ class ListView(RecordView):
                 rows, self.listing.order, cursor=cursor, limit=limit, name=self.listing.name
             )
         except BadCursor:
-            raise bad_cursor() from None
+            detail = "Send the next_cursor of the page before, or leave it out to begin again."
+            raise bad_place("cursor", detail) from None
         return Response({"items": self.items(page), "next_cursor": page.next_cursor})
 
     def items(self, page: ListPage) -> Iterable[Any]:

@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 
 from identity.api.framework.json_body import JsonBody
 from identity.api.framework.problem_answers import answer_problem
-from identity.api.framework.problems import PROBLEMS, Problem
+from identity.api.framework.problems import Problem
 from identity.api.framework.schema import ManagementSchema
 from identity.management_api import base_url, scopes_that_change, scopes_that_read
 from taxpayers.duties import MANAGEMENT_SCOPES, WHOLE, Duty
@@ -91,7 +91,7 @@ class ManagementView(AnsweredView):
         scheme = request.META.get("wsgi.url_scheme", "http")
         must_be = settings.AUTH_URL.startswith("https:")
         if must_be and not self.proxies.is_secure(request.META, scheme):
-            raise Problem("insecure_transport", PROBLEMS["insecure_transport"].advice)
+            raise Problem("insecure_transport")
         super().perform_authentication(request)
 
     def scopes_for(self, method: str) -> Sequence[str]:

@@ -6,7 +6,16 @@ Staff extend the table of codes.
 from rest_framework import serializers
 
 from identity.api.framework import kinds
-from identity.api.framework.fields import Body, End, Moment, Reason, Start, Taxpayer, Texts
+from identity.api.framework.fields import (
+    Body,
+    End,
+    Moment,
+    Reason,
+    ReasonBody,
+    Start,
+    Taxpayer,
+    Texts,
+)
 from identity.api.framework.query import Filters
 from identity.api.registry.evidence import EvidenceBody, EvidenceRecord
 from identity.api.registry.taxpayers import OfIntermediary, OfTaxpayer
@@ -65,7 +74,7 @@ class EvidencedBody(Body):
     evidence = EvidenceBody(required=False)
 
 
-class RevokeBody(EvidencedBody, kinds.ReasonBody):
+class RevokeBody(EvidencedBody, ReasonBody):
     """Why, and who decided it."""
 
 

@@ -7,8 +7,8 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from identity.api.framework.fields import Body, End, Moment, Reason, Texts, Words
-from identity.api.framework.kinds import ApiTask, Listing, Once, ReasonBody, part_of
+from identity.api.framework.fields import End, Moment, ReasonBody, Texts, Words
+from identity.api.framework.kinds import ApiTask, Listing, Once, part_of
 from taxpayers.models import Credential, SystemUser
 from taxpayers.moments import exact_text
 from taxpayers.secret_once import secret_data
@@ -53,18 +53,16 @@ CREDENTIALS = Listing(
 )
 
 
-class RetireBody(Body):
+class RetireBody(ReasonBody):
     """An earlier last day of a secret."""
 
     expires_at = End(source="last_moment")
-    reason = Reason()
 
 
-class NetworksBody(Body):
+class NetworksBody(ReasonBody):
     """From where a secret or key may be used; none: from anywhere."""
 
     allowed_networks = Texts()
-    reason = Reason()
 
 
 _ADDRESS = part_of("credentials", "credential", "secret, key or certificate")

@@ -18,7 +18,7 @@ from taxpayers.services.login_method.registration import (
 _BINDINGS = {"none": TokenBinding.BEARER, "dpop": TokenBinding.DPOP, "tls": TokenBinding.TLS}
 
 
-class LimitsBody(fields.Body):
+class LimitsBody(fields.ReasonBody):
     """What it may do for other taxpayers at most; both empty: whatever they grant.
 
     only_on_behalf: it gets no token for its own taxpayer; left out: as it is.
@@ -27,17 +27,15 @@ class LimitsBody(fields.Body):
     allowed_permissions = fields.Texts(source="permissions")
     allowed_taxpayers = fields.Taxpayers(source="taxpayers")
     only_on_behalf = fields.Truth(required=False)
-    reason = fields.Reason()
 
 
-class BindingBody(fields.Body):
+class BindingBody(fields.ReasonBody):
     """What its tokens must be bound to."""
 
     token_binding = fields.Choice(_BINDINGS, source="binding")
-    reason = fields.Reason()
 
 
-class RotateSecretBody(fields.Body):
+class RotateSecretBody(fields.ReasonBody):
     """A new secret beside the present one."""
 
     expires_at = fields.End(
@@ -45,36 +43,30 @@ class RotateSecretBody(fields.Body):
     )
     retire_old_at = fields.End(required=False, help_text="The last day of the present ones.")
     allowed_networks = fields.Texts(required=False, help_text="Left out: those of the present one.")
-    reason = fields.Reason()
 
 
-class CertificateBody(fields.Body):
+class UseSecretBody(fields.ReasonBody):
+    """From now on it logs in with a new secret."""
+
+    expires_at = fields.End(required=False)
+
+
+class CertificateBody(UseSecretBody):
     """A certificate, of which the subject is registered."""
 
     certificate = fields.Text(max_length=MAX_TEXT_LENGTH, help_text="In PEM.")
-    expires_at = fields.End(required=False)
-    reason = fields.Reason()
 
 
-class UseKeysBody(fields.Body):
+class UseKeysBody(UseSecretBody):
     """From now on it logs in with these keys."""
 
     keys = fields.PublicKeys()
-    expires_at = fields.End(required=False)
-    reason = fields.Reason()
 
 
 class KeysBody(UseKeysBody):
     """Public keys beside the present one."""
 
     allowed_networks = fields.Texts(required=False)
-
-
-class UseSecretBody(fields.Body):
-    """From now on it logs in with a new secret."""
-
-    expires_at = fields.End(required=False)
-    reason = fields.Reason()
 
 
 TASKS = (

@@ -6,7 +6,7 @@ from django.db.models import Model, Prefetch, Q, QuerySet
 
 from identity.api.framework import fields
 from identity.api.framework.kinds import ApiTask, Asker, Once, RecordKind, Values
-from identity.api.framework.query import Filters
+from identity.api.framework.query import ByName
 from identity.api.registry import system_user_records
 from identity.api.registry.system_user_tasks import TASKS
 from identity.api.registry.taxpayers import OfTaxpayer
@@ -46,26 +46,20 @@ class NewSystemUserBody(SystemUserRowBody):
     reason = fields.Reason()
 
 
-class ChangeSystemUserBody(fields.Body):
+class ChangeSystemUserBody(fields.ReasonBody):
     """What can be changed of a system user; what is left out stays as it is."""
 
     name = fields.Text(required=False)
     scopes = fields.Texts(required=False)
     logins_per_minute = fields.Whole(required=False, min_value=0, max_value=MAX_LOGINS_PER_MINUTE)
     return_addresses = fields.Texts(required=False)
-    reason = fields.Reason()
 
 
-class SystemUserFilters(Filters):
+class SystemUserFilters(ByName):
     """Which system users are listed."""
 
     client_id = fields.Text(required=False)
     taxpayer = OfTaxpayer(required=False, help_text="Those of this taxpayer.")
-    name = fields.Text(
-        required=False,
-        source="name__has_words",
-        help_text="Those whose name has each of these words, or parts.",
-    )
     state = fields.Choice({"blocked": False}, required=False, source="blocked_at__isnull")
 
 

@@ -5,9 +5,9 @@ from typing import Any
 from django.db.models import Q
 from rest_framework import serializers
 
-from identity.api.framework.fields import Body, Choice, Moment, Reason, Taxpayer, Text
+from identity.api.framework.fields import Body, Choice, Moment, ReasonBody, Taxpayer, Text
 from identity.api.framework.kinds import ApiTask, RecordKind, tasks_by_reason
-from identity.api.framework.query import Filters
+from identity.api.framework.query import ByName
 from taxpayers import models
 from taxpayers.duties import Duty
 from taxpayers.identifiers import TaxpayerId
@@ -34,11 +34,10 @@ class NewTaxpayerBody(Body):
     name = Text()
 
 
-class RenameBody(Body):
+class RenameBody(ReasonBody):
     """What can be changed of a taxpayer."""
 
     name = Text()
-    reason = Reason()
 
 
 def condition_of(named: TaxpayerId, path: str = "") -> Q:
@@ -71,15 +70,10 @@ class OfIntermediary(Taxpayer):
         return Q(intermediary=rows.values("pk")[:1])
 
 
-class TaxpayerFilters(Filters):
+class TaxpayerFilters(ByName):
     """Which taxpayers are listed."""
 
     tin = Tin(required=False, help_text="Those with this TIN, whatever their ROB number.")
-    name = Text(
-        required=False,
-        source="name__has_words",
-        help_text="Those whose name has each of these words, or parts.",
-    )
     state = Choice({"active": True, "inactive": False}, required=False, source="is_active")
 
 

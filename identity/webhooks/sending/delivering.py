@@ -9,7 +9,6 @@ import logging
 import random
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -40,12 +39,7 @@ _HEADERS = {"Content-Type": "application/json", "User-Agent": "token-service-web
 logger = logging.getLogger("identity.webhooks")
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
-    """A delivery that this process sends, and what it sends."""
-
-    delivery: WebhookDelivery
-    send: Callable[[], Outcome]
+Lease = tuple[WebhookDelivery, Callable[[], Outcome]]  # what this process sends, and how
 
 
 class Deliverer:
@@ -65,8 +59,8 @@ class Deliverer:
         with _one_of_many("changes not published"):
             published = publish_changes(timezone.now())
             log_sealed(published)
-        for lease in lease_due(timezone.now(), MOST_AT_ONCE - len(self._under_way)):
-            self._under_way[self._threads.submit(lease.send)] = lease.delivery
+        for delivery, send in lease_due(timezone.now(), MOST_AT_ONCE - len(self._under_way)):
+            self._under_way[self._threads.submit(send)] = delivery
         return self._mark(seconds) or bool(published)
 
     def close(self) -> None:
@@ -152,11 +146,11 @@ def _lease_of(endpoint: WebhookEndpoint, at: datetime, most: int) -> list[Lease]
         .select_related("event")
         .order_by("due_at", "pk")[: min(free, most)]
     )
-    leases = []
+    leases: list[Lease] = []
     for row in due:
         row.endpoint, row.leased_until = endpoint, at + LEASE
         row.save(update_fields=["leased_until"])
-        leases.append(Lease(row, partial(_send, row, endpoint, at)))
+        leases.append((row, partial(_send, row, endpoint, at)))
     return leases
 
 
