@@ -78,27 +78,18 @@ def _resource() -> Resource:
     return Resource.create(known).merge(OTELResourceDetector().detect())
 
 
-Attributes = Mapping[str, str | int]
-
-
 @contextmanager
 def span_of(
     tracer: Tracer,
     name: str,
     *,
+    kind: SpanKind,
+    attributes: Mapping[str, str | int],
     parent: Context | None = None,
-    kind: SpanKind = SpanKind.INTERNAL,
-    attributes: Attributes | None = None,
 ) -> Iterator[Span]:
     """The current span as long as the block; without `parent` a child of the one before."""
-    with tracer.start_as_current_span(
-        name,
-        parent,
-        kind,
-        attributes,
-        record_exception=False,
-        set_status_on_exception=False,
-    ) as span:
+    no_text = {"record_exception": False, "set_status_on_exception": False}
+    with tracer.start_as_current_span(name, parent, kind, attributes, **no_text) as span:
         try:
             yield span
         except Exception as error:

@@ -23,7 +23,7 @@ from tokens.login_settings import login_settings
 from tokens.metrics import INACTIVE, introspections
 from tokens.operations.failures import check_failures, count_failure
 from tokens.operations.node import Node
-from tokens.operations.steps import log_answer, refusal_of
+from tokens.operations.steps import EndedRequest, refusal_of, reporter
 from tokens.refusals.table import ProtocolReason
 from tokens.request.arrival import Arrival
 from tokens.request.token_request import RawTokenRequest, read_api_request
@@ -45,18 +45,12 @@ _NOT_ACCEPTABLE_TEXT = (
 )
 
 
-class EndedIntrospection(response.Ended):
-    """Who asked, as far as it is known, about which token, and its status."""
-
-    client_id: str = ""
-    jti: str = ""
-    status: str = ""
+report_introspection = reporter(logger, introspections, _OPERATION, "client_id", "login", "status")
 
 
-IntrospectionSteps = Generator[Call, Any, EndedIntrospection]
-
-
-def introspect(node: Node, arrival: Arrival, raw: RawTokenRequest) -> IntrospectionSteps:
+def introspect(
+    node: Node, arrival: Arrival, raw: RawTokenRequest
+) -> Generator[Call, Any, EndedRequest]:
     """The steps of one introspection. They never raise: every caller gets an answer."""
     at, client_id = arrival.at, ""
     try:
@@ -72,22 +66,15 @@ def introspect(node: Node, arrival: Arrival, raw: RawTokenRequest) -> Introspect
         media_type = choose_media_type(raw.accept, _MEDIA_TYPES)
         if media_type is None:
             answer = response.error_answer(arrival.id, 406, "invalid_request", _NOT_ACCEPTABLE_TEXT)
-            return EndedIntrospection(NOT_ACCEPTABLE, answer, client_id)
+            return EndedRequest(NOT_ACCEPTABLE, answer, client_id)
         status, found = _status(token, reading, api)
         answer = _answer(arrival, found if status == ACTIVE else None, api, media_type, at)
         outcome = ACTIVE if status == ACTIVE else INACTIVE
-        return EndedIntrospection(outcome, answer, client_id, found.jti if found else "", status)
+        return EndedRequest(outcome, answer, client_id, found.jti if found else "", status)
     except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets an answer
         refused = refusal_of(arrival, error, "introspection failed")
         answer = response.refused_by(arrival.id, at, refused, response.PROTECTED_API)
-        return EndedIntrospection(refused.reason, answer, client_id)
-
-
-def report_introspection(arrival: Arrival, ended: EndedIntrospection, seconds: float) -> None:
-    """Counts an introspection that was answered after so long, and logs it unless throttled."""
-    introspections.labels(ended.outcome).inc()
-    who = {"client_id": ended.client_id, "login": ended.jti, "status": ended.status}
-    log_answer(logger, _OPERATION, arrival, ended, seconds, **who)
+        return EndedRequest(refused.reason, answer, client_id)
 
 
 def _authenticate(

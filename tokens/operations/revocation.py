@@ -14,7 +14,7 @@ from taxpayers.facts.values import ClientFacts, Reading
 from taxpayers.rules import Refused, check_credential
 from tokens.access_tokens.claims import index_of_claims
 from tokens.access_tokens.verification import AccessToken, InvalidToken
-from tokens.answers.response import ERP_SYSTEM, Ended, accepted_answer, error_answer, refused_by
+from tokens.answers.response import ERP_SYSTEM, accepted_answer, error_answer, refused_by
 from tokens.calls import Call, TokenRevocation
 from tokens.client_auth.methods import CheckedCredentials, authenticate, facts_query, use_of
 from tokens.client_auth.private_key_jwt import used_before
@@ -22,7 +22,7 @@ from tokens.login_settings import login_settings
 from tokens.metrics import revocations
 from tokens.operations.failures import check_failures, count_failure
 from tokens.operations.node import Node
-from tokens.operations.steps import log_answer, refusal_of
+from tokens.operations.steps import EndedRequest, refusal_of, reporter
 from tokens.rate_limits.throttle import RateLimited, Throttle, ThrottleCause
 from tokens.request.arrival import Arrival
 from tokens.request.token_request import RawTokenRequest, read_client_request
@@ -41,17 +41,12 @@ _OTHER_CLIENT_TEXT = (
 )
 
 
-class EndedRevocation(Ended):
-    """Who asked, as far as it is known, and which token."""
-
-    client_id: str = ""
-    jti: str = ""
+report_revocation = reporter(logger, revocations, _OPERATION, "client_id", "login")
 
 
-RevocationSteps = Generator[Call, Any, EndedRevocation]
-
-
-def revoke(node: Node, arrival: Arrival, raw: RawTokenRequest) -> RevocationSteps:
+def revoke(
+    node: Node, arrival: Arrival, raw: RawTokenRequest
+) -> Generator[Call, Any, EndedRequest]:
     """The steps of one revocation. They never raise: every client gets an answer.
 
     It needs a right secret, but no right to log in: a blocked client can end its own tokens.
@@ -68,23 +63,16 @@ def revoke(node: Node, arrival: Arrival, raw: RawTokenRequest) -> RevocationStep
         yield from _authenticate(node, arrival, credentials, reading)
         token = _verified(sent, at)
         if token is None:  # it ends nothing, and that is no error (RFC 7009 section 2.2)
-            return EndedRevocation(NOTHING_TO_REVOKE, accepted_answer(arrival.id, ""), client_id)
+            return EndedRequest(NOTHING_TO_REVOKE, accepted_answer(arrival.id, ""), client_id)
         if token.client_id != client_id:
             answer = error_answer(arrival.id, 400, "invalid_grant", _OTHER_CLIENT_TEXT)
-            return EndedRevocation(OTHER_CLIENT, answer, client_id, token.jti)
+            return EndedRequest(OTHER_CLIENT, answer, client_id, token.jti)
         yield TokenRevocation(UUID(token.jti), token.expires_at, index_of_claims(token.claims))
-        return EndedRevocation(REVOKED, accepted_answer(arrival.id, ""), client_id, token.jti)
+        return EndedRequest(REVOKED, accepted_answer(arrival.id, ""), client_id, token.jti)
     except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
         refused = refusal_of(arrival, error, "revocation failed")
         answer = refused_by(arrival.id, at, refused, ERP_SYSTEM)
-        return EndedRevocation(refused.reason, answer, client_id)
-
-
-def report_revocation(arrival: Arrival, ended: EndedRevocation, seconds: float) -> None:
-    """Counts a revocation that was answered after so long, and logs it unless throttled."""
-    revocations.labels(ended.outcome).inc()
-    who = {"client_id": ended.client_id, "login": ended.jti}
-    log_answer(logger, _OPERATION, arrival, ended, seconds, **who)
+        return EndedRequest(refused.reason, answer, client_id)
 
 
 def _authenticate(

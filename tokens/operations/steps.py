@@ -6,10 +6,11 @@ loop, many at once. They never raise: whatever happens, the client gets an answe
 """
 
 import logging
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
 from django.db import Error, OperationalError
+from prometheus_client import Counter
 
 from taxpayers.facts.values import FactsQuery
 from taxpayers.rules import Refused
@@ -80,20 +81,33 @@ def fail(steps: StepsTo[End], error: Exception) -> Call | LockedRead | End:
         return ended
 
 
-def log_answer(
-    to: logging.Logger, operation: str, arrival: Arrival, ended: Ended, seconds: float, **who: str
-) -> None:
-    """The line of an introspection or a revocation; of what is throttled there is none."""
-    if ended.outcome == ProtocolReason.RATE_LIMITED:
-        return
-    extra: dict[str, Any] = {
-        "reference": str(arrival.id),
-        "outcome": ended.outcome,
-        **who,
-        "source_address": arrival.source_address,
-        "milliseconds": round(seconds * 1000, 2),
-    }
-    to.info(operation, extra=extra)
+class EndedRequest(Ended):
+    """Who asked, as far as it is known, about the token of which login, and its status."""
+
+    client_id: str = ""
+    login: str = ""
+    status: str = ""
+
+
+def reporter(
+    to: logging.Logger, counter: Counter, operation: str, *about: str
+) -> Callable[[Arrival, EndedRequest, float], None]:
+    """Counts what was answered after so long, and logs it with these fields unless throttled."""
+
+    def report(arrival: Arrival, ended: EndedRequest, seconds: float) -> None:
+        counter.labels(ended.outcome).inc()
+        if ended.outcome == ProtocolReason.RATE_LIMITED:
+            return
+        extra: dict[str, Any] = {
+            "reference": str(arrival.id),
+            "outcome": ended.outcome,
+            **{name: getattr(ended, name) for name in about},
+            "source_address": arrival.source_address,
+            "milliseconds": round(seconds * 1000, 2),
+        }
+        to.info(operation, extra=extra)
+
+    return report
 
 
 def refusal_of(arrival: Arrival, error: Exception, message: str = "login failed") -> Refused:

@@ -27,7 +27,7 @@ class PermissionRequestRecord(serializers.Serializer[PermissionRequest]):
     """
 
     id = serializers.UUIDField()
-    kind = serializers.SerializerMethodField()
+    kind = serializers.CharField(help_text="One of permission, connection.")
     state = serializers.SerializerMethodField()
     taxpayer = serializers.CharField(source="asked", help_text="Who is asked; it may not exist.")
     intermediary = serializers.CharField(
@@ -53,10 +53,6 @@ class PermissionRequestRecord(serializers.Serializer[PermissionRequest]):
         source="system_user.client_id", default=None, allow_null=True
     )
     evidence = EvidenceRecord(source="*", help_text="Of the decision.")
-
-    def get_kind(self, row: PermissionRequest) -> str:
-        """One of permission, connection."""
-        return row.kind
 
     def get_state(self, row: PermissionRequest) -> str:
         """One of open, approved, declined, withdrawn, expired."""

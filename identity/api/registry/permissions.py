@@ -15,6 +15,7 @@ from identity.api.framework.fields import (
     Start,
     Taxpayer,
     Texts,
+    Words,
 )
 from identity.api.framework.query import Filters
 from identity.api.registry.evidence import EvidenceBody, EvidenceRecord
@@ -34,17 +35,13 @@ class PermissionRecord(serializers.Serializer[GrantedPermission]):
     intermediary = serializers.CharField(
         source="intermediary.taxpayer.identifier", help_text="Who may act for it."
     )
-    permissions = serializers.SerializerMethodField(help_text="The permission codes.")
+    permissions = Words(source="codes.all", help_text="The permission codes, sorted.")
     state = serializers.SerializerMethodField()
     valid_from = Moment()
     valid_until = Moment(allow_null=True, help_text="Its last moment; null: no end.")
     revoked_at = Moment(allow_null=True)
     granted_at = Moment(source="created_at")
     evidence = EvidenceRecord(source="*", help_text="Of its last change; the history has all.")
-
-    def get_permissions(self, row: GrantedPermission) -> list[str]:
-        """Its codes, sorted."""
-        return sorted(code.pk for code in row.codes.all())
 
     def get_state(self, row: GrantedPermission) -> str:
         """One of in_force, not_yet_valid, expired, revoked."""
