@@ -45,6 +45,14 @@ class Explanation:
     outcome: str
     results: tuple[CheckResult, ...]
 
+    def as_json(self) -> dict[str, object]:
+        """For machines, in English."""
+        checks = [
+            {"question": one.question, "state": one.state, "advice": one.advice or None}
+            for one in self.results
+        ]
+        return {"explanation": self.outcome, "checks": checks}
+
 
 def refusal_of(event: LoginEvent) -> Refused | None:
     """The refusal that the event records; None if a token was issued."""

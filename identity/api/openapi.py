@@ -1,6 +1,6 @@
 """What the management API says of itself: its OpenAPI 3.1 description, a page for each problem."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import cache
 from typing import Any
@@ -85,7 +85,8 @@ def describe(patterns: Sequence[URLPattern]) -> dict[str, Any]:
         }
     }
     components["examples"] = {kind: _example(kind) for kind in PROBLEMS}
-    for status, response in _responses(schema["paths"]):
+    operations = (one for methods in schema["paths"].values() for one in methods.values())
+    for status, response in (answer for one in operations for answer in one["responses"].items()):
         if content := response.get("content", {}).get(MEDIA_TYPE):
             kinds = (kind for kind, row in PROBLEMS.items() if str(row.status) == status)
             content["examples"] = {k: {"$ref": f"#/components/examples/{k}"} for k in kinds}
@@ -102,12 +103,6 @@ def _example(kind: str) -> dict[str, Any]:
     errors = [fault] if PROBLEMS[kind].status == 422 and kind != "key_used_before" else []
     value = problem_body(Problem(kind, errors=errors), str(REFERENCE))
     return {"summary": PROBLEMS[kind].title, "value": value}
-
-
-def _responses(paths: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    for operations in paths.values():
-        for operation in operations.values():
-            yield from operation["responses"].items()
 
 
 def _received(event_type: str) -> dict[str, Any]:

@@ -106,15 +106,9 @@ def _connection(row: PermissionRequest) -> _Own:
         "effect": _("If you approve, it is added to the systems that log in as the taxpayer:"),
     }
     known = {name: scope["description"] for name, scope in settings.SCOPES.items()}
-    return own, known, _systems(row)
-
-
-def _systems(row: PermissionRequest) -> list[str]:
-    """The names of those that are not blocked, the newest first."""
-    users = SystemUser.objects.filter(
-        taxpayer__tin=row.tin, taxpayer__rob=row.rob, blocked_at=None
-    ).order_by("-pk")
-    return list(users.values_list("name", flat=True)[:_MOST_SYSTEMS])
+    users = SystemUser.objects.filter(taxpayer__tin=row.tin, taxpayer__rob=row.rob, blocked_at=None)
+    names = users.order_by("-pk").values_list("name", flat=True)  # the newest first
+    return own, known, list(names[:_MOST_SYSTEMS])
 
 
 def _moment(value: datetime) -> str:

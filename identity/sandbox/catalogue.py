@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from typing import Any
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
@@ -39,14 +40,9 @@ class SandboxClient:
         return CREDENTIALS[self.name]
 
 
-def _refused(
-    reason: str,
-    does: Promise,
-    on_behalf_of: str = "",
-    make: Callable[[str, datetime], object] = records.new_client,
-) -> SandboxClient:
+def _refused(reason: str, does: Promise, *given: str, **made: Any) -> SandboxClient:
     """One that is always refused for this reason, and named by it."""
-    return SandboxClient(str(reason), reason, does, on_behalf_of, make)
+    return SandboxClient(str(reason), reason, does, *given, **made)
 
 
 CLIENTS = (

@@ -87,7 +87,8 @@ class RepresentativeView(_View):
 
     def delete(self, request: Request, id: str) -> Response:  # noqa: A002 - its name in the address
         """It ends, and never approves. Safe to repeat."""
-        row = self.granted().filter(pk=int(id)).first() if _is_number(id) else None
+        is_number = id.isascii() and id.isdecimal() and len(id) <= _DIGITS
+        row = self.granted().filter(pk=int(id)).first() if is_number else None
         if row is None:
             raise NotFound(_NOT_FOUND)
         token, user = self.caller.token, self.system_user
@@ -104,10 +105,6 @@ class RepresentativeView(_View):
             at=self.caller.at,
         )
         return Response(self.as_json(self.granted().get(pk=row.pk), self.last_uses()))
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) <= _DIGITS
 
 
 representatives, representative = RepresentativesView.as_view(), RepresentativeView.as_view()

@@ -91,19 +91,14 @@ class ExplanationView(SelfServiceView):
 
 def _explained(event: LoginEvent, *, is_authenticated: bool) -> dict[str, Any]:
     """Its taxpayer is shown if its secret matched: any caller may have sent only the id."""
-    explanation = explain(event)
     return {
         "reference": str(event.pk),
         "at": rfc3339(event.at),
         "outcome": event.reason or "issued",
-        "explanation": explanation.outcome,
+        **explain(event).as_json(),
         "subject": (is_authenticated and event.subject) or None,
         "actor": event.actor or None,
         "scope": event.scope or None,
-        "checks": [
-            {"question": result.question, "state": result.state, "advice": result.advice or None}
-            for result in explanation.results
-        ],
         "help": help_url(event.reason) if event.reason else None,
     }
 

@@ -6,17 +6,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from identity.api.framework import kinds
-from identity.api.framework.fields import (
-    Body,
-    Choice,
-    Moment,
-    Reason,
-    ReasonBody,
-    Start,
-    Text,
-    Texts,
-)
+from identity.api.framework import fields, kinds
 from identity.api.framework.query import Filters
 from identity.webhooks import endpoints
 from identity.webhooks.destination import LONGEST_URL
@@ -44,8 +34,8 @@ class WebhookRecord(serializers.Serializer[WebhookEndpoint]):
     event_types = serializers.ListField(child=serializers.CharField(), help_text=_TYPES)
     is_active = serializers.BooleanField()
     client_id = serializers.CharField(help_text="Its owner: the client that registered it.")
-    registered_at = Moment(source="created_at")
-    former_secret_until = Moment(
+    registered_at = fields.Moment(source="created_at")
+    former_secret_until = fields.Moment(
         allow_null=True, help_text="Until when the secret before signs as well."
     )
 
@@ -74,9 +64,9 @@ class DeliveryRecord(serializers.Serializer[WebhookDelivery]):
     path = serializers.SerializerMethodField()
     event_type = serializers.CharField(source="event.type")
     state = serializers.CharField(help_text="pending, delivered or failed.")
-    created_at = Moment()
+    created_at = fields.Moment()
     attempts = serializers.IntegerField()
-    last_attempt_at = Moment(allow_null=True)
+    last_attempt_at = fields.Moment(allow_null=True)
     last_result = serializers.CharField(help_text="The status of the answer, or why there is none.")
     next_attempt_at = serializers.SerializerMethodField()
 
@@ -85,50 +75,50 @@ class DeliveryRecord(serializers.Serializer[WebhookDelivery]):
         path: str = json.loads(row.event.body)["data"].get("path", "")
         return path
 
-    @extend_schema_field(Moment(allow_null=True))
+    @extend_schema_field(fields.Moment(allow_null=True))
     def get_next_attempt_at(self, row: WebhookDelivery) -> str | None:
         """null: there is none."""
         is_pending = row.state == WebhookDelivery.PENDING
-        return Moment().to_representation(row.due_at) if is_pending else None
+        return fields.Moment().to_representation(row.due_at) if is_pending else None
 
 
-class NewWebhookBody(Body):
+class NewWebhookBody(fields.Body):
     """What is needed to register an endpoint."""
 
-    url = Text(max_length=LONGEST_URL, help_text="An https address.")
-    event_types = Texts(required=False, help_text=_TYPES)
-    description = Text(required=False, allow_blank=True, min_length=None)
-    reason = Reason(required=False)
+    url = fields.Text(max_length=LONGEST_URL, help_text="An https address.")
+    event_types = fields.Texts(required=False, help_text=_TYPES)
+    description = fields.Text(required=False, allow_blank=True, min_length=None)
+    reason = fields.Reason(required=False)
 
 
-class ChangeWebhookBody(ReasonBody):
+class ChangeWebhookBody(fields.ReasonBody):
     """What can be changed of an endpoint; what is left out stays as it is."""
 
-    url = Text(required=False, max_length=LONGEST_URL)
-    event_types = Texts(required=False, help_text=_TYPES)
-    description = Text(required=False, allow_blank=True, min_length=None)
+    url = fields.Text(required=False, max_length=LONGEST_URL)
+    event_types = fields.Texts(required=False, help_text=_TYPES)
+    description = fields.Text(required=False, allow_blank=True, min_length=None)
 
 
-class NoBody(Body):
+class NoBody(fields.Body):
     """An empty object."""
 
 
-class TestBody(Body):
+class TestBody(fields.Body):
     """Which samples are sent; none: webhook.test."""
 
-    event_types = Texts(required=False, help_text=f"Some of {', '.join(EVENT_TYPES)}.")
+    event_types = fields.Texts(required=False, help_text=f"Some of {', '.join(EVENT_TYPES)}.")
 
 
-class RepeatBody(Body):
+class RepeatBody(fields.Body):
     """Which of the failed deliveries are tried again; left out: all."""
 
-    since = Start(required=False, help_text="Events from this day or moment on.")
+    since = fields.Start(required=False, help_text="Events from this day or moment on.")
 
 
 class DeliveryFilters(Filters):
     """Which deliveries are listed."""
 
-    state = Choice(_STATES, required=False)
+    state = fields.Choice(_STATES, required=False)
 
 
 def _once(issued: endpoints.IssuedWebhookSecret) -> kinds.Once:
@@ -164,13 +154,12 @@ KIND = kinds.RecordKind(
         kinds.ApiTask(
             "rotate-secret",
             endpoints.ROTATE_WEBHOOK_SECRET,
-            ReasonBody,
+            fields.ReasonBody,
             once=_once,
             answer=WebhookWithSecretRecord,
         ),
-        kinds.ApiTask("disable", endpoints.DISABLE_WEBHOOK, ReasonBody),
-        kinds.ApiTask("enable", endpoints.ENABLE_WEBHOOK, ReasonBody),
-        kinds.ApiTask("delete", endpoints.DELETE_WEBHOOK, ReasonBody),
+        *kinds.tasks_by_reason(vars(endpoints)),
+        kinds.ApiTask("delete", endpoints.DELETE_WEBHOOK, fields.ReasonBody),
         kinds.ApiTask(
             "test",
             endpoints.SEND_TEST,

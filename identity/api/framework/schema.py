@@ -11,6 +11,8 @@ from identity.api.framework.json_body import JsonBody
 from identity.api.framework.problems import MEDIA_TYPE, PROBLEMS
 
 _TEXT: dict[str, Any] = {"type": "string"}
+_NUMBER: dict[str, Any] = {"type": "integer", "minimum": 1}
+_NUMBERED = ("permission", "credential", "webhook", "delivery")
 _READING = (400, 401, 403, 404, 405, 500, 503)
 _CHANGING = (*_READING, 413, 415, 422)
 _IF_MATCH = (
@@ -78,7 +80,7 @@ class ManagementSchema(AutoSchema):
             status: OpenApiResponse(described["answer"], description=described["summary"])
             for status in described.get("statuses", (200,))
         }
-        faults = set(_CHANGING if self._changes else _READING)
+        faults = set(_CHANGING if self.method in ("POST", "PATCH") else _READING)
         if described.get("needs_match"):
             faults |= {412, 428}
         if self.method == "POST":
@@ -95,9 +97,8 @@ class ManagementSchema(AutoSchema):
 
     def _sent(self) -> Iterator[Any]:
         for name, description in self._described.get("path", {}).items():
-            yield OpenApiParameter(
-                name, _type_of(name), OpenApiParameter.PATH, required=True, description=description
-            )
+            kind, place = _NUMBER if name in _NUMBERED else _TEXT, OpenApiParameter.PATH
+            yield OpenApiParameter(name, kind, place, required=True, description=description)
         if filters := self._described.get("filters"):
             yield filters
         if self._described.get("needs_match"):
@@ -114,32 +115,12 @@ class ManagementSchema(AutoSchema):
             yield _header("Location", "The address of the record.", response=[201])
 
     @property
-    def _changes(self) -> bool:
-        return self.method in ("POST", "PATCH")
-
-    @property
     def _described(self) -> Mapping[str, Any]:
         view: Any = self.view
         described: Mapping[str, Any] = view.describe(self.method)
         return described
 
 
-def _type_of(name: str) -> dict[str, Any]:
-    return (
-        {"type": "integer", "minimum": 1}
-        if name in ("permission", "credential", "webhook", "delivery")
-        else _TEXT
-    )
-
-
-def _header(
-    name: str, description: str, *, required: bool = False, response: Any = False
-) -> OpenApiParameter:
-    return OpenApiParameter(
-        name,
-        _TEXT,
-        OpenApiParameter.HEADER,
-        required=required,
-        description=description,
-        response=response,
-    )
+def _header(name: str, description: str, **more: Any) -> OpenApiParameter:
+    place = OpenApiParameter.HEADER
+    return OpenApiParameter(name, _TEXT, place, description=description, **more)

@@ -5,18 +5,7 @@ Staff extend the table of codes.
 
 from rest_framework import serializers
 
-from identity.api.framework import kinds
-from identity.api.framework.fields import (
-    Body,
-    End,
-    Moment,
-    Reason,
-    ReasonBody,
-    Start,
-    Taxpayer,
-    Texts,
-    Words,
-)
+from identity.api.framework import fields, kinds
 from identity.api.framework.query import Filters
 from identity.api.registry.evidence import EvidenceBody, EvidenceRecord
 from identity.api.registry.taxpayers import OfIntermediary, OfTaxpayer
@@ -35,12 +24,12 @@ class PermissionRecord(serializers.Serializer[GrantedPermission]):
     intermediary = serializers.CharField(
         source="intermediary.taxpayer.identifier", help_text="Who may act for it."
     )
-    permissions = Words(source="codes.all", help_text="The permission codes, sorted.")
+    permissions = fields.Words(source="codes.all", help_text="The permission codes.")
     state = serializers.SerializerMethodField()
-    valid_from = Moment()
-    valid_until = Moment(allow_null=True, help_text="Its last moment; null: no end.")
-    revoked_at = Moment(allow_null=True)
-    granted_at = Moment(source="created_at")
+    valid_from = fields.Moment()
+    valid_until = fields.Moment(allow_null=True, help_text="Its last moment; null: no end.")
+    revoked_at = fields.Moment(allow_null=True)
+    granted_at = fields.Moment(source="created_at")
     evidence = EvidenceRecord(source="*", help_text="Of its last change; the history has all.")
 
     def get_state(self, row: GrantedPermission) -> str:
@@ -48,30 +37,34 @@ class PermissionRecord(serializers.Serializer[GrantedPermission]):
         return row.state(self.context["at"])
 
 
-class PermissionRowBody(Body):
+class PermissionRowBody(fields.Body):
     """A permission, of which taxpayer and intermediary are registered."""
 
-    taxpayer = Taxpayer(help_text="Who permits.")
-    intermediary = Taxpayer(help_text="Who may act for it.")
-    permissions = Texts(source="codes", help_text="Permission codes: GET /permission-codes.")
-    valid_from = Start(required=False, help_text="Left out: now. An import takes the past for now.")
-    valid_until = End(required=False, allow_null=True, help_text="Left out, or null: no end.")
+    taxpayer = fields.Taxpayer(help_text="Who permits.")
+    intermediary = fields.Taxpayer(help_text="Who may act for it.")
+    permissions = fields.Texts(source="codes", help_text="Permission codes: GET /permission-codes.")
+    valid_from = fields.Start(
+        required=False, help_text="Left out: now. An import takes the past for now."
+    )
+    valid_until = fields.End(
+        required=False, allow_null=True, help_text="Left out, or null: no end."
+    )
     evidence = EvidenceBody(required=False)
 
 
 class NewPermissionBody(PermissionRowBody):
     """What is needed to grant a permission."""
 
-    reason = Reason(required=False)
+    reason = fields.Reason(required=False)
 
 
-class EvidencedBody(Body):
+class EvidencedBody(fields.Body):
     """Who decided it."""
 
     evidence = EvidenceBody(required=False)
 
 
-class RevokeBody(EvidencedBody, ReasonBody):
+class RevokeBody(EvidencedBody, fields.ReasonBody):
     """Why, and who decided it."""
 
 

@@ -59,7 +59,7 @@ def _data(event: LoginEvent, explanation: Explanation, proof: str | None) -> dic
         "reference": event.id,
         "at": event.at,
         "outcome": event.reason or "issued",
-        "explanation": explanation.outcome,
+        **explanation.as_json(),
         "client_id": event.client_id,
         "subject": event.subject or None,
         "actor": event.actor or None,
@@ -68,10 +68,6 @@ def _data(event: LoginEvent, explanation: Explanation, proof: str | None) -> dic
         "proved_by": proof,
         "source_address": event.source_address,
         "user_agent": event.user_agent,
-        "checks": [
-            {"question": result.question, "state": result.state, "advice": result.advice or None}
-            for result in explanation.results
-        ],
     }
 
 
