@@ -117,7 +117,8 @@ def _refused(reason: str) -> Refused:
         )
         return RateLimited(throttle, ThrottleCause.LOGINS)
     is_coming = reason == RegistryReason.PERMISSION_NOT_YET_VALID
-    since = (AT + _DAY if is_coming else AT - _DAY) if REFUSALS[reason].has_date else None
+    has_date = "{since}" in REFUSALS[reason].text
+    since = (AT + _DAY if is_coming else AT - _DAY) if has_date else None
     return Refused(reason, since=since, **_PARTICULARS.get(reason, {}))
 
 

@@ -4,12 +4,8 @@ from taxpayers.actions import ACTIONS
 
 _EVENTS = {(action.of, action.name): action.event for action in ACTIONS if action.event}
 TEST = "webhook.test"
-ENDS_SOON = {
-    "credential": "credential.ends_soon",
-    "system_user": "system_user.ends_soon",
-    "permission": "permission.ends_soon",
-    "intermediary": "intermediary.ends_soon",
-}
+_WITH_END = ("credential", "system_user", "permission", "intermediary")
+ENDS_SOON = {kind: f"{kind}.ends_soon" for kind in _WITH_END}
 # What an endpoint can choose from; TEST is sent to every one.
 EVENT_TYPES = tuple(sorted({*_EVENTS.values(), *ENDS_SOON.values()}))
 

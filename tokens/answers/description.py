@@ -186,7 +186,7 @@ def describe(
         text = refusal.of_assertion
     elif refusal.of_certificate and refused.parameter == CERTIFICATE:
         text = refusal.of_certificate
-    elif refusal.has_date and refused.since is None and refusal.without_date:
+    elif refusal.without_date and refused.since is None:
         text = refusal.without_date
     elif refusal.without_detail and not refused.detail:
         text = refusal.without_detail

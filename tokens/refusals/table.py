@@ -147,7 +147,6 @@ class Refusal:
     staff_text: str
     fixed_by: str
     check: Check | None
-    has_date: bool = False
     without_date: str = ""
     without_detail: str = ""
     of_assertion: str = ""
@@ -285,7 +284,6 @@ REFUSALS: Mapping[str, Refusal] = {
         _("Secret, key or certificate expired"),
         _ROTATES,
         Check.SECRET_EXPIRY,
-        has_date=True,
         of_assertion=_(
             "The key of this client_assertion expired on {since}. The person who rotates the"
             " secrets of this ERP system must have a new key registered."
@@ -306,7 +304,6 @@ REFUSALS: Mapping[str, Refusal] = {
         _("Secret, key or certificate revoked"),
         _ROTATES,
         Check.SECRET_REVOCATION,
-        has_date=True,
         of_assertion=_(
             "The key of this client_assertion was removed on {since}. The person who rotates the"
             " secrets of this ERP system must put the new one in place."
@@ -402,7 +399,6 @@ REFUSALS: Mapping[str, Refusal] = {
         _("System user blocked"),
         _AUTHORITY,
         Check.BLOCK,
-        has_date=True,
         spoken=_(
             "We blocked your system user on {since}. I will find out why, and tell you what we"
             " need to unblock it."
@@ -414,7 +410,6 @@ REFUSALS: Mapping[str, Refusal] = {
         _("System user expired"),
         _AUTHORITY,
         Check.SYSTEM_USER_EXPIRY,
-        has_date=True,
         spoken=_("Your system user expired on {since}. We can extend it if you still use it."),
     ),
     RegistryReason.TAXPAYER_INACTIVE: Refusal(
@@ -449,7 +444,6 @@ REFUSALS: Mapping[str, Refusal] = {
         _("Intermediary not active"),
         _AUTHORITY,
         Check.INTERMEDIARY_ACTIVE,
-        has_date=True,
         without_date=_("The registration as an intermediary is not active. Ask the tax authority."),
         spoken=_(
             "Your registration as an intermediary is not active. I will find out why, and tell you"
@@ -503,7 +497,6 @@ REFUSALS: Mapping[str, Refusal] = {
         _("Permission not yet valid"),
         _REPRESENTED,
         Check.PERMISSION_IN_FORCE,
-        has_date=True,
     ),
     RegistryReason.PERMISSION_EXPIRED: Refusal(
         *_INVALID_GRANT,
@@ -514,7 +507,6 @@ REFUSALS: Mapping[str, Refusal] = {
         _("Permission expired"),
         _REPRESENTED,
         Check.PERMISSION_IN_FORCE,
-        has_date=True,
     ),
     RegistryReason.PERMISSION_REVOKED: Refusal(
         *_INVALID_GRANT,
@@ -525,7 +517,6 @@ REFUSALS: Mapping[str, Refusal] = {
         _("Permission revoked"),
         _REPRESENTED,
         Check.PERMISSION_IN_FORCE,
-        has_date=True,
     ),
     RegistryReason.PERMISSIONS_NOT_ALLOWED: Refusal(
         *_UNAUTHORISED,
