@@ -149,3 +149,6 @@ def show_once(issued: IssuedSecret) -> Once:
     data = secret_data(issued)
     shown = {**data, "secret_expires_at": exact_text(data["secret_expires_at"]), "note": _NOTE}
     return Once(issued.system_user, shown, secret_name="client_secret", note_later=_NOTE_LATER)
+
+
+SHOWN_ONCE: Any = {"once": show_once, "answer": IssuedSystemUserRecord}  # of a task
