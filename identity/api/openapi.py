@@ -13,14 +13,7 @@ from drf_spectacular.settings import patched_settings
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from identity.api.framework.problems import (
-    MEDIA_TYPE,
-    PROBLEMS,
-    FieldError,
-    Problem,
-    problem_body,
-    problem_type,
-)
+from identity.api.framework import problems
 from identity.api.framework.view import ManagementView
 from identity.developers.examples import REFERENCE
 from identity.management_api import SCOPES, base_url
@@ -84,11 +77,11 @@ def describe(patterns: Sequence[URLPattern]) -> dict[str, Any]:
             },
         }
     }
-    components["examples"] = {kind: _example(kind) for kind in PROBLEMS}
+    components["examples"] = {kind: _example(kind) for kind in problems.PROBLEMS}
     operations = (one for methods in schema["paths"].values() for one in methods.values())
     for status, response in (answer for one in operations for answer in one["responses"].items()):
-        if content := response.get("content", {}).get(MEDIA_TYPE):
-            kinds = (kind for kind, row in PROBLEMS.items() if str(row.status) == status)
+        if content := response.get("content", {}).get(problems.MEDIA_TYPE):
+            kinds = (kind for kind, row in problems.PROBLEMS.items() if str(row.status) == status)
             content["examples"] = {k: {"$ref": f"#/components/examples/{k}"} for k in kinds}
     components["schemas"]["Event"] = _EVENT
     schema["webhooks"] = {name: {"post": _received(name)} for name in (*EVENT_TYPES, TEST)}
@@ -99,10 +92,12 @@ def describe(patterns: Sequence[URLPattern]) -> dict[str, Any]:
 
 
 def _example(kind: str) -> dict[str, Any]:
-    fault = FieldError("Give a reason: it is missing or blank.", "blank", pointer="#/reason")
-    errors = [fault] if PROBLEMS[kind].status == 422 and kind != "key_used_before" else []
-    value = problem_body(Problem(kind, errors=errors), str(REFERENCE))
-    return {"summary": PROBLEMS[kind].title, "value": value}
+    fault = problems.FieldError(
+        "Give a reason: it is missing or blank.", "blank", pointer="#/reason"
+    )
+    errors = [fault] if problems.PROBLEMS[kind].status == 422 and kind != "key_used_before" else []
+    value = problems.problem_body(problems.Problem(kind, errors=errors), str(REFERENCE))
+    return {"summary": problems.PROBLEMS[kind].title, "value": value}
 
 
 def _received(event_type: str) -> dict[str, Any]:
@@ -143,10 +138,10 @@ class ProblemPage(_OpenView):
 
     def get(self, request: Request, kind: str) -> Response:
         """One row of the table of problems."""
-        if kind not in PROBLEMS:
-            raise Problem("not_found", "There is no such kind of problem.")
-        row = PROBLEMS[kind]
-        return Response({"type": problem_type(kind), **asdict(row)})
+        if kind not in problems.PROBLEMS:
+            raise problems.Problem("not_found", "There is no such kind of problem.")
+        row = problems.PROBLEMS[kind]
+        return Response({"type": problems.problem_type(kind), **asdict(row)})
 
 
 class NoSuchAddress(_OpenView):
@@ -154,7 +149,7 @@ class NoSuchAddress(_OpenView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        raise Problem(
+        raise problems.Problem(
             "not_found",
             "There is nothing at this path. All addresses, without a slash at their end, are in"
             f" {settings.STAFF_URL.rstrip('/')}/api/v1/management/openapi.json.",

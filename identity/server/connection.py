@@ -3,14 +3,7 @@
 import asyncio
 from typing import Any
 
-from identity.server import limits
-from identity.server.answers import (
-    REQUEST_TIMEOUT,
-    ServerAnswer,
-    last_answer,
-    malformed,
-    unavailable,
-)
+from identity.server import answers, limits
 from identity.server.exchange import Exchange
 from identity.server.overload import LIVE, connection_limit, refuse_overload
 from identity.server.request_reader import Awaited, RequestReader
@@ -23,7 +16,7 @@ class Connection(RequestReader):
         super().__init__(*args, **kwargs)
         self.current: Exchange | None = None  # the one that the application works on
         self.waiting: list[Exchange] = []  # pipelined behind it
-        self.last: ServerAnswer | None = None  # to be written after those
+        self.last: answers.ServerAnswer | None = None  # to be written after those
         self.idle_deadline = self.close_deadline = self.write_deadline = 0.0
         self.unsent_bytes = 0  # when the deadlines were last enforced
         self.is_lingering = self.is_stopping = False
@@ -54,7 +47,7 @@ class Connection(RequestReader):
         if self.last is not None:
             return True
         if self.awaited is not Awaited.NOTHING:
-            self.refuse(malformed("the connection ended before it was complete"))
+            self.refuse(answers.malformed("the connection ended before it was complete"))
             return True
         if self.cycle is None or self.cycle.response_complete:
             return False
@@ -119,7 +112,7 @@ class Connection(RequestReader):
             self.idle_deadline = self.loop.time() + limits.IDLE_SECONDS
             self.flow.resume_reading()
 
-    def refuse(self, answer: ServerAnswer) -> None:
+    def refuse(self, answer: answers.ServerAnswer) -> None:
         if self.is_lingering:
             return
         self.ignores_input = True
@@ -136,9 +129,9 @@ class Connection(RequestReader):
             if self.current is None:
                 self.write_last(answer)
 
-    def write_last(self, answer: ServerAnswer) -> None:
+    def write_last(self, answer: answers.ServerAnswer) -> None:
         """Write this answer, and nothing after it."""
-        self.transport.write(last_answer(answer, self.default_headers))
+        self.transport.write(answers.last_answer(answer, self.default_headers))
         self.linger()
 
     def linger(self) -> None:
@@ -182,7 +175,9 @@ class Connection(RequestReader):
     def _enforce_request(self, now: float) -> None:
         if now > self.read_deadline:
             part = "headers" if self.awaited is Awaited.HEADERS else "body"
-            self.refuse(malformed(f"its {part} took too long to arrive", REQUEST_TIMEOUT))
+            self.refuse(
+                answers.malformed(f"its {part} took too long to arrive", answers.REQUEST_TIMEOUT)
+            )
 
     def _enforce_answer(self, now: float) -> None:
         exchange = self.current
@@ -190,7 +185,7 @@ class Connection(RequestReader):
             return
         if now > exchange.started_at + limits.ANSWER_SECONDS:
             exchange.disconnect()
-            exchange.write_last(unavailable())
+            exchange.write_last(answers.unavailable())
 
     def _close_after(self, deadline: float, now: float) -> None:
         if now > deadline:

@@ -11,19 +11,9 @@ from urllib.parse import unquote
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from identity.server import limits
+from identity.server import framing, limits
 from identity.server.answers import ServerAnswer, malformed, malformed_on_behalf_of
 from identity.server.exchange import Exchange
-from identity.server.framing import (
-    HEADERS_TOO_LONG,
-    ON_BEHALF_OF_IN_TRAILER,
-    ON_BEHALF_OF_NOT_A_NAME,
-    TRAILER_TOO_LONG,
-    URL_TOO_LONG,
-    fault_of,
-    misspells_on_behalf_of,
-    without_upgrade,
-)
 from tokens.request.on_behalf_of import spells_on_behalf_of
 
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -97,14 +87,14 @@ class RequestReader(HttpToolsProtocol):
             return
         if self.awaited is not Awaited.NOTHING and self.field_bytes > limits.MAX_HEADER_BYTES:
             is_head = self.awaited is Awaited.HEADERS
-            fault = HEADERS_TOO_LONG if is_head else TRAILER_TOO_LONG
+            fault = framing.HEADERS_TOO_LONG if is_head else framing.TRAILER_TOO_LONG
             is_url = is_head and len(self.url) > limits.MAX_HEADER_BYTES
-            self.refuse(malformed(URL_TOO_LONG if is_url else fault))
+            self.refuse(malformed(framing.URL_TOO_LONG if is_url else fault))
 
     def _refusal_of(self, data: bytes, error: httptools.HttpParserError) -> ServerAnswer:
-        if self.awaited is Awaited.HEADERS and misspells_on_behalf_of(data):
-            return malformed_on_behalf_of(ON_BEHALF_OF_NOT_A_NAME)
-        if self.fault == ON_BEHALF_OF_IN_TRAILER:
+        if self.awaited is Awaited.HEADERS and framing.misspells_on_behalf_of(data):
+            return malformed_on_behalf_of(framing.ON_BEHALF_OF_NOT_A_NAME)
+        if self.fault == framing.ON_BEHALF_OF_IN_TRAILER:
             return malformed_on_behalf_of(self.fault)
         return malformed(self.fault or f"it is not HTTP/1.1 ({error})")
 
@@ -117,7 +107,7 @@ class RequestReader(HttpToolsProtocol):
             except httptools.HttpParserUpgrade as upgrade:
                 # The client offers another protocol, as Java offers HTTP/2. We go on with HTTP/1.1,
                 # and with a new parser, because this one has stopped before the body.
-                request = without_upgrade(self.parser.get_method(), self.url, self.headers)
+                request = framing.without_upgrade(self.parser.get_method(), self.url, self.headers)
                 self.is_replaying, self.field_bytes = False, 0
                 self.parser = httptools.HttpRequestParser(self)
                 data = request + data[upgrade.args[0] :]
@@ -144,7 +134,7 @@ class RequestReader(HttpToolsProtocol):
         # replaces a header does not look for it here. A request that has its answer already gets no
         # second one: the connection would be closed under the requests behind it.
         elif spells_on_behalf_of(name) and not self._is_answered():
-            self._stop_parser(ON_BEHALF_OF_IN_TRAILER)
+            self._stop_parser(framing.ON_BEHALF_OF_IN_TRAILER)
 
     def _is_answered(self) -> bool:
         return self.cycle is not None and self.cycle.response_started
@@ -156,7 +146,7 @@ class RequestReader(HttpToolsProtocol):
             self.is_replaying = True
             return
         version = self.parser.get_http_version()
-        if fault := fault_of(self.headers, version):
+        if fault := framing.fault_of(self.headers, version):
             self._stop_parser(fault)
         if not self.may_pipeline():
             self._stop_parser("too many requests were sent without waiting for an answer")
@@ -171,7 +161,7 @@ class RequestReader(HttpToolsProtocol):
 
     def _complete_scope(self, version: str) -> None:
         if len(self.url) > limits.MAX_HEADER_BYTES:
-            self._stop_parser(URL_TOO_LONG)
+            self._stop_parser(framing.URL_TOO_LONG)
         url = httptools.parse_url(self.url)
         raw_path = url.path or b"/"
         path = raw_path.decode("ascii")
