@@ -46,7 +46,7 @@ class Page:
     template: str
     context: Callable[[], Mapping[str, Any]]
 
-    @method_decorator(read_only)
+    @method_decorator(read_only)  # type: ignore[arg-type]  # which is for pages, not for streams
     def __call__(self, request: HttpRequest, language: str) -> HttpResponse:
         """The page in this language; empty: in the one that the browser prefers."""
         chosen = language or preferred(request.headers.get("Accept-Language", ""))

@@ -40,9 +40,9 @@ class SandboxClient:
         return CREDENTIALS[self.name]
 
 
-def _refused(reason: str, does: Promise, *given: str, **made: Any) -> SandboxClient:
+def _refused(reason: str, does: Promise, on_behalf_of: str = "", **made: Any) -> SandboxClient:
     """One that is always refused for this reason, and named by it."""
-    return SandboxClient(str(reason), reason, does, *given, **made)
+    return SandboxClient(str(reason), reason, does, on_behalf_of, **made)
 
 
 CLIENTS = (

@@ -88,8 +88,9 @@ def span_of(
     parent: Context | None = None,
 ) -> Iterator[Span]:
     """The current span as long as the block; without `parent` a child of the one before."""
-    no_text = {"record_exception": False, "set_status_on_exception": False}
-    with tracer.start_as_current_span(name, parent, kind, attributes, **no_text) as span:
+    with tracer.start_as_current_span(
+        name, parent, kind, attributes, record_exception=False, set_status_on_exception=False
+    ) as span:
         try:
             yield span
         except Exception as error:

@@ -175,8 +175,8 @@ def test_bytes_of_any_length_are_read_without_padding(raw: bytes) -> None:
     "raw", [b"", b"x", b"[]", b"null", b'{"alg":1}', b'{"alg":"\xff"}', b"[" * 2_000]
 )
 def test_what_is_no_object_of_this_shape_is_not_read(raw: bytes) -> None:
-    from tokens.client_auth.assertion import _Header
+    from tokens.client_auth.compact_jws import Header
 
-    kind: Any = _Header
+    kind: Any = Header
     with pytest.raises(UnreadableJws):
         read_json(encode(raw).decode(), kind)

@@ -27,7 +27,7 @@ class RecordView(ManagementView):
     """A record: read it, or change it."""
 
     kind: RecordKind = None  # type: ignore[assignment]  # given by as_view, as the others
-    task: ApiTask = None  # type: ignore[assignment]  # None: it is only read
+    task: ApiTask | None = None  # None: it is only read
 
     def get(self, request: Request, **address: Any) -> Response:
         """The record as it is now, with its ETag."""
@@ -59,6 +59,7 @@ class RecordView(ManagementView):
         Everything from the earlier answer on is one transaction.
         """
         task = self.task
+        assert task is not None  # noqa: S101 - of the methods that change something
         values = values_of(task.body, request.data)
         asker = Asker(self.author, self.caller.at, self.caller.token.client_id)
 
@@ -126,7 +127,7 @@ class RecordView(ManagementView):
 
     @property
     def _deletes(self) -> bool:
-        return bool(self.task) and self.task.name == "delete"
+        return self.task is not None and self.task.name == "delete"
 
     @property
     def _id(self) -> str:
@@ -146,6 +147,7 @@ class RecordView(ManagementView):
                 "has_etag": True,
             }
         task = self.task
+        assert task is not None  # noqa: S101 - of the methods that change something
         name = task.verb or task.name or ("change" if method == "PATCH" else "create")
         is_new = method == "POST" and not task.name
         return {

@@ -97,8 +97,10 @@ class ManagementSchema(AutoSchema):
 
     def _sent(self) -> Iterator[Any]:
         for name, description in self._described.get("path", {}).items():
-            kind, place = _NUMBER if name in _NUMBERED else _TEXT, OpenApiParameter.PATH
-            yield OpenApiParameter(name, kind, place, required=True, description=description)
+            kind = _NUMBER if name in _NUMBERED else _TEXT
+            yield OpenApiParameter(
+                name, kind, OpenApiParameter.PATH, required=True, description=description
+            )
         if filters := self._described.get("filters"):
             yield filters
         if self._described.get("needs_match"):
@@ -122,5 +124,4 @@ class ManagementSchema(AutoSchema):
 
 
 def _header(name: str, description: str, **more: Any) -> OpenApiParameter:
-    place = OpenApiParameter.HEADER
-    return OpenApiParameter(name, _TEXT, place, description=description, **more)
+    return OpenApiParameter(name, _TEXT, OpenApiParameter.HEADER, description=description, **more)
