@@ -26,7 +26,7 @@ _RETRY = {
 
 def error(request: HttpRequest, language: str, reason: str) -> HttpResponse:
     """`GET /errors/<reason>`."""
-    return _page(reason)(request, language)
+    return _page(reason)(request, language=language)
 
 
 @cache

@@ -27,7 +27,7 @@ _PACKAGE = "](../packages/einvoicing_tokens/"  # a link from a document to a fil
 
 def guide(request: HttpRequest, language: str, file: str) -> HttpResponse:
     """A document of docs/, or its translation."""
-    return _GUIDES[file](request, language)
+    return _GUIDES[file](request, language=language)
 
 
 def as_html(text: str, original: str = "") -> SafeString:

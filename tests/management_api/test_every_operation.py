@@ -377,7 +377,7 @@ BAD_QUERIES = {
     "?limit=501": ("limit", "less than or equal to 500"),
     f"?limit={'9' * 3000}": ("limit", "String value too large."),
     "?limit=1&limit=2": ("limit", "Send it once."),
-    "?page=2": ("page", "There is no such field here. Choose from: cursor, limit"),
+    "?page=2": ("page", "There is no such field here. Choose from: limit, cursor"),
     "?cursor=abc": ("cursor", "Send the next_cursor of the page before"),
     "?cursor=%00": ("cursor", "Null characters are not allowed."),
 }
