@@ -143,7 +143,7 @@ _TASKS = (
     *kinds.end_tasks("SystemUser", "expires_at", EXTEND_SYSTEM_USER, END_SYSTEM_USER_EARLIER),
     *kinds.tasks_by_reason(vars(system_users)),
     kinds.ApiTask("limits", LIMIT_SYSTEM_USER, LimitsBody, verb="limit"),
-    kinds.ApiTask("bind-tokens", BIND_TOKENS, BindingBody),
+    kinds.ApiTask("bind-tokens", change.BIND_TOKENS, BindingBody),
     kinds.ApiTask("rotate-secret", ROTATE_SECRET, RotateSecretBody, **records.SHOWN_ONCE),
     kinds.ApiTask("register-key", REGISTER_CLIENT_KEY, KeysBody),
     kinds.ApiTask("register-certificate", REGISTER_CLIENT_CERTIFICATE, CertificateBody),
