@@ -60,13 +60,10 @@ class RevokeApiSecretForm(TaskForm):
         super().__init__(*args, **kwargs)
         at = timezone.now()
         self.valid = registration.live_secrets(self.record, at)
-        self.in_use = [secret for secret in self.valid if _is_in_use(secret, at)]
+        lately = at - badges.CHANGED_OVER_AFTER
+        self.in_use = [one for one in self.valid if one.last_used_at and one.last_used_at > lately]
         choices = [(str(secret.pk), _label(secret)) for secret in self.valid]
         self.fields["secret"].choices = choices  # type: ignore[attr-defined]  # it has some
-
-
-def _is_in_use(secret: ProtectedApiSecret, at: datetime) -> bool:
-    return secret.last_used_at is not None and at - secret.last_used_at < badges.CHANGED_OVER_AFTER
 
 
 def _label(secret: ProtectedApiSecret) -> str:

@@ -10,9 +10,9 @@ from django.utils import timezone
 
 from identity.demo.sample_logins import set_last_used
 from identity.sandbox.registry import make_sandbox
-from identity.staff.expiring import listing, page
+from identity.staff.expiring import page
 from identity.staff.expiring.kinds import KIND_NAMES
-from identity.staff.expiring.listing import days_left
+from identity.staff.expiring.page import days_left
 from taxpayers.models import Change, GrantedPermission, SystemUser
 from taxpayers.moments import a_year_after, end_of_day
 from taxpayers.sandbox.clients import CREDENTIALS, SandboxName
@@ -247,7 +247,7 @@ def test_pages_and_rows_are_bounded(viewer: Client, monkeypatch: pytest.MonkeyPa
     client = viewer
     pages = [values_of(client.get(URL, {"p": number})) for number in (1, 2, 3)]
     assert [row for rows in pages for row in rows] == [f"system_user:{u.pk}" for u in users]
-    monkeypatch.setattr(listing, "MAX_ROWS", 3)
+    monkeypatch.setattr(page, "MAX_ROWS", 3)
     shown = client.get(URL)
     assert (shown.context["count"], shown.context["has_more"]) == (3, True)
 

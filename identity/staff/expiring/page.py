@@ -1,98 +1,196 @@
-"""*Ending soon*: the secrets, system users, permissions and intermediaries that end, as work."""
+"""*Ending soon*: the secrets, system users, permissions and intermediaries that end, as work.
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+All kinds in one order. Each is read from one index, and bounded.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
+from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
-from identity.staff.expiring import listing
 from identity.staff.expiring.kinds import KIND_NAMES, KINDS, EndingKind
+from identity.staff.framework.filters import EXPIRY_DAYS
 from identity.staff.framework.lists import Text, page_frame
 from identity.staff.framework.records import task_named
 from identity.staff.framework.tasks import Button
+from taxpayers.facts.validity import is_over
+from taxpayers.models import Credential, SystemUser, Taxpayer
+from taxpayers.moments import moment_text
+from tokens.models import ProtectedApi, ProtectedApiSecret
+
+ENDED = "expired"
+ENDED_DAYS = 30
+DEFAULT = "30"
+
+
+def choices() -> list[tuple[str, Text]]:
+    """The name of each period in an address, and its title."""
+    within = gettext_lazy("Within {days} days")
+    ended = gettext_lazy("Ended in the last {days} days")
+    return [
+        *((str(days), str(within).format(days=days)) for days in EXPIRY_DAYS),
+        (ENDED, str(ended).format(days=ENDED_DAYS)),
+    ]
+
+
+def days_left(end: datetime, at: datetime) -> str:
+    """In whole days of the calendar, in words."""
+    days = (timezone.localtime(end).date() - timezone.localtime(at).date()).days
+    if is_over(end, at):
+        words = {0: _("ended today"), -1: _("ended yesterday")}
+        text = ngettext("ended {count} day ago", "ended {count} days ago", -days)
+    else:
+        words = {0: _("today"), 1: _("tomorrow")}
+        text = ngettext("in {count} day", "in {count} days", days)
+    return words.get(days) or text.format(count=abs(days))
+
+
+MAX_ROWS = 1_000
+
+Key = tuple[datetime, str, int]  # the end, the name of the kind, the key of the record
+
+
+@dataclass(frozen=True, slots=True)
+class ExpiringRow:
+    kind: EndingKind
+    record: Any
+    page: Model
+    owner: Taxpayer | ProtectedApi
+    end: datetime
+    left: str
+    successor: Any = None  # of a secret: another one of its owner that is valid for longer
+
+    @property
+    def last_use(self) -> str:
+        """When it last got a token or an answer, in words."""
+        match self.record:
+            case Credential() | SystemUser():
+                never = _("Never")
+            case ProtectedApiSecret():  # before it was recorded it may have been used as well
+                never = _("No use recorded")
+            case _:
+                return "—"
+        return moment_text(used) if (used := self.record.last_used_at) else never
+
+    @property
+    def to_do(self) -> Text:
+        """What is to be done instead of extending or replacing it; empty: one of these."""
+        if isinstance(self.page, SystemUser) and self.page.blocked_at is not None:
+            return _("Nothing: it is blocked")
+        if self.successor is None:
+            return ""
+        if self.successor.last_used_at is None:
+            return _("The new one is not used yet: call the owner")
+        return _("Nothing: the new one is in use")
+
+
+def keys_of(kinds: Iterable[EndingKind], within: str, at: datetime) -> tuple[list[Key], bool]:
+    """What ends within so many days, or has ended, which comes latest first.
+
+    In the order of the list: MAX_ROWS at most, and if there is more.
+    """
+    found: list[Key] = []
+    is_past = within == ENDED
+    days = timedelta(days=ENDED_DAYS if is_past else int(within))
+    since, before = (at - days, at) if is_past else (at, at + days)
+    for kind in kinds:
+        order = [f"-{kind.end}", "-pk"] if is_past else [kind.end, "pk"]
+        bounds = {f"{kind.end}__gte": since, f"{kind.end}__lt": before}
+        rows = kind.rows().filter(**bounds).order_by(*order).values_list(kind.end, "pk")
+        found += [(end, kind.name, key) for end, key in rows[: MAX_ROWS + 1]]
+    found.sort(reverse=is_past)
+    return found[:MAX_ROWS], len(found) > MAX_ROWS
+
+
+def rows_of(keys: Sequence[Key], at: datetime) -> list[ExpiringRow]:
+    """The lines for these keys, in their order."""
+    by_kind: dict[str, list[int]] = {}
+    for _end, name, key in keys:
+        by_kind.setdefault(name, []).append(key)
+    records = {name: KIND_NAMES[name].load(pks) for name, pks in by_kind.items()}
+    return [
+        ExpiringRow(
+            kind=(kind := KIND_NAMES[name]),
+            record=(record := records[name][key]),
+            page=kind.page(record),
+            owner=kind.owner(record),
+            end=end,
+            left=days_left(end, at),
+            successor=_successor(kind, record, at),
+        )
+        for end, name, key in keys
+        if key in records[name]
+    ]
+
+
+def _successor(kind: EndingKind, record: Any, at: datetime) -> Any:
+    """The live secret of the same owner that ends last, if it ends later than this one."""
+    if kind.is_extended:
+        return None
+    others = kind.page(record).credentials.all()  # type: ignore[attr-defined]  # what has secrets
+    later = [one for one in others if one.is_live(at) and one.expires_at > record.expires_at]
+    return max(later, key=lambda one: one.expires_at, default=None)
+
 
 PER_PAGE = 25
 
 
-@dataclass(frozen=True, slots=True)
-class Filters:
-    """What the address asks for: one kind or (empty) all, and a period."""
-
-    kind: str
-    within: str
-    seen: tuple[EndingKind, ...] = field(default=())
-
-    @classmethod
-    def of(cls, request: HttpRequest) -> "Filters":
-        """Any other value is the default."""
-        seen = tuple(kind for kind in KINDS if kind.may_be_seen(request))
-        kind, within = request.GET.get("kind", ""), request.GET.get("within", "")
-        return cls(
-            kind if kind in {one.name for one in seen} else "",
-            within if within in dict(listing.choices()) else listing.DEFAULT,
-            seen,
-        )
-
-    @property
-    def kinds(self) -> tuple[EndingKind, ...]:
-        return (KIND_NAMES[self.kind],) if self.kind else self.seen
-
-    def url(self, **other: str) -> str:
-        asked = {"kind": self.kind, "within": self.within} | other
-        query = {name: value for name, value in asked.items() if value}
-        return reverse("admin:ending_soon", query=query)
-
-
 def ending_soon(request: HttpRequest) -> HttpResponse:
-    """The list, each row with the task that renews it."""
-    filters = Filters.of(request)
-    if not filters.seen:
+    """The list, each row with the task that renews it; any other kind or period is the default."""
+    seen = [kind for kind in KINDS if kind.may_be_seen(request)]
+    if not seen:
         raise PermissionDenied
-    at = timezone.now()
-    keys, has_more = listing.keys_of(filters.kinds, filters.within, at)
-    page = Paginator(keys, PER_PAGE).get_page(request.GET.get("p"))
-    rows = listing.rows_of(list(page.object_list), at)
+    at, asked = timezone.now(), request.GET
+    chosen = [kind for kind in seen if kind.name == asked.get("kind")]
+    name, kinds = chosen[0].name if chosen else "", chosen or seen
+    within = asked["within"] if asked.get("within") in dict(choices()) else DEFAULT
+
+    def url(**other: str) -> str:
+        query = {"kind": name, "within": within} | other
+        return reverse("admin:ending_soon", query={n: v for n, v in query.items() if v})
+
+    keys, has_more = keys_of(kinds, within, at)
+    page = Paginator(keys, PER_PAGE).get_page(asked.get("p"))
     context = page_frame(request, (_("Ending soon"), "")) | {
-        "filters": filters,
         "kind_links": [
-            (_("All kinds"), filters.url(kind=""), not filters.kind),
-            *(
-                (one.title, filters.url(kind=one.name), one.name == filters.kind)
-                for one in filters.seen
-            ),
+            (_("All kinds"), url(kind=""), not chosen),
+            *((kind.title, url(kind=kind.name), kind in chosen) for kind in seen),
         ],
-        "period_links": [
-            (title, filters.url(within=name), name == filters.within)
-            for name, title in listing.choices()
-        ],
+        "period_links": [(title, url(within=n), n == within) for n, title in choices()],
         "count": len(keys),
         "has_more": has_more,
-        "max_rows": listing.MAX_ROWS,
+        "max_rows": MAX_ROWS,
         "page": page,
-        "rows": [(row, _button(request, row)) for row in rows],
-        "lists": list(_lists(request, filters)),
-        "page_url": filters.url(p=""),
+        "rows": [(row, _button(request, row)) for row in rows_of(list(page.object_list), at)],
+        "lists": list(_lists(request, kinds, within)),
+        "page_url": url(),
     }
     return TemplateResponse(request, "staff/expiring/list.html", context)
 
 
-def _button(request: HttpRequest, row: listing.ExpiringRow) -> Button | None:
+def _button(request: HttpRequest, row: ExpiringRow) -> Button | None:
     """What extends or replaces it; None if that is not needed, or not for this person."""
     task = task_named(type(row.page), row.kind.task_name(row.page))
     is_possible = not row.to_do and task.is_allowed(request)
     return task.button_for(row.page) if is_possible else None
 
 
-def _lists(request: HttpRequest, filters: Filters) -> Iterator[tuple[Text, str]]:
+def _lists(
+    request: HttpRequest, kinds: Iterable[EndingKind], within: str
+) -> Iterator[tuple[Text, str]]:
     """Where this person extends several of one kind: the list with the same choice of time."""
-    for kind in filters.kinds:
+    for kind in kinds:
         if kind.is_extended and (task := task_named(kind.model, kind.extend_task)).is_allowed(
             request
         ):
-            yield kind.plural, task.admin.list_url(state=filters.within)
+            yield kind.plural, task.admin.list_url(state=within)

@@ -36,12 +36,7 @@ class ChangeGroup:
     """One task: its newest changes, at most MAX_SHOWN, and how many it has."""
 
     rows: list[Change]
-    count: int
-
-    @property
-    def is_capped(self) -> bool:
-        """Whether it has more than were counted."""
-        return self.count > MAX_COUNTED
+    count: int  # MAX_COUNTED + 1: more than that
 
 
 def group_changes(
@@ -125,7 +120,8 @@ class ReportLine:
 
     @property
     def count(self) -> str:
-        return f"{MAX_COUNTED:,}+" if self.group.is_capped else f"{self.group.count:,}"
+        is_more = self.group.count > MAX_COUNTED
+        return f"{MAX_COUNTED:,}+" if is_more else f"{self.group.count:,}"
 
     @property
     def why(self) -> str:

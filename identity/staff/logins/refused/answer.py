@@ -20,7 +20,6 @@ from identity.staff.logins.refused.involved import (
     Involved,
     KnownClient,
     LatestLogin,
-    LatestLogins,
     known_client,
     latest_logins,
     subject_of,
@@ -49,36 +48,21 @@ _CURED = marked("What stopped this login is corrected. Your ERP system can log i
 _PROVED_NOTHING = (RegistryReason.DPOP_PROOF_MISSING, RegistryReason.CERTIFICATE_MISSING)
 
 
-@dataclass(frozen=True, slots=True)
-class Present:
-    """How the login would end now.
+def _decided_now(involved: Involved, at: datetime) -> tuple[bool, Refused | None]:
+    """Whether the registry decides how the same login would end now, and why it would be refused.
 
-    `is_decided`: the registry decided, and `refused` is None if the login would get a token.
-    `token`: the latest since, of the same client for the same taxpayer, perhaps to another system.
+    None: it would get a token, or that is unknown.
     """
-
-    is_decided: bool
-    refused: Refused | None
-    token: LatestLogin | None
-
-    @property
-    def is_cured(self) -> bool:
-        """Whether the same login would get a token now; False where that is unknown."""
-        return self.is_decided and self.refused is None
-
-
-def present_of(involved: Involved, latest: LatestLogins, at: datetime) -> Present:
-    """How the refused login would end at the moment `at`."""
     event, user, secret = involved.event, involved.system_user, involved.secret
-    token, facts = latest.token_since(event), None
-    if event.reason in _DECIDABLE and user is not None and secret is not None:
-        on_behalf_of = subject_of(event) if event.is_on_behalf else None
-        facts = load_facts(FactsQuery(user.client_id, secret.lookup, on_behalf_of)).facts
+    if event.reason not in _DECIDABLE or user is None or secret is None:
+        return False, None
+    on_behalf_of = subject_of(event) if event.is_on_behalf else None
+    facts = load_facts(FactsQuery(user.client_id, secret.lookup, on_behalf_of)).facts
     if facts is None:
-        return Present(False, None, token)
+        return False, None
     proved = UNBOUND if event.reason in _PROVED_NOTHING else None
     _authorization, refused = decide_at(facts, at, LoginSource(event.source_address), proved)
-    return Present(True, refused, token)
+    return True, refused
 
 
 def changes_since(request: HttpRequest, involved: Involved) -> list[tuple[Any, Change]]:
@@ -101,12 +85,14 @@ class RefusalSummary:
 
     `callers`: what to say to the caller; `received`: what its ERP system got, if not the same.
     `now`: why it would be refused now; None if it would not, or if unknown. `is_same`: for the
-    same reason as then.
+    same reason as then. `is_cured`: the same login would get a token now. `token`: the latest
+    since, of the same client for the same taxpayer, perhaps to another system.
     """
 
     callers: list[tuple[str, str, str]]
     received: str
-    present: Present
+    is_cured: bool
+    token: LatestLogin | None
     now: reasons.StaffText | None
     is_same: bool
     changes: list[tuple[Any, Change]]
@@ -120,22 +106,24 @@ def answer_to(request: HttpRequest, involved: Involved, at: datetime) -> Refusal
     refused = refusal_of(event)
     assert refused is not None  # noqa: S101 - the caller has a refused login
     latest = latest_logins(event.client_id)
-    present = present_of(involved, latest, at)
-    reason = present.refused.reason if present.refused else event.reason
+    is_decided, now = _decided_now(involved, at)
+    is_cured = is_decided and now is None
+    reason = now.reason if now else event.reason
     return RefusalSummary(
         callers=reasons.caller_texts(
             (lambda: gettext(_CURED))
-            if present.is_cured
+            if is_cured
             else lambda: describe(refused, gettext, is_spoken=True)
         ),
-        received=describe(refused) if present.is_cured or REFUSALS[refused.reason].spoken else "",
-        present=present,
+        received=describe(refused) if is_cured or REFUSALS[refused.reason].spoken else "",
+        is_cured=is_cured,
+        token=latest.token_since(event),
         now=reasons.staff_text_of(reason, reasons.kind_of_login(event, involved.secret))
-        if present.refused
+        if now
         else None,
         is_same=reason == event.reason,
         changes=changes_since(request, involved),
-        cures=OfferedCures() if present.is_cured else offered_cures(request, reason, involved, at),
+        cures=OfferedCures() if is_cured else offered_cures(request, reason, involved, at),
         client=known_client(involved, latest, at),
     )
 
