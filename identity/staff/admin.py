@@ -1,11 +1,6 @@
 """Registers every kind of record that staff see. Django finds this module by its name."""
 
-from allauth.account.models import EmailAddress, EmailConfirmation
-from allauth.mfa.models import Authenticator
-from django.apps import apps
 from django.contrib import admin
-from django.contrib.auth.models import Group, User
-from django.db.models import Model
 
 from identity.staff.accounts.pages.accounts import StaffAccountAdmin
 from identity.staff.accounts.pages.sign_ins import SignInAdmin
@@ -22,39 +17,21 @@ from identity.staff.registry.taxpayers import TaxpayerAdmin
 from identity.staff.system_users.system_users import SystemUserAdmin
 from identity.staff.webhooks import WebhookAdmin
 from identity.webhooks.models import WebhookEndpoint
-from taxpayers.models import (
-    Change,
-    GrantedPermission,
-    Intermediary,
-    PermissionCode,
-    PermissionRequest,
-    SystemUser,
-    Taxpayer,
-)
+from taxpayers import models as registry
 from tokens.models import LoginEvent, ProtectedApi, SigningKey
 
 # Registered by the libraries: the account pages of Django and allauth, which would write without a
 # record in the history, and the toolkit's models, most of which this service does not use.
-_FOREIGN: list[type[Model]] = [
-    EmailAddress,
-    EmailConfirmation,
-    Authenticator,
-    User,
-    Group,
-    SystemUser,
-    *apps.get_app_config("oauth2_provider").get_models(),
-]
-for _model in _FOREIGN:
-    if admin.site.is_registered(_model):
-        admin.site.unregister(_model)
+for _model in [*admin.site._registry]:
+    admin.site.unregister(_model)
 
-admin.site.register(Taxpayer, TaxpayerAdmin)
-admin.site.register(Intermediary, IntermediaryAdmin)
-admin.site.register(GrantedPermission, GrantedPermissionAdmin)
-admin.site.register(PermissionCode, PermissionCodeAdmin)
-admin.site.register(PermissionRequest, PermissionRequestAdmin)
-admin.site.register(SystemUser, SystemUserAdmin)
-admin.site.register(Change, HistoryAdmin)
+admin.site.register(registry.Taxpayer, TaxpayerAdmin)
+admin.site.register(registry.Intermediary, IntermediaryAdmin)
+admin.site.register(registry.GrantedPermission, GrantedPermissionAdmin)
+admin.site.register(registry.PermissionCode, PermissionCodeAdmin)
+admin.site.register(registry.PermissionRequest, PermissionRequestAdmin)
+admin.site.register(registry.SystemUser, SystemUserAdmin)
+admin.site.register(registry.Change, HistoryAdmin)
 admin.site.register(LoginEvent, LoginEventAdmin)
 admin.site.register(SigningKey, SigningKeyAdmin)
 admin.site.register(ProtectedApi, ProtectedApiAdmin)
