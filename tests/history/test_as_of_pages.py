@@ -69,7 +69,9 @@ def line_of(response: Any) -> Any:
     """The only intermediary or taxpayer in the answer."""
     context = response.context
     pairs = (
-        context["taxpayer"].acting if "taxpayer" in context else context["system_user"].represented
+        context["taxpayer"]["acting"]
+        if "taxpayer" in context
+        else context["system_user"]["represented"]
     )
     (line,) = pairs.lines
     return line
@@ -176,7 +178,7 @@ def test_an_intermediary_with_many_taxpayers_has_pages(
     url = f"{AS_OF}?about={story.user.client_id}&day=2026-03-05&time="
     while url:
         response = auditor.get(url)
-        lines = response.context["system_user"].represented.lines
+        lines = response.context["system_user"]["represented"].lines
         found += [line.pair.taxpayer.tin for line in lines]
         following = response.context["next_url"]
         url = f"{AS_OF}{following}" if following else ""
@@ -185,4 +187,4 @@ def test_an_intermediary_with_many_taxpayers_has_pages(
     assert last_page.context["previous_url"].endswith("p=2")
     for page in ("0", "-1", "x", "99999999999999999999", ""):
         form = {"about": story.user.client_id, "day": "2026-03-05", "p": page}
-        assert auditor.get(AS_OF, form).context["system_user"].represented.page == 1
+        assert auditor.get(AS_OF, form).context["system_user"]["represented"].page == 1

@@ -15,9 +15,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from identity.staff.framework.badges import Badge, badge_of_credential, badge_of_permission
+from identity.staff.framework.lists import Context
 from taxpayers.credential_kind import CredentialKind
 from taxpayers.facts.values import RepresentedFacts
-from taxpayers.models import Credential, GrantedPermission, Intermediary, SystemUser, Taxpayer
+from taxpayers.models import GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.rules import Authorization, Refused, RegistryReason
 from taxpayers.standing.as_of import rows_as_of
 from taxpayers.standing.past_clients import (
@@ -78,54 +79,34 @@ class Pairs:
     lacks_clients: bool = False  # more system users than are looked at
 
 
-@dataclass(frozen=True, slots=True)
-class TaxpayerAsOf:
-    """A taxpayer at the moment: its role, its system users, and who could act for it."""
-
-    taxpayer: Taxpayer
-    role: Intermediary | None
-    users: list[tuple[PastClient, Outcome]]  # whether it could log in for its own taxpayer
-    has_more_users: bool
-    acting: Pairs
-
-
-@dataclass(frozen=True, slots=True)
-class SystemUserAsOf:
-    """A system user at the moment: what it could do for itself and for others."""
-
-    client: PastClient
-    outcome: Outcome
-    credentials: list[tuple[Credential, Badge]]
-    represented: Pairs | None  # None: its taxpayer was no intermediary
-
-
-def taxpayer_as_of(row: Taxpayer, at: datetime, page: int) -> TaxpayerAsOf | None:
-    """None: it was not registered by then."""
+def taxpayer_as_of(row: Taxpayer, at: datetime, page: int) -> Context | None:
+    """Its role, its system users, and who could act for it. None: it was not registered by then."""
     for taxpayer in rows_as_of([row], at):
         roles = rows_as_of(Intermediary.objects.filter(taxpayer=row), at)
         users = list(SystemUser.objects.filter(taxpayer=row).order_by("-pk")[: PAGE_SIZE + 1])
         own = clients_as_of(users[:PAGE_SIZE], at)
-        return TaxpayerAsOf(
-            taxpayer=taxpayer,
-            role=roles[0] if roles else None,
-            users=[(client, outcome_of([client], None, at)) for client in own],
-            has_more_users=len(users) > PAGE_SIZE,
-            acting=_acting_for(row, at, page),
-        )
+        return {
+            "taxpayer": taxpayer,
+            "role": roles[0] if roles else None,
+            # Whether it could log in for its own taxpayer.
+            "users": [(client, outcome_of([client], None, at)) for client in own],
+            "has_more_users": len(users) > PAGE_SIZE,
+            "acting": _acting_for(row, at, page),
+        }
     return None
 
 
-def system_user_as_of(row: SystemUser, at: datetime, page: int) -> SystemUserAsOf | None:
-    """None: it was not registered by then."""
+def system_user_as_of(row: SystemUser, at: datetime, page: int) -> Context | None:
+    """What it could do for itself and for others. None: it was not registered by then."""
     for client in clients_as_of([row], at):
-        return SystemUserAsOf(
-            client=client,
-            outcome=outcome_of([client], None, at),
-            credentials=[
+        return {
+            "client": client,
+            "outcome": outcome_of([client], None, at),
+            "credentials": [
                 (row, badge_of_credential(row, at)) for row in client.credentials[:MAX_SECRETS]
             ],
-            represented=_represented_by(client, at, page) if client.role else None,
-        )
+            "represented": _represented_by(client, at, page) if client.role else None,
+        }
     return None
 
 

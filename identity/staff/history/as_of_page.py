@@ -97,7 +97,9 @@ def as_of_context(request: HttpRequest) -> dict[str, Any]:
     page = min(key_in(request.GET.get("p", "")) or 1, MAX_PAGE)
     if isinstance(about, SystemUser):
         user = system_user_as_of(about, moment, page)
-        return context | {"system_user": user} | _pages(request, user.represented if user else None)
+        return (
+            context | {"system_user": user} | _pages(request, user["represented"] if user else None)
+        )
     return context | _taxpayer(request, about, page, moment)
 
 
@@ -105,12 +107,12 @@ def _taxpayer(request: HttpRequest, row: Taxpayer, page: int, moment: datetime) 
     answer = taxpayer_as_of(row, moment, page)
     if answer is None:
         return {"taxpayer": None}
-    role = answer.role
+    role = answer["role"]
     return {
         "taxpayer": answer,
-        "state": badge_of_taxpayer(answer.taxpayer, moment),
+        "state": badge_of_taxpayer(answer["taxpayer"], moment),
         "role_state": badge_of_intermediary(role, moment) if role else None,
-        **_pages(request, answer.acting),
+        **_pages(request, answer["acting"]),
     }
 
 

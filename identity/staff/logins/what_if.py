@@ -1,6 +1,5 @@
 """What would happen if a client logged in? The decision of `taxpayers.rules`, without a login."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,15 +12,16 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from identity.staff.framework import fields
-from identity.staff.framework.badges import Badge, badge_of_credential, badge_of_system_user
-from identity.staff.logins.reasons import ShownCheck, StaffText, staff_text_of
+from identity.staff.framework.badges import badge_of_credential, badge_of_system_user
+from identity.staff.framework.lists import Context
+from identity.staff.logins.reasons import ShownCheck, staff_text_of
 from taxpayers import rules
 from taxpayers.facts.query import load_facts
 from taxpayers.facts.source_networks import LoginSource
 from taxpayers.facts.token_binding import Confirmation
 from taxpayers.facts.values import Facts, FactsQuery
 from taxpayers.identifiers import TaxpayerId
-from taxpayers.models import Credential, SystemUser
+from taxpayers.models import SystemUser
 from tokens.explanation import results_of
 from tokens.refusals.table import REFUSALS, Check
 
@@ -56,19 +56,7 @@ class WhatIfForm(forms.Form):
             raise ValidationError(self.fields["moment"].error_messages["invalid"]) from None
 
 
-@dataclass(frozen=True, slots=True)
-class WhatIf:
-    system_user: SystemUser
-    user_state: Badge
-    secret: Credential
-    secret_state: Badge
-    at: datetime
-    authorization: rules.Authorization | None
-    words: StaffText | None
-    checks: list[ShownCheck]
-
-
-def what_if(asked: dict[str, Any]) -> WhatIf | None:
+def what_if(asked: dict[str, Any]) -> Context | None:
     """The decision for what the form asks; None if the client has no secret at all.
 
     With the secret, or key, that lives longest: the one that its ERP has, or should have by then.
@@ -82,15 +70,15 @@ def what_if(asked: dict[str, Any]) -> WhatIf | None:
     facts = load_facts(FactsQuery(user.client_id, secret.lookup, on_behalf_of)).facts
     assert facts is not None  # noqa: S101 - the secret is this client's
     authorization, refused = decide_at(facts, at)
-    return WhatIf(
-        system_user=user,
-        user_state=badge_of_system_user(user, at),
-        secret=secret,
-        secret_state=badge_of_credential(secret, at),
-        at=at,
-        authorization=authorization,
-        words=staff_text_of(refused.reason, secret.kind) if refused else None,
-        checks=[
+    return {
+        "system_user": user,
+        "user_state": badge_of_system_user(user, at),
+        "secret": secret,
+        "secret_state": badge_of_credential(secret, at),
+        "at": at,
+        "authorization": authorization,
+        "words": staff_text_of(refused.reason, secret.kind) if refused else None,
+        "checks": [
             ShownCheck(result)
             for result in results_of(
                 refused,
@@ -101,7 +89,7 @@ def what_if(asked: dict[str, Any]) -> WhatIf | None:
                 translate=_,
             )
         ],
-    )
+    }
 
 
 # Without a request it is unknown how often it comes, from where, and what it proves.

@@ -141,7 +141,7 @@ def test_the_tasks_that_cure_it_are_offered_to_those_who_may_and_others_read_who
     event = event_of(refused())
     officer = staff_client(role)
     offered = {}
-    for button in officer.get(page_url(event)).context["answer"].cures.buttons:
+    for button in officer.get(page_url(event)).context["answer"]["cures"].buttons:
         url = urlsplit(button.url)
         offered[url.path.rstrip("/").rpartition("/")[2]] = parse_qs(url.query)
         assert officer.get(button.url).status_code == 200
@@ -149,7 +149,7 @@ def test_the_tasks_that_cure_it_are_offered_to_those_who_may_and_others_read_who
     for task, values in tasks.items():
         assert values.items() <= offered[task].items(), task
     page = viewer.get(page_url(event))
-    cures = page.context["answer"].cures
+    cures = page.context["answer"]["cures"]
     assert cures.buttons == []
     assert len(cures.for_others) == len(tasks)
     assert all(role in roles for _task, roles in cures.for_others)
@@ -161,7 +161,7 @@ def test_a_task_that_is_not_possible_now_says_why() -> None:
     CredentialFactory.create(system_user=erp.system_user, slot=2)
     event = event_of(erp.login(client_secret=new_erp().client_secret))
     page = staff_client("security officer").get(page_url(event))
-    assert page.context["answer"].cures.buttons == []
+    assert page.context["answer"]["cures"].buttons == []
     assert "has two live secrets:" in text_of(page)
 
 
@@ -195,7 +195,7 @@ def test_the_task_cures_the_login_and_the_page_says_so(viewer: Client) -> None:
     assert "The ERP system received: This system user was blocked" in after
     assert "Unblocked the system user" in after
     assert "by ravi · Reason: asked by the taxpayer" in after
-    assert not page.context["answer"].cures
+    assert not page.context["answer"]["cures"]
     states = [str(state.word) for _title, _row, state in page.context["records"]]
     assert states == ["Active", "Active"]  # as they are now
     assert "A token would be issued." in text_of(officer.get(page.context["what_if_url"]))
@@ -230,7 +230,7 @@ def test_another_reason_that_holds_now_is_named_with_its_own_tasks() -> None:
     Taxpayer.objects.update(is_active=False)
     page = staff_client("registrar").get(page_url(event))
     assert "Now it would be refused for another reason: Taxpayer not active." in text_of(page)
-    (button,) = page.context["answer"].cures.buttons
+    (button,) = page.context["answer"]["cures"].buttons
     assert "activate_taxpayer" in button.url
 
 

@@ -3,7 +3,6 @@
 A login that would get a token now needs no task.
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -13,17 +12,11 @@ from django.utils.translation import gettext
 
 from identity.staff.framework.badges import Badge
 from identity.staff.framework.changes import action_of
+from identity.staff.framework.lists import Context
 from identity.staff.framework.records import pages_of
 from identity.staff.logins import reasons
 from identity.staff.logins.refused.cures import OfferedCures, offered_cures
-from identity.staff.logins.refused.involved import (
-    Involved,
-    KnownClient,
-    LatestLogin,
-    known_client,
-    latest_logins,
-    subject_of,
-)
+from identity.staff.logins.refused.involved import Involved, known_client, latest_logins, subject_of
 from identity.staff.logins.what_if import decide_at
 from taxpayers.actions import marked
 from taxpayers.facts.query import load_facts
@@ -79,29 +72,8 @@ def changes_since(request: HttpRequest, involved: Involved) -> list[tuple[Any, C
     return [(action_of(change), change) for change in changes]
 
 
-@dataclass(frozen=True, slots=True)
-class RefusalSummary:
-    """What the page of a refused login says before the request and its checks.
-
-    `callers`: what to say to the caller; `received`: what its ERP system got, if not the same.
-    `now`: why it would be refused now; None if it would not, or if unknown. `is_same`: for the
-    same reason as then. `is_cured`: the same login would get a token now. `token`: the latest
-    since, of the same client for the same taxpayer, perhaps to another system.
-    """
-
-    callers: list[tuple[str, str, str]]
-    received: str
-    is_cured: bool
-    token: LatestLogin | None
-    now: reasons.StaffText | None
-    is_same: bool
-    changes: list[tuple[Any, Change]]
-    cures: OfferedCures
-    client: KnownClient | None
-
-
-def answer_to(request: HttpRequest, involved: Involved, at: datetime) -> RefusalSummary:
-    """The answer about this refused login, for this reader."""
+def answer_to(request: HttpRequest, involved: Involved, at: datetime) -> Context:
+    """What the page of a refused login says, for this reader, before the request and its checks."""
     event = involved.event
     refused = refusal_of(event)
     assert refused is not None  # noqa: S101 - the caller has a refused login
@@ -109,23 +81,26 @@ def answer_to(request: HttpRequest, involved: Involved, at: datetime) -> Refusal
     is_decided, now = _decided_now(involved, at)
     is_cured = is_decided and now is None
     reason = now.reason if now else event.reason
-    return RefusalSummary(
-        callers=reasons.caller_texts(
+    return {
+        # What to say to the caller; and what its ERP system got, if not the same.
+        "callers": reasons.caller_texts(
             (lambda: gettext(_CURED))
             if is_cured
             else lambda: describe(refused, gettext, is_spoken=True)
         ),
-        received=describe(refused) if is_cured or REFUSALS[refused.reason].spoken else "",
-        is_cured=is_cured,
-        token=latest.token_since(event),
-        now=reasons.staff_text_of(reason, reasons.kind_of_login(event, involved.secret))
+        "received": describe(refused) if is_cured or REFUSALS[refused.reason].spoken else "",
+        "is_cured": is_cured,  # the same login would get a token now
+        # The latest since, of the same client for the same taxpayer, perhaps to another system.
+        "token": latest.token_since(event),
+        # Why it would be refused now; and whether that is the same reason as then.
+        "now": reasons.staff_text_of(reason, reasons.kind_of_login(event, involved.secret))
         if now
         else None,
-        is_same=reason == event.reason,
-        changes=changes_since(request, involved),
-        cures=OfferedCures() if is_cured else offered_cures(request, reason, involved, at),
-        client=known_client(involved, latest, at),
-    )
+        "is_same": reason == event.reason,
+        "changes": changes_since(request, involved),
+        "cures": OfferedCures() if is_cured else offered_cures(request, reason, involved, at),
+        "client": known_client(involved, latest, at),
+    }
 
 
 def records_of(involved: Involved, at: datetime) -> list[tuple[str, Any, Badge]]:

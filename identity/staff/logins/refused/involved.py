@@ -7,7 +7,8 @@ from uuid import UUID
 
 from django.db.models import Model
 
-from identity.staff.framework.badges import Badge, badge_of_credential
+from identity.staff.framework.badges import badge_of_credential
+from identity.staff.framework.lists import Context
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Credential, GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.rules import RegistryReason
@@ -129,43 +130,24 @@ _REASONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class KnownClient:
-    """`system_user` is None if no client has this ID.
-
-    `refusals` are the refused logins under the ID in the last 24 hours, from so many `addresses`;
-    there may be more if `is_capped`. `last_token_at` is None if none of its latest logins got one;
-    `has_older`: there are logins before these.
-    """
-
-    client_id: str
-    system_user: SystemUser | None
-    last_token_at: datetime | None
-    has_older: bool
-    refusals: int
-    addresses: int
-    is_capped: bool
-    live_secrets: list[tuple[Credential, Badge]]
-    max_logins: int
-
-
-def known_client(involved: Involved, latest: LatestLogins, at: datetime) -> KnownClient | None:
+def known_client(involved: Involved, latest: LatestLogins, at: datetime) -> Context | None:
     """The client with the ID that was sent; None if something else than credentials was wrong."""
     event, user = involved.event, involved.system_user
     if event.reason not in _REASONS or not event.client_id:
         return None
     refused = [row for row in latest.rows if row.reason and row.at >= at - LATELY]
     live = user.usable_credentials.filter(slot__isnull=False).order_by("-pk") if user else []
-    return KnownClient(
-        client_id=event.client_id,
-        system_user=user,
-        last_token_at=latest.last_token_at,
-        has_older=latest.has_more,
-        max_logins=MAX_LOGINS,
-        refusals=len(refused),
-        addresses=len({row.source_address for row in refused}),
-        is_capped=latest.has_more and latest.rows[-1].at >= at - LATELY,
-        live_secrets=[
+    return {
+        "client_id": event.client_id,
+        "system_user": user,  # None: no client has this ID
+        "last_token_at": latest.last_token_at,
+        "has_older": latest.has_more,
+        "max_logins": MAX_LOGINS,
+        # In the last 24 hours, from so many addresses; there may be more.
+        "refusals": len(refused),
+        "addresses": len({row.source_address for row in refused}),
+        "is_capped": latest.has_more and latest.rows[-1].at >= at - LATELY,
+        "live_secrets": [
             (secret, badge_of_credential(secret, at)) for secret in live if secret.is_live(at)
         ],
-    )
+    }
