@@ -102,7 +102,7 @@ def test_one_delivery_is_sent_now_and_names_its_record(portal: Portal) -> None:
     ending, first = (event["data"] for event in bodies())
     assert first.items() >= {"kind": "taxpayer", "reference": None, "sample": True}.items()
     assert exact_text(now() + timedelta(days=6, hours=23)) < ending.pop("ends_at")
-    assert (ending["kind"], ending["days"], ending["sample"]) == ("system_user", 7, True)
+    assert ending | {"kind": "system_user", "credential": 0, "days": 7, "sample": True} == ending
     for row in rows:
         assert_ok(portal.post(f"{path}/deliveries/{row['id']}/resend", If_Match="*"))
         sent = WebhookDelivery.objects.get(pk=row["id"])

@@ -84,7 +84,6 @@ def _deadline(raw: socket.socket, seconds: float) -> Iterator[threading.Event]:
             line.shutdown(socket.SHUT_RDWR)
 
     timer = threading.Timer(seconds, end)
-    timer.daemon = True
     timer.start()
     try:
         raw.settimeout(seconds)
