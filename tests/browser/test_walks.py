@@ -19,6 +19,7 @@ from tests.client_auth.key_erp import jwks, new_pair
 
 TIN, FOCUSED = "C2581234020", "document.activeElement.name"
 NO_PART = ".today summary, #navigation, .inline-action"
+A4 = {"width": 794, "height": 1123}  # at 96 dots an inch
 CONTROLS = f":is(button, .button, input, select, textarea, {NO_PART}):visible"
 
 
@@ -98,6 +99,7 @@ def test_a_printed_page_has_no_controls_and_says_who_printed_it(office: Office) 
     page = office.page("security officer")
     page.goto("/admin/taxpayers/systemuser/?q=Opera")
     record = page.locator("#result_list tbody a[href*='/change/']").first.get_attribute("href")
+    screen = page.viewport_size
     for path, chosen in (
         ("/admin/taxpayers/systemuser/?state=blocked", "State: Blocked"),
         ("/admin/", "Today"),
@@ -108,13 +110,17 @@ def test_a_printed_page_has_no_controls_and_says_who_printed_it(office: Office) 
         page.goto(path)
         assert "Printed by" not in page.inner_text("main")
         page.emulate_media(media="print")
+        page.set_viewport_size(A4)
         assert page.locator("h1").is_visible()
+        tables = "all => all.map(table => getComputedStyle(table).display)"
+        assert {"table"} >= {*page.locator("#result_list, .rows").evaluate_all(tables)}, path
         assert page.locator(CONTROLS).count() == 0, path
         printed = page.inner_text("main")
         assert chosen in printed
         assert "Printed by kumar" in printed
         assert "Ended in the last 30 days" not in printed  # what was not chosen
         page.emulate_media(media="screen")
+        page.set_viewport_size(screen)
 
 
 def test_an_auditor(office: Office) -> None:
