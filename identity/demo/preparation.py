@@ -7,8 +7,7 @@ import fcntl
 import json
 import os
 import secrets
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -68,17 +67,11 @@ STAFF_USER = "admin"
 
 def prepare(at: datetime) -> SavedCredentials:
     """Create what is missing; what an earlier run created, or staff changed, stays as it is."""
-    with _one_at_a_time():
-        call_command("migrate", verbosity=0, interactive=False)
-        return _create_missing(at)
-
-
-@contextmanager
-def _one_at_a_time() -> Iterator[None]:
     settings.VAR_DIR.mkdir(parents=True, exist_ok=True)
     with (settings.VAR_DIR / "demo.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        fcntl.flock(lock, fcntl.LOCK_EX)  # one at a time
+        call_command("migrate", verbosity=0, interactive=False)
+        return _create_missing(at)
 
 
 @transaction.atomic

@@ -57,10 +57,6 @@ class DeniedCallers:
             self._noted.popitem(last=False)
         self._waiting.append(Denied(hour, cause, client_id, source, at, reference))
 
-    @property
-    def are_waiting(self) -> bool:
-        return bool(self._waiting)
-
     def take(self) -> list[Denied]:
         """Those that wait to be stored, once."""
         waiting, self._waiting = self._waiting, []

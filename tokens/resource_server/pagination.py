@@ -49,21 +49,17 @@ def page_of(
 
 def _write(row: Model, order: Sequence[str], name: str) -> str:
     values = [_plain(getattr(row, column.removeprefix("-"))) for column in order]
-    return signing.dumps(values, salt=_salt(name))
+    return signing.dumps(values, salt=f"cursor.{name}")
 
 
 def _read(cursor: str, name: str, length: int) -> list[Any]:
     try:
-        values = signing.loads(cursor, salt=_salt(name))
+        values = signing.loads(cursor, salt=f"cursor.{name}")
     except (signing.BadSignature, ValueError, TypeError):
         raise BadCursor from None
     if not isinstance(values, list) or len(values) != length:
         raise BadCursor  # written by another version of this list
     return values
-
-
-def _salt(name: str) -> str:
-    return f"cursor.{name}"
 
 
 def _plain(value: Any) -> Any:

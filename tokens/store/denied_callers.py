@@ -18,20 +18,20 @@ def keep_stored(callers: DeniedCallers) -> None:
     """From now on a thread stores them."""
 
     def store_again() -> None:
-        if callers.are_waiting:
-            store(callers)
+        if store(callers):
             connection.close()  # hours may pass before the next one
 
     repeat(store_again, _EVERY_SECONDS, logger, "throttled callers not stored")
 
 
-def store(callers: DeniedCallers) -> None:
-    """Stores those that wait; another process may have stored the same."""
+def store(callers: DeniedCallers) -> bool:
+    """Stores those that wait; another process may have stored the same. False: there were none."""
     if not (denied := callers.take()):
-        return
+        return False
     rows = [ThrottledCaller(**one._asdict()) for one in denied]
     try:
         with answered_within(_ANSWER_SECONDS):
             ThrottledCaller.objects.bulk_create(rows, ignore_conflicts=True)
     except DatabaseError:  # the metrics have counted them
         logger.warning("throttled callers not stored", exc_info=True)
+    return True

@@ -13,7 +13,7 @@ from identity.api.framework.query import Paged, bad_place, read_query
 from identity.api.framework.view import ManagementView
 from identity.webhooks.event_types import event_type_of
 from identity.webhooks.publishing import publish_changes
-from identity.webhooks.subjects import Subject, subjects_of
+from identity.webhooks.subjects import subjects_of
 from taxpayers.duties import Duty
 from taxpayers.models import Change
 from taxpayers.services.feed.chain import is_numbered, log_sealed
@@ -80,7 +80,17 @@ class ChangesView(ManagementView):
         rows = list(behind[: limit + 1])
         page = rows[:limit]
         subjects = subjects_of(page)
-        items = [_item(row, subjects[row.pk]) for row in page if row.pk in subjects]
+        items = [
+            {
+                "at": row.at,
+                **subjects[row.pk].as_json(),
+                "action": row.action,
+                "event_type": event_type_of(row.object_type, row.action),
+                "reference": row.task_id,
+            }
+            for row in page
+            if row.pk in subjects
+        ]
         body = {
             "items": FeedRecord(items, many=True).data,
             "next_after": _after(page[-1]) if page else after,
@@ -99,16 +109,6 @@ class ChangesView(ManagementView):
             "filters": FeedFilters,
             "answer": FeedPage,
         }
-
-
-def _item(row: Change, subject: Subject) -> dict[str, Any]:
-    return {
-        "at": row.at,
-        **subject.as_json(),
-        "action": row.action,
-        "event_type": event_type_of(row.object_type, row.action),
-        "reference": row.task_id,
-    }
 
 
 def _after(row: Change) -> str:

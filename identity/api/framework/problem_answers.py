@@ -12,10 +12,10 @@ from rest_framework.response import Response
 from identity.api.framework.problems import MEDIA_TYPE, PROBLEMS, FieldError, Problem, problem_body
 from taxpayers.redaction import hide_secrets
 from taxpayers.services import OnlyOperators, ServiceError
+from tokens.http import RETRY_SECONDS
 
 logger = logging.getLogger("identity.api")
 
-_RETRY_SECONDS = 5
 _MAX_NAME_LENGTH = 64  # of a field that is repeated in an answer
 _OF_STATUS = {
     401: "invalid_token",
@@ -79,7 +79,7 @@ def _problem_of(exception: Exception) -> Problem:
             return Problem("malformed_request", str(exception.detail))
         case DatabaseError():
             logger.error("management API: no database", exc_info=exception)
-            retry = {"Retry-After": str(_RETRY_SECONDS)}
+            retry = {"Retry-After": str(RETRY_SECONDS)}
             return Problem("temporarily_unavailable", headers=retry)
         case _:
             logger.error("management API failed", exc_info=exception)
