@@ -37,6 +37,12 @@ class ServiceError(Exception):
         self.code, self.fields = code, fields
 
 
+def refuse_if(reason: str) -> None:
+    """Raises ServiceError with this reason, as pages show it; empty: nothing happens."""
+    if reason:
+        raise ServiceError(reason)
+
+
 def taxpayer_notation() -> Notation:
     """How this country writes a TIN and a ROB number."""
     return Notation(tin=settings.TIN_PATTERN, rob=settings.ROB_PATTERN)

@@ -178,9 +178,13 @@ def read_limit(options: dict[str, Any], present: SystemUser | None = None) -> di
     }
 
 
-def limit_data(row: SystemUser) -> dict[str, Any]:
-    """For machines; empty lists: it is not limited."""
+def shown_settings(row: SystemUser) -> dict[str, Any]:
+    """What staff and operators set, for machines; empty lists: it is not limited."""
     return {
+        "name": row.name,
+        "scopes": row.scopes.split(),
+        "logins_per_minute": row.logins_per_minute,
+        "expires_at": row.expires_at,
         "allowed_permissions": row.allowed_permissions.split(),
         "allowed_taxpayers": row.allowed_taxpayers.split(),
         "only_on_behalf": row.only_on_behalf,

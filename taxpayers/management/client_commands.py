@@ -16,7 +16,7 @@ from taxpayers.operations import by_reason_in
 from taxpayers.secret_once import secret_data, secret_text
 from taxpayers.services import IssuedSecret, system_users
 from taxpayers.services.credential_changes import RETIRE_SECRET, REVOKE_SECRET, ROTATE_SECRET
-from taxpayers.services.limits.source_networks import CHANGE_SECRET
+from taxpayers.services.live_credentials import CHANGE_SECRET
 from taxpayers.services.login_method.registration import (
     REGISTER_CLIENT_CERTIFICATE,
     REGISTER_CLIENT_KEY,

@@ -161,30 +161,6 @@ class _EndOfPermission(ChangedEnd, PermissionCommand):
     done = "The permission {row} is valid {until}."
 
 
-class _PermissionCode(OperationCommand):
-    def data(self, row: Any) -> dict[str, Any]:
-        return {"code": row.code, "description": row.description}
-
-
-class _UndoImport(OperationCommand):
-    """`NUMBER`."""
-
-    operation = UNDO_IMPORT
-    note = ""
-    named = Named(
-        *("change", Change),
-        "The history has no change {}. The address of its page has it.",
-        *(int, "of the page of one of its changes"),
-        metavar="NUMBER",
-    )
-
-    def data(self, count: int) -> dict[str, Any]:
-        return {"removed": count}
-
-    def text(self, count: int) -> str:
-        return f"{count} taxpayers are removed."
-
-
 _EVIDENCE = {"evidence": PAPER_FORM}
 COMMANDS: Commands = {
     **{
@@ -199,10 +175,22 @@ COMMANDS: Commands = {
         "{row.identifier} has the name {row.name}.",
         fields={"name": {"required": True, "help": "its new name, for staff"}},
     ),
-    "undo_import": _UndoImport,
+    "undo_import": command(
+        OperationCommand,
+        UNDO_IMPORT,
+        "{row} taxpayers are removed.",
+        note="",
+        named=Named(
+            *("change", Change),
+            "The history has no change {}. The address of its page has it.",
+            *(int, "of the page of one of its changes"),
+            metavar="NUMBER",
+        ),
+        data=lambda _command, count: {"removed": count},
+    ),
     "register_intermediary": _RegisterIntermediary,
     "set_permission_code": command(
-        _PermissionCode,
+        OperationCommand,
         granted_permissions.SET_PERMISSION_CODE,
         "{row.code}: {row.description}",
         fields={
@@ -210,6 +198,7 @@ COMMANDS: Commands = {
             "description": {"required": True, "help": "what it permits, for staff"},
         },
         takes_reason=False,
+        data=lambda _command, row: {"code": row.code, "description": row.description},
     ),
     "grant_permission": _GrantPermission,
     "revoke_permission": _RevokePermission,

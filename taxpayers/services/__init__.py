@@ -4,6 +4,7 @@ These functions raise `ServiceError`, with one line for the person who asked; th
 changed.
 """
 
+from taxpayers.services.acting_limits import limit_system_user
 from taxpayers.services.credential_changes import (
     IssuedSecret,
     LastLiveCredential,
@@ -27,8 +28,7 @@ from taxpayers.services.import_kinds import (
 )
 from taxpayers.services.import_lock import one_import_at_a_time
 from taxpayers.services.intermediaries import register_intermediary, set_intermediary_active
-from taxpayers.services.limits.acting import limit_system_user
-from taxpayers.services.limits.source_networks import change_credential
+from taxpayers.services.live_credentials import change_credential
 from taxpayers.services.login_method.change import (
     bind_tokens,
     register_system_user_with_certificate,

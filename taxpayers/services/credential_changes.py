@@ -17,10 +17,15 @@ from taxpayers.models import SLOTS, Credential, SystemUser
 from taxpayers.moments import format_moment
 from taxpayers.operations import Operation
 from taxpayers.services import history
-from taxpayers.services.limits.source_networks import networks_for_new
-from taxpayers.services.live_credentials import live_of, lock_live, why_no_room, why_none_valid
+from taxpayers.services.live_credentials import (
+    live_of,
+    lock_live,
+    networks_for_new,
+    why_no_room,
+    why_none_valid,
+)
 from taxpayers.services.management_clients import lock_to_change, lock_to_stop
-from taxpayers.validation import ServiceError, validate_end
+from taxpayers.validation import ServiceError, refuse_if, validate_end
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +85,7 @@ def issue_secret(
     """
     context = history.context_of(ROTATE_SECRET, **asked)
     owner = lock_to_change(system_user, context.by)
-    if refusal := why_no_secret(owner, context.at):
-        raise ServiceError(refusal)
+    refuse_if(why_no_secret(owner, context.at))
     validate_end(retire_old_at, _("the old secret"), context.at, "retire_old_at")
     if retire_old_at is not None:
         retiring = replace(context, action=actions.RETIRE_SECRET)

@@ -22,7 +22,7 @@ from taxpayers.services.granted_permissions import grant_permission, revoke_perm
 from taxpayers.services.login_method.change import register_system_user_with_keys
 from taxpayers.services.named import find_taxpayer
 from taxpayers.services.permission_requests import present_permissions, why_not_decided
-from taxpayers.validation import ServiceError, validate_evidence
+from taxpayers.validation import ServiceError, refuse_if, validate_evidence
 
 
 class OtherTaxpayer(ServiceError):
@@ -218,7 +218,6 @@ def _decided(
                 asked=row.asked, taxpayer=taxpayer
             )
         )
-    if fault := operation.refusal(row, context.at):
-        raise ServiceError(fault)
+    refuse_if(operation.refusal(row, context.at))
     proof = validate_evidence(evidence, context.at)
     return row, context, {"decided_at": context.at, "evidence": proof}

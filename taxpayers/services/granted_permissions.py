@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection
 from datetime import datetime
-from typing import Unpack
+from typing import Any, Unpack
 
 from django.utils.translation import gettext as _
 
@@ -94,8 +94,7 @@ def grant_permission(
         evidence=evidence,
         at=context.at,
     )
-    save_new(record, context)
-    row: GrantedPermission = record.row
+    row: GrantedPermission = save_new(record, context)
     return row
 
 
@@ -129,27 +128,19 @@ def prepare_permission(
         )
     known = set(PermissionCode.objects.values_list("code", flat=True))
     wanted = validate_known(codes, known, _("permission code"), "codes")
-    present = GrantedPermission.objects.filter(
-        taxpayer=taxpayer,
-        intermediary=intermediary,
-        revoked_at=None,
-        valid_from__lte=valid_from,
-        valid_until=valid_until,
-    )
+    made: dict[str, Any] = {
+        "taxpayer": taxpayer,
+        "intermediary": intermediary,
+        "valid_until": valid_until,
+    }
+    present = GrantedPermission.objects.filter(**made, revoked_at=None, valid_from__lte=valid_from)
     fields = {"codes": wanted, "valid_from": valid_from, "valid_until": valid_until}
     if proof := validate_evidence(evidence, at):
         fields["evidence"] = proof
     for row in present.prefetch_related("codes"):
         if codes_of(row) == wanted:
             return NewRecord(row, fields)
-    row = GrantedPermission(
-        taxpayer=taxpayer,
-        intermediary=intermediary,
-        valid_from=valid_from,
-        valid_until=valid_until,
-        created_at=at,
-        evidence=proof,
-    )
+    row = GrantedPermission(**made, valid_from=valid_from, created_at=at, evidence=proof)
     return NewRecord(row, fields)
 
 

@@ -43,8 +43,7 @@ def register_intermediary(
     record = prepare_intermediary(
         taxpayer=history.lock_for_update(taxpayer), until=until, at=context.at
     )
-    save_new(record, context)
-    row: Intermediary = record.row
+    row: Intermediary = save_new(record, context)
     return row
 
 

@@ -25,12 +25,13 @@ class NewRecord:
         return self.row.pk is None
 
 
-def save_new(record: NewRecord, context: ChangeContext) -> None:
-    """Store it and its history, unless it was registered before. Only inside a transaction."""
+def save_new(record: NewRecord, context: ChangeContext) -> Any:
+    """Its row, stored with its history unless it was before. Only inside a transaction."""
     if record.is_new:
         record.row.save(force_insert=True)
         _Codes._default_manager.bulk_create(_codes_of(record))
         record_change(record.row, context, after=record.fields)
+    return record.row
 
 
 def save_all_new(records: Sequence[NewRecord], context: ChangeContext) -> None:

@@ -25,8 +25,8 @@ from taxpayers.models import (
 from taxpayers.operations import ByReason, Operation, Reason
 from taxpayers.redaction import hide_secrets
 from taxpayers.services import history
+from taxpayers.services.acting_limits import validate_limit
 from taxpayers.services.credential_changes import IssuedSecret, create_secret
-from taxpayers.services.limits.acting import validate_limit
 from taxpayers.services.management_clients import check_scopes, lock_to_change, lock_to_stop
 from taxpayers.services.new_records import NewRecord
 from taxpayers.validation import (

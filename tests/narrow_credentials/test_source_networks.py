@@ -9,7 +9,7 @@ from taxpayers.facts.source_networks import (
     is_within,
     read_networks,
 )
-from taxpayers.services.limits.source_networks import validate_networks
+from taxpayers.services.live_credentials import validate_networks
 from taxpayers.validation import ServiceError
 
 PREFIX_24_IN_54_DIGITS = f"{24:054}"

@@ -13,7 +13,7 @@ from taxpayers.actions import marked
 from taxpayers.moments import format_moment
 from taxpayers.operations import Operation, Reason
 from taxpayers.services import history
-from taxpayers.validation import ServiceError
+from taxpayers.validation import ServiceError, refuse_if
 from tokens import actions
 from tokens.keys.encryption import decrypt, encrypt
 from tokens.keys.ring import PUBLISHED_AHEAD, Key, KeyRing, PrivateKey, generate, public_jwk
@@ -73,8 +73,7 @@ def stop_compromised_key(*, kid: str, alg: str, **asked: Unpack[history.Asked]) 
     """
     context = history.context_of(STOP_COMPROMISED_KEY, **asked)
     compromised = history.lock_for_update(_published_row(kid, context.at))
-    if refusal := why_not_stopped(compromised, context.at):
-        raise ServiceError(refusal)  # another session was first
+    refuse_if(why_not_stopped(compromised, context.at))  # another session was first
     newest = SigningKey.objects.latest("generation")
     row = _new_row(newest.generation + 1, alg, context.at, signs_from=context.at)
     key = _insert(row, context, replaced=compromised)
@@ -137,8 +136,7 @@ def _published_row(kid: str, at: datetime) -> SigningKey:
                 kid=kid, published=", ".join(published) or _("none")
             )
         )
-    if refusal := why_not_stopped(row, at):
-        raise ServiceError(refusal)
+    refuse_if(why_not_stopped(row, at))
     return row
 
 

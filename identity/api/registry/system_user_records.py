@@ -14,7 +14,7 @@ from taxpayers.moments import exact_text
 from taxpayers.secret_once import secret_data
 from taxpayers.services import IssuedSecret
 from taxpayers.services.credential_changes import RETIRE_SECRET, REVOKE_SECRET
-from taxpayers.services.limits.source_networks import CHANGE_SECRET
+from taxpayers.services.live_credentials import CHANGE_SECRET
 
 
 class CredentialRecord(serializers.Serializer[Credential]):

@@ -14,9 +14,9 @@ from taxpayers.duties import Duty
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.models import MAX_LOGINS_PER_MINUTE, Credential, SystemUser
 from taxpayers.services import system_users
+from taxpayers.services.acting_limits import LIMIT_SYSTEM_USER
 from taxpayers.services.credential_changes import ROTATE_SECRET
 from taxpayers.services.ends import END_SYSTEM_USER_EARLIER, EXTEND_SYSTEM_USER
-from taxpayers.services.limits.acting import LIMIT_SYSTEM_USER
 from taxpayers.services.login_method import change
 from taxpayers.services.login_method.registration import (
     REGISTER_CLIENT_CERTIFICATE,

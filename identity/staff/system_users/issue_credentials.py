@@ -26,7 +26,7 @@ from taxpayers.services import (
     register_system_user_with_certificate,
     register_system_user_with_keys,
 )
-from taxpayers.services.limits.source_networks import validate_networks
+from taxpayers.services.live_credentials import validate_networks
 from taxpayers.services.login_method.registration import why_not_taken
 from taxpayers.services.system_users import ISSUE_CREDENTIALS
 

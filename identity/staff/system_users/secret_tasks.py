@@ -24,7 +24,7 @@ from identity.staff.system_users.issue_credentials import NetworksField
 from identity.staff.system_users.revoke_secrets import advice_on, is_in_use, others_of
 from taxpayers.models import Credential, SystemUser
 from taxpayers.services.credential_changes import RETIRE_SECRET, REVOKE_SECRET, ROTATE_SECRET
-from taxpayers.services.limits.source_networks import CHANGE_SECRET, networks_for_new
+from taxpayers.services.live_credentials import CHANGE_SECRET, networks_for_new
 
 
 class RotateSecretForm(ReplacingSecretForm):

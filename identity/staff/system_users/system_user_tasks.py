@@ -24,7 +24,7 @@ from identity.staff.system_users.secret_tasks import RevokeSecret
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.models import GrantedPermission, SystemUser
 from taxpayers.services import system_users
-from taxpayers.services.limits.acting import LIMIT_SYSTEM_USER
+from taxpayers.services.acting_limits import LIMIT_SYSTEM_USER
 from taxpayers.services.login_method.change import BIND_TOKENS
 
 

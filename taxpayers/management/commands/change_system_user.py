@@ -15,10 +15,10 @@ from taxpayers.management.arguments import (
     NEVER,
     add_fields,
     file,
-    limit_data,
     limit_text,
     parse_end_or_never,
     read_limit,
+    shown_settings,
     words,
 )
 from taxpayers.management.command import WRONG_USAGE, Output, ServiceCommand, add_reason
@@ -132,12 +132,8 @@ class Command(ServiceCommand):
                 "client_id": row.client_id,
                 "login_method": row.login_method,
                 "token_binding": row.token_binding or "none",
-                "name": row.name,
-                "scopes": row.scopes.split(),
-                "logins_per_minute": row.logins_per_minute,
-                "expires_at": row.expires_at,
                 "return_addresses": row.return_addresses.split(),
-                **limit_data(row),
+                **shown_settings(row),
                 **note,
             },
             f"{row.client_id} ({row.name}): {limit}, {expires}, scopes {row.scopes}."

@@ -10,9 +10,9 @@ from taxpayers.management.arguments import (
     add_network_options,
     day,
     file,
-    limit_data,
     parse_taxpayer_id,
     read_limit,
+    shown_settings,
     words,
 )
 from taxpayers.management.command import Output, ServiceCommand, add_reason
@@ -67,13 +67,6 @@ class Command(ServiceCommand):
             owner = issued.system_user
             shown = Output(secret_data(issued), secret_text(issued))
         note = duty_note(owner)
-        data = {
-            "taxpayer": options["taxpayer"],
-            "name": owner.name,
-            "scopes": owner.scopes.split(),
-            "logins_per_minute": owner.logins_per_minute,
-            "expires_at": owner.expires_at,
-            **limit_data(owner),
-        }
+        data = {"taxpayer": options["taxpayer"], **shown_settings(owner)}
         text = "\n\n".join([shown.text, *note.values()])
         return Output(shown.data | data | note, text)

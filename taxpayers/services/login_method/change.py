@@ -26,18 +26,17 @@ from taxpayers.services.credential_changes import (
     store_new,
 )
 from taxpayers.services.history import Asked, context_of, makes, update_and_record
-from taxpayers.services.limits.source_networks import networks_for_new
+from taxpayers.services.live_credentials import networks_for_new
 from taxpayers.services.login_method.registration import (
     REGISTER_CLIENT_CERTIFICATE,
     REGISTER_CLIENT_KEY,
-    check_certificates_are_taken,
     new_certificate,
     new_keys,
     why_not_taken,
 )
 from taxpayers.services.management_clients import lock_to_change
 from taxpayers.services.system_users import NewSystemUser, create_system_user
-from taxpayers.validation import ServiceError
+from taxpayers.validation import refuse_if
 
 _ALREADY = {
     "": marked("{client_id} logs in with a secret already. Issue a new one instead."),
@@ -111,7 +110,7 @@ def use_certificate(
     As for `register_client_certificate`. Raises ServiceError if it does so already, and where no
     client can present a certificate.
     """
-    check_certificates_are_taken()
+    refuse_if(why_not_taken())
     rows = [new_certificate(certificate)]
     owner, networks = _change(system_user, TLS_CLIENT_AUTH, **asked)
     store_new(owner, rows, expires_at, context_of(REGISTER_CLIENT_CERTIFICATE, **asked), networks)
@@ -172,7 +171,7 @@ def register_system_user_with_certificate(
 
     As `register_system_user`; the certificate as for `register_client_certificate`.
     """
-    check_certificates_are_taken()
+    refuse_if(why_not_taken())
     rows = [new_certificate(certificate)]
     context, owner, stored = create_system_user(**given, token_endpoint_auth_method=TLS_CLIENT_AUTH)
     store_new(owner, rows, credentials_expire_at, context, allowed_networks, stored)
@@ -200,7 +199,7 @@ def bind_tokens(
     `TokenBinding.BEARER`: any token again. Nothing happens if it is so already.
     """
     if binding == TokenBinding.TLS:
-        check_certificates_are_taken()
+        refuse_if(why_not_taken())
     context = context_of(BIND_TOKENS, **asked)
     row = lock_to_change(system_user, context.by)
     update_and_record(row, context, token_binding=binding.value)
@@ -213,8 +212,7 @@ def _change(
     """Returns also from which networks it could log in until now."""
     context = context_of(actions.CHANGE_LOGIN_METHOD, **asked)
     owner = lock_to_change(system_user, context.by)
-    if refusal := _why_already(method, owner, context.at):
-        raise ServiceError(refusal)
+    refuse_if(_why_already(method, owner, context.at))
     networks = networks_for_new(owner, None).split()
     for secret in owner.credentials.filter(revoked_at__isnull=True):
         revoke_credential(credential=secret, **asked)

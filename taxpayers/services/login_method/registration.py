@@ -21,7 +21,7 @@ from taxpayers.services.credential_changes import store_new
 from taxpayers.services.history import Asked, context_of, makes
 from taxpayers.services.live_credentials import why_no_room
 from taxpayers.services.management_clients import lock_to_change
-from taxpayers.validation import ServiceError
+from taxpayers.validation import ServiceError, refuse_if
 
 
 def why_no_key(owner: SystemUser, at: datetime) -> str:
@@ -62,8 +62,7 @@ def register_client_keys(
     """
     context = context_of(REGISTER_CLIENT_KEY, **asked)
     owner = lock_to_change(system_user, context.by)
-    if refusal := why_no_key(owner, context.at):
-        raise ServiceError(refusal)
+    refuse_if(why_no_key(owner, context.at))
     rows = new_keys(keys)
     store_new(owner, rows, expires_at, context, allowed_networks)
     return rows
@@ -127,8 +126,7 @@ def register_client_certificate(
     """
     context = context_of(REGISTER_CLIENT_CERTIFICATE, **asked)
     owner = lock_to_change(system_user, context.by)
-    if refusal := why_no_certificate(owner, context.at):
-        raise ServiceError(refusal)
+    refuse_if(why_no_certificate(owner, context.at))
     row = new_certificate(certificate)
     store_new(owner, [row], expires_at, context)
     return row
@@ -142,12 +140,6 @@ def why_not_taken() -> str:
         "This service takes no client certificates yet, so no client could log in with one."
         " Its operators must set MTLS_URL first."
     )
-
-
-def check_certificates_are_taken() -> None:
-    """Raises ServiceError where no client can present a certificate."""
-    if refusal := why_not_taken():
-        raise ServiceError(refusal)
 
 
 def new_certificate(pem: str) -> Credential:

@@ -13,7 +13,7 @@ from taxpayers.operations import Operation
 from taxpayers.services.history import Asked, context_of, makes, update_and_record
 from taxpayers.services.management_clients import lock_to_change
 from taxpayers.services.named import NotRegistered, no_taxpayer
-from taxpayers.validation import ServiceError, validate_known
+from taxpayers.validation import ServiceError, refuse_if, validate_known
 
 MAX_ALLOWED_TAXPAYERS = 500
 _SHOWN = 5  # of identifiers that are not registered
@@ -62,9 +62,8 @@ def validate_limit(
     only_on_behalf: bool,
 ) -> dict[str, Any]:
     """The limit as it is stored. Raises ServiceError as `limit_system_user`."""
-    is_limited = bool(permissions or taxpayers or only_on_behalf)
-    if is_limited and (refusal := why_not_limited(owner)):
-        raise ServiceError(refusal)
+    if permissions or taxpayers or only_on_behalf:
+        refuse_if(why_not_limited(owner))
     return {
         "only_on_behalf": only_on_behalf,
         "allowed_permissions": _validate_permissions(permissions),

@@ -1,1 +1,0 @@
-"""Limits of credentials: for which taxpayers, with what, and from where."""
