@@ -28,7 +28,8 @@ _BINDINGS = {
 }
 
 
-_SetByServices = partial(models.TextField, blank=True, default="", db_default="", editable=False)
+# Values that are separated by blanks; services set them.
+_Values = partial(models.TextField, blank=True, default="", db_default="", editable=False)
 
 
 class SystemUser(AbstractApplication):
@@ -81,13 +82,13 @@ class SystemUser(AbstractApplication):
     )
     # What it may do for other taxpayers at most; both are separated by blanks, and empty: whatever
     # they granted to its intermediary. The taxpayers are identifiers, as in `onbehalfof`.
-    allowed_permissions = _SetByServices(_("allowed permissions"))
-    allowed_taxpayers = _SetByServices(_("allowed taxpayers"))
+    allowed_permissions = _Values(_("allowed permissions"))
+    allowed_taxpayers = _Values(_("allowed taxpayers"))
     only_on_behalf = models.BooleanField(
         _("only on behalf of others"), default=False, db_default=False, editable=False
     )
     # Where a browser goes back to after a request for a permission; separated by blanks.
-    return_addresses = _SetByServices(_("return addresses"))
+    return_addresses = _Values(_("return addresses"))
     blocked_at = models.DateTimeField(_("blocked"), null=True, editable=False)
     blocked_by = models.CharField(_("blocked by"), max_length=150, blank=True, editable=False)
     blocked_reason = models.CharField(_("reason"), max_length=500, blank=True, editable=False)
