@@ -18,7 +18,7 @@ from taxpayers.operations import Operation
 from taxpayers.services.granted_permissions import codes_of, grant_permission
 from taxpayers.services.history import Asked, context_of, lock_for_update, makes, update_and_record
 from taxpayers.services.system_users import extend_system_user
-from taxpayers.validation import ServiceError, validate_evidence, validate_reason
+from taxpayers.validation import ServiceError, refuse_if, validate_evidence, validate_reason
 
 Ending = SystemUser | Intermediary | GrantedPermission
 
@@ -74,10 +74,7 @@ def why_never_ended_earlier(record: Ending, at: datetime) -> str:
     return ""
 
 
-def why_not_ended_earlier(record: Ending, until: datetime, at: datetime) -> str:
-    """Why this last moment would not let it end earlier; empty if it would."""
-    if fault := why_never_ended_earlier(record, at):
-        return fault
+def _why_not_ended_earlier(record: Ending, until: datetime, at: datetime) -> str:
     end = end_of(record)
     if end is not None and until >= end:
         return _(
@@ -139,8 +136,9 @@ def extend(
     `evidence` is of a permission. Raises ServiceError if it would not end later.
     """
     row, at = lock_for_update(record), asked["at"]
+    refuse_if(why_never_extended(row, at))
     if fault := why_not_extended(row, until, at):
-        raise _refused(fault, why_never_extended(row, at))
+        raise ServiceError(fault, "wrong_end", "until")
     if isinstance(row, GrantedPermission) and is_over(row.valid_until, at):
         validate_reason(asked.get("reason", ""))  # which a new grant may leave out
         # Its own dates stay: between its end and now it was not in force.
@@ -161,13 +159,10 @@ def end_earlier(
 ) -> Ending:
     """Let it end earlier, at a moment in the future. Raises ServiceError if it would not."""
     row, at = lock_for_update(record), asked["at"]
-    if fault := why_not_ended_earlier(row, until, at):
-        raise _refused(fault, why_never_ended_earlier(row, at))
+    refuse_if(why_never_ended_earlier(row, at))
+    if fault := _why_not_ended_earlier(row, until, at):
+        raise ServiceError(fault, "wrong_end", "until")
     return _set_end(row, until, evidence, **asked)
-
-
-def _refused(fault: str, whatever_is_given: str) -> ServiceError:
-    return ServiceError(fault) if whatever_is_given else ServiceError(fault, "wrong_end", "until")
 
 
 def _set_end(
