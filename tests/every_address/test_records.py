@@ -119,3 +119,10 @@ def test_the_duty_of_the_record_opens_its_page_and_its_address() -> None:
             assert duty is not None
             scopes = view["view"](kind=view["kind"], task=view.get("task")).scopes_for("POST")
             assert set(scopes) == {WHOLE, SCOPE_OF_DUTY[duty]}, view["path"]
+
+
+def test_what_ends_something_at_once_has_a_red_button() -> None:
+    ends = ("block_", "deactivate_", "decline_", "revoke_", "stop_", "undo_")
+    red = {task.name for task in tasks() if task.variant == "danger"}
+    others = {"decline_account"}  # a change that was not made yet
+    assert red == {task.name for task in tasks() if task.name.startswith(ends)} - others
