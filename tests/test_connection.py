@@ -3,7 +3,6 @@
 import asyncio
 import json
 import socket
-import sys
 from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +17,7 @@ from identity.server.connection import Connection
 from identity.server.fair_share import ConnectionCounts
 from identity.server.worker import Process
 from tests.servers.nginx import CONFIGURATION
-from tests.servers.processes import CHECKOUT, completed
+from tests.servers.processes import run_python
 from tests.servers.service import manage, service_environment
 from tests.servers.wire import WireAnswer, answers_in
 from tests.support.databases import MigratedSqlite
@@ -338,14 +337,8 @@ def modules(migrated_sqlite: MigratedSqlite, tmp_path_factory: pytest.TempPathFa
     environment = service_environment(folder, 0, SERVE="login")
     manage(environment, "register_taxpayer", TIN, "--name", "A company")
     issued = json.loads(manage(environment, "issue_credentials", TIN, "--name", "ERP", "--json"))
-    done = completed(
-        [
-            *(sys.executable, "-W", "error", "-m", "tests.support.login_worker"),
-            *(issued["client_id"], issued["client_secret"]),
-        ],
-        cwd=CHECKOUT,
-        env=environment,
-    )
+    program = ("-W", "error", "-m", "tests.support.login_worker")
+    done = run_python([*program, issued["client_id"], issued["client_secret"]], environment)
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert answer["status"] == "200 OK"

@@ -13,7 +13,7 @@ import pytest
 from pytest_django import DjangoDbBlocker
 
 from tests.browser import Browser, open_chromium, open_window
-from tests.certificates.addresses import MTLS_URL
+from tests.servers.certificates import MTLS_URL
 from tests.servers.postgres import Postgres
 from tests.servers.processes import free_port, stopping
 from tests.servers.service import Service, manage, service_environment, start_service

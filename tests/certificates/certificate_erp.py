@@ -11,8 +11,7 @@ from django.utils import timezone
 
 from taxpayers.models import SystemUser
 from taxpayers.services import Author, use_certificate
-from tests.certificates.addresses import PROXY
-from tests.servers.certificates import Authority, IssuedCertificate
+from tests.servers.certificates import PROXY, Authority, IssuedCertificate
 from tests.support.erp import post
 from tests.support.factories import SystemUserFactory
 

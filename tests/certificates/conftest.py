@@ -3,7 +3,7 @@
 import pytest
 from pytest_django import Settings
 
-from tests.certificates.addresses import MTLS_URL, PROXY
+from tests.servers.certificates import MTLS_URL, PROXY
 
 
 @pytest.fixture(autouse=True)

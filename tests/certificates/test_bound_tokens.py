@@ -13,7 +13,6 @@ from taxpayers.credentials import new_client_id
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.models import SystemUser
 from taxpayers.services import bind_tokens
-from tests.certificates.addresses import MTLS_URL, PROXY, STRANGER
 from tests.certificates.certificate_erp import (
     BY,
     CertificateErp,
@@ -26,6 +25,7 @@ from tests.certificates.certificate_erp import (
 from tests.client_auth.key_erp import new_key_erp, new_pair
 from tests.dpop.dpop_erp import DpopErp
 from tests.introspection.api import Api, token_of
+from tests.servers.certificates import MTLS_URL, PROXY, STRANGER
 from tests.support.erp import Erp, claims_of, description_of, new_erp, reason_of
 from tokens.dpop.proof import hash_of_token
 

@@ -9,8 +9,8 @@ from cryptography import x509
 from pytest_django import Settings
 
 from taxpayers.rules import Refused
-from tests.certificates.addresses import PROXY, STRANGER
 from tests.certificates.certificate_erp import authority, certificate
+from tests.servers.certificates import PROXY, STRANGER
 from tokens.client_auth.certificate import (
     CertificateFault,
     CertificateHeaders,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from tests.certificates.addresses import MTLS_URL, PROXY
+from tests.servers.certificates import MTLS_URL, PROXY
 
 
 @pytest.fixture

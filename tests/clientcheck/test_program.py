@@ -48,7 +48,7 @@ from clientcheck.clientcheck import (
 )
 from tests.clientcheck import sample_erp as samples
 from tests.clientcheck.sample_erp import GoodErp
-from tests.servers.processes import CHECKOUT
+from tests.servers.processes import CHECKOUT, completed
 from tests.servers.service import Service
 from tests.webhooks.receiver import write_certificate
 
@@ -118,16 +118,13 @@ def test_it_listens_on_this_machine_alone() -> None:
 
 def run(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Without anything of ours in its path: `-I` and `-S` leave out whatever is installed."""
-    return subprocess.run(
+    return completed(
         [sys.executable, "-I", "-S", "-W", "error", str(FILE), *arguments],
         cwd=folder,
         stdin=subprocess.DEVNULL,
         start_new_session=True,  # without a terminal
         env={"PATH": os.environ["PATH"], **environment},
-        capture_output=True,
-        text=True,
         timeout=60,
-        check=False,
     )
 
 

@@ -3,13 +3,12 @@
 import json
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.servers.processes import CHECKOUT, free_port
+from tests.servers.processes import CHECKOUT, completed, free_port
 
 REQUIREMENTS = """\
 django==5.2.19 \\
@@ -39,13 +38,7 @@ def test_a_bill_of_materials_with_gaps_is_refused(
     components = [{"name": name, "version": version} for name, version in packages.items()]
     bill.write_text(json.dumps({"components": components}))
     requirements.write_text(REQUIREMENTS)
-    done = subprocess.run(
-        [sys.executable, ".ci/sbom.py", str(bill), str(requirements)],
-        cwd=CHECKOUT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = completed([sys.executable, ".ci/sbom.py", str(bill), str(requirements)], cwd=CHECKOUT)
     assert done.returncode == code
     assert says in done.stderr
 
@@ -64,14 +57,11 @@ def test_an_audit_that_cannot_read_its_data_is_not_taken_for_success(tmp_path: P
     }
     make = shutil.which("make")
     assert make
-    done = subprocess.run(
+    done = completed(
         # The environment that runs this test is installed already.
         [make, "--assume-old=.venv/.dev-installed", "audit"],
         cwd=CHECKOUT,
         env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode != 0
     assert "NOT AUDITED: the list of known weaknesses could not be read." in done.stderr

@@ -5,14 +5,18 @@ import json
 import re
 import subprocess
 import sys
+import time
+from collections.abc import Callable
+from functools import partial
 from html import unescape
 from pathlib import Path
+from unittest.mock import patch
 
 import httpx
 import pytest
 from django.conf import settings
 from django.http import HttpResponse
-from django.test import Client, RequestFactory
+from django.test import Client, RequestFactory, override_settings
 from pytest_django import Settings
 
 from identity import errors
@@ -21,14 +25,31 @@ from identity.developers.examples import ACCESS_TOKEN, issued_example, refused_e
 from identity.developers.guide import _GUIDES, as_html
 from identity.developers.openapi.document import document
 from identity.errors import meant_by, not_found
+from taxpayers.rules import RegistryReason
 from tests.conftest import StartService
-from tests.developers.pages import page_of, text_of
-from tests.developers.refused_logins import LOGINS
+from tests.dpop.dpop_erp import new_dpop_erp
+from tests.endpoint.test_event_loop import through_django
+from tests.endpoint.test_refusals import ROWS, Row, as_response
+from tests.narrow_credentials.test_logins import allow_networks, login_from
 from tests.servers.processes import CHECKOUT, completed
-from tests.support.erp import Erp
-from tokens.refusals.table import REFUSALS, Check
+from tests.support.erp import Erp, new_erp
+from tests.support.outages import database_out_of_reach
+from tokens.refusals.table import REFUSALS, Check, ProtocolReason
 
 OPTIONAL = ("/sandbox", "/clientcheck.py", "/api/v1/management/openapi.json")
+
+
+def page_of(path: str, **headers: str) -> str:
+    """The HTML, with its characters as they are shown."""
+    response = Client().get(path, headers={n.replace("_", "-"): v for n, v in headers.items()})
+    assert response.status_code == 200, path
+    assert response["Content-Type"] == "text/html; charset=utf-8"
+    return unescape(response.content.decode())
+
+
+def text_of(page: str) -> str:
+    """What it shows, without its tags."""
+    return " ".join(re.sub(r"<[^>]+>", " ", page).split())
 
 
 @pytest.mark.django_db
@@ -230,6 +251,50 @@ def test_an_unknown_reason_is_a_404_in_json(name: str) -> None:
 
 
 # --- The example of each page: what a real login is answered, but for references and dates --------
+
+
+def of_table(row: Row) -> HttpResponse:
+    return as_response(through_django(next(iter(row.provoked.values()))()))
+
+
+def insecure() -> HttpResponse:
+    with override_settings(AUTH_URL="https://id.example.org"):
+        return new_erp().login()
+
+
+def another_network() -> HttpResponse:
+    erp = new_erp()
+    allow_networks(erp, "198.51.100.0/24")
+    return login_from(erp, "203.0.113.7")
+
+
+def old_proof() -> HttpResponse:
+    erp = new_dpop_erp()
+    return erp.post(erp.proof(iat=int(time.time()) - 3600))
+
+
+def out_of_reach() -> HttpResponse:
+    erp = new_erp()
+    with database_out_of_reach():
+        return erp.login()
+
+
+def fault_of_ours() -> HttpResponse:
+    erp = new_erp()
+    with patch("tokens.operations.toolkit.decide", side_effect=ZeroDivisionError("of a test")):
+        return erp.login()
+
+
+# For each reason a real login that is refused for it.
+LOGINS: dict[str, Callable[[], HttpResponse]] = {
+    **{row.reason: partial(of_table, row) for row in ROWS},
+    ProtocolReason.INSECURE_TRANSPORT: insecure,
+    RegistryReason.SOURCE_NETWORK_NOT_ALLOWED: another_network,
+    ProtocolReason.INVALID_DPOP_PROOF: old_proof,
+    ProtocolReason.USE_DPOP_NONCE: lambda: new_dpop_erp(nonce=False).post(),
+    ProtocolReason.TEMPORARILY_UNAVAILABLE: out_of_reach,
+    ProtocolReason.SERVER_ERROR: fault_of_ours,
+}
 
 # What differs from login to login: references, moments, a nonce, and where a limit stands.
 _VARIES = re.compile(

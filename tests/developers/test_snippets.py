@@ -34,9 +34,9 @@ from clientcheck.clientcheck import (
     check,
 )
 from identity.developers.snippets.catalogue import AUTH_URL_OF_THE_FILES, SNIPPETS
-from tests.developers.pages import page_of
+from tests.developers.test_pages import page_of
 from tests.servers.npm import install_locked
-from tests.servers.processes import CHECKOUT, NotAvailable
+from tests.servers.processes import CHECKOUT, NotAvailable, completed
 from tests.servers.service import Service
 
 TIN, INTERMEDIARY = "C8888888811", "C8888888812"
@@ -60,15 +60,7 @@ def downloaded(file: str) -> str:
 
 
 def ran(*command: str, given: str = "", **options: Any) -> Ran:
-    return subprocess.run(
-        command,
-        input=given,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-        **options,
-    )
+    return completed(command, input=given, timeout=SECONDS, **options)
 
 
 def run(folder: Path, file: str, url: str, **environment: str) -> Ran:

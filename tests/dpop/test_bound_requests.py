@@ -10,11 +10,11 @@ from rest_framework.request import Request
 from rest_framework.test import APIRequestFactory
 
 from taxpayers.facts.token_binding import UNBOUND, Confirmation
-from tests.certificates.addresses import MTLS_URL, PROXY
 from tests.certificates.certificate_erp import certificate, nginx
 from tests.client_auth.signer import OTHER, RIGHT, Signer
 from tests.dpop.signed_proof import signed_proof
 from tests.introspection.test_introspection import TOKEN
+from tests.servers.certificates import MTLS_URL, PROXY
 from tokens.access_tokens.verification import InvalidToken
 from tokens.dpop.proof import InvalidProof, Proof, hash_of_token
 from tokens.resource_server.authentication import api_request

@@ -133,6 +133,7 @@ def test_every_character_of_one_secret_counts() -> None:
         (CLIENT_ID, Prefix.CLIENT_SECRET, Fault.SWAPPED),
         ("cs_wherever", Prefix.CLIENT_ID, Fault.SWAPPED),
         (CLIENT_SECRET, Prefix.CLIENT_ID, Fault.SWAPPED),
+        (with_checksum(f"cs_live_{'7aQ' * 14}7"), Prefix.CLIENT_SECRET, Fault.OTHER_ENVIRONMENT),
         (API_ID, Prefix.CLIENT_ID, Fault.OTHER_PARTY),
         (API_ID, Prefix.CLIENT_SECRET, Fault.OTHER_PARTY),
         (API_ID, Prefix.API_SECRET, Fault.SWAPPED),
@@ -174,13 +175,6 @@ def test_only_the_right_length_is_right_even_with_a_checksum(kind: Prefix, lengt
     for digits, fault in faults.items():
         credential = with_checksum(f"{kind}_test_{'7aQ2bZ' * 9:.{digits}}")
         assert fault_of(credential, kind, "test") is fault
-
-
-def test_a_live_secret_in_the_test_environment_is_named_and_not_called_mistyped() -> None:
-    live = new_client_secret("live")
-    assert fault_of(live, Prefix.CLIENT_SECRET, "test") is Fault.OTHER_ENVIRONMENT
-    assert fault_of(live, Prefix.CLIENT_SECRET, "live") is None
-    assert fault_of(CLIENT_ID, Prefix.CLIENT_ID, "live") is Fault.OTHER_ENVIRONMENT
 
 
 def test_a_hostile_text_is_checked_at_once() -> None:

@@ -4,8 +4,8 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Any
@@ -19,7 +19,8 @@ from uuid_utils.compat import uuid7
 from taxpayers.async_sql import AsyncSession
 from taxpayers.models import Credential, RateLimitCounter
 from tests.lanes.calls import clients, counted, failed, query, rejected, results, with_store
-from tests.servers.processes import slowness
+from tests.servers.processes import slowness, stopping
+from tests.servers.tcp_proxy import TcpProxy
 from tests.support.databases import present_url
 from tokens.calls import Call, CountedLogin, TokenRevocation, Write
 from tokens.models import LoginEvent, RevokedToken
@@ -27,49 +28,6 @@ from tokens.store.async_store import AsyncStore
 from tokens.store.postgresql_event import MAX_AGE_SECONDS
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
-
-
-class BrokenWire:
-    """Forwards bytes both ways, until it is asked to lose an answer."""
-
-    def __init__(self) -> None:
-        self._loses_next = False
-        self.lost = 0
-
-    def lose_next_answer(self) -> None:
-        """The server's next bytes are dropped, and the connection with them."""
-        self._loses_next = True
-
-    @asynccontextmanager
-    async def listening(self, host: str, port: str) -> AsyncIterator[int]:
-        """The port of this machine from which it leads to the server."""
-
-        async def connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            from_server, to_server = await asyncio.open_connection(host, int(port))
-            try:
-                await asyncio.gather(
-                    self._forward(reader, to_server, is_answer=False),
-                    self._forward(from_server, writer, is_answer=True),
-                )
-            finally:
-                to_server.close()
-                writer.close()
-
-        server = await asyncio.start_server(connect, "127.0.0.1", 0)
-        async with server:
-            yield server.sockets[0].getsockname()[1]
-
-    async def _forward(
-        self, source: asyncio.StreamReader, target: asyncio.StreamWriter, *, is_answer: bool
-    ) -> None:
-        while data := await source.read(2**16):
-            if is_answer and self._loses_next:
-                self._loses_next = False
-                self.lost += 1
-                break
-            target.write(data)
-            await target.drain()
-        target.close()
 
 
 # SQLite has no server whose connections could end.
@@ -89,10 +47,8 @@ OTHERS = (
 )
 
 
-@contextmanager
-def another_session() -> Iterator[psycopg.Connection[Any]]:
-    with psycopg.connect(present_url(), autocommit=True) as session:
-        yield session
+def another_session() -> psycopg.Connection[Any]:
+    return psycopg.connect(present_url(), autocommit=True)
 
 
 def pids(session: psycopg.Connection[Any], condition: str = "") -> list[int]:
@@ -185,15 +141,15 @@ async def lose_the_answer(
     store: AsyncStore, first: list[Call], calls: list[Call], monkeypatch: pytest.MonkeyPatch
 ) -> list[Any]:
     """The results of calls that are executed, and whose answer does not arrive."""
-    wire, settings = BrokenWire(), connection.settings_dict
-    async with wire.listening(settings["HOST"], settings["PORT"]) as port:
-        with monkeypatch.context() as patch:
-            patch.setitem(settings, "PORT", str(port))
-            await results(store, first)
-            wire.lose_next_answer()
-            done = await results(store, calls)
-            assert wire.lost == 1
-            await store.close()
+    settings = connection.settings_dict
+    wire = TcpProxy(int(settings["PORT"]))
+    with stopping(wire), monkeypatch.context() as patch:
+        patch.setitem(settings, "PORT", str(wire.port))
+        await results(store, first)
+        wire.loses_next_answer = True
+        done = await results(store, calls)
+        assert not wire.loses_next_answer
+        await store.close()
     return done
 
 

@@ -16,7 +16,6 @@ from tests.live.cluster import login_at, logins, new_client, recorded
 from tests.servers.processes import slowness, until
 from tests.servers.service import Service
 from tests.status_lists.reader import bits_of
-from tests.support.erp import Erp
 from tests.support.over_http import SIGN_IN, new_boss, send_form, sign_in
 
 pytestmark = pytest.mark.processes
@@ -71,21 +70,16 @@ def test_a_compromised_key_is_stopped_on_every_running_node_within_seconds(
     nodes: list[Service],
 ) -> None:
     erp = new_client(nodes[0], "--logins-per-minute", "0")
-    old = token_of(nodes[1], erp)
+    old = login_at(nodes[1], erp).json()["access_token"]
     kid = jwt.get_unverified_header(old)["kid"]
     assert [accepts(node, old) for node in nodes] == [True, True]
     new = nodes[0].manage("rotate_signing_key", f"--compromised={kid}")["kid"]
     both = {kid, new}
     for node in nodes:  # as promised; READ_EVERY is one second
         until(lambda at=node: not accepts(at, old) and published_by(at) & both == {new}, 10)  # type: ignore[misc]
-        token = token_of(node, erp)
+        token = login_at(node, erp).json()["access_token"]
         assert jwt.get_unverified_header(token)["kid"] == new
         assert [accepts(each, token) for each in nodes] == [True, True]
-
-
-def token_of(node: Service, erp: Erp) -> str:
-    token: str = login_at(node, erp).json()["access_token"]
-    return token
 
 
 def accepts(node: Service, token: str) -> bool:

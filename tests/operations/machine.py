@@ -11,7 +11,7 @@ from pathlib import Path
 from textwrap import dedent
 
 from tests.servers.postgres import Postgres
-from tests.servers.processes import CHECKOUT, free_port
+from tests.servers.processes import CHECKOUT, completed, free_port
 from tests.servers.service import Service, start_service
 
 ISSUER = "http://id.example.org"
@@ -123,7 +123,7 @@ class Machine:
         for option, number in (("-o", os.getuid()), ("-g", os.getgid()), ("chgrp", os.getgid())):
             commands = commands.replace(f"{option} identity ", f"{option} {number} ")
         path = [str(self.folder / "bin"), str(self.postgres.programs), os.environ["PATH"]]
-        return subprocess.run(
+        return completed(
             ["bash", "-euo", "pipefail", "-c", commands],
             cwd=self.folder,
             env={
@@ -136,9 +136,6 @@ class Machine:
                 **variables,
             },
             stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
         )
 
     def start(self) -> Service:

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.operations.machine import DOCUMENT, blocks_of
-from tests.servers.processes import CHECKOUT, NotAvailable
+from tests.servers.processes import CHECKOUT, NotAvailable, completed
 from tests.servers.service import Service
 from tokens.metrics import ISSUED
 from tokens.refusals.table import REFUSALS
@@ -40,7 +39,7 @@ def promtool() -> str:
 
 
 def run(*command: str) -> str:
-    done = subprocess.run(command, cwd=PROMETHEUS, capture_output=True, text=True, check=False)
+    done = completed(command, cwd=PROMETHEUS)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

@@ -5,7 +5,6 @@ That their commands start what ERP systems log in to is in tests/live/test_produ
 
 import re
 import shutil
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from identity.configuration.setting_list import SETTINGS
 from identity.configuration.systemd_file import assignments
 from identity.configuration.texts import ENVIRONMENT_FILE
 from tests.operations.machine import FOLDER, commands_of
-from tests.servers.processes import CHECKOUT, NotAvailable
+from tests.servers.processes import CHECKOUT, NotAvailable, completed
 
 SERVICES = sorted(path.name for path in FOLDER.glob("*.service"))
 
@@ -33,7 +32,7 @@ def program() -> str:
 
 
 def run(*command: str) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = completed(command)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 

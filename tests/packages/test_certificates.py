@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from einvoicing_tokens import ClientCertificates, InvalidToken, ProvedRequest, TokenVerifier
-from tests.certificates.addresses import PROXY, STRANGER
 from tests.certificates.certificate_erp import authority, certificate, nginx, rfc9440
 from tests.packages.issuer import Issuer
+from tests.servers.certificates import PROXY, STRANGER
 from tokens.client_auth.certificate import CertificateHeaders, read_certificate
 
 OWN, OTHER = certificate(), authority().issue()

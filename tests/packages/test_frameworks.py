@@ -21,11 +21,11 @@ from einvoicing_tokens import AccessToken, ClientCertificates, TokenVerifier
 from einvoicing_tokens import django as for_django
 from einvoicing_tokens import fastapi as for_fastapi
 from einvoicing_tokens import flask as for_flask
-from tests.certificates.addresses import PROXY, STRANGER
 from tests.certificates.certificate_erp import nginx, rfc9440
 from tests.packages.issuer import Issuer
 from tests.packages.test_certificates import OTHER, OWN, bound_token
 from tests.packages.test_dpop import ALGS, API, Client
+from tests.servers.certificates import PROXY, STRANGER
 
 SCOPE, PERMISSION = "InvoicingAPI", "documents:submit"
 

@@ -51,14 +51,26 @@ class Proxy:
     tls: ssl.SSLContext
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return completed(
-            ["/bin/sh", SCRIPT, *arguments],
-            env=self.environment,
-        )
+        return completed(["/bin/sh", SCRIPT, *arguments], env=self.environment)
 
-    @property
     def rendered(self) -> str:
+        """The configuration, once nginx has tested it."""
+        done = self.run("-t")
+        assert done.returncode == 0, done.stderr
+        assert "[warn]" not in done.stderr
         return (self.folder / "nginx" / "service.conf").read_text()
+
+    @contextmanager
+    def running(self, **environment: str) -> Iterator[int]:
+        """Its port for HTTPS, while the block runs."""
+        self.environment |= environment
+        port, command = int(self.environment["HTTPS_PORT"]), ["/bin/sh", str(SCRIPT)]
+        log, given = self.folder / "log", self.environment
+        process = start_process(command, log, lambda: listens(port), env=given)
+        try:
+            yield port
+        finally:
+            stop_process(process, signal.SIGTERM)
 
     def client(self, host: str) -> httpx.Client:
         url = f"https://127.0.0.1:{self.environment['HTTPS_PORT']}"
@@ -98,17 +110,13 @@ def proxy() -> Iterator[Proxy]:
 @pytest.mark.parametrize("mtls", ["", MTLS])
 def test_what_compose_gives_it_is_a_right_configuration(proxy: Proxy, mtls: str) -> None:
     proxy.environment["MTLS_HOST"] = mtls
-    done = proxy.run("-t")
-    assert done.returncode == 0, done.stderr
-    secret = proxy.folder / "nginx" / "proxy-secret.conf"
+    rendered, secret = proxy.rendered(), proxy.folder / "nginx" / "proxy-secret.conf"
     assert secret.exists() == bool(mtls)
     if mtls:
         assert secret.read_text() == f'proxy_set_header X-Proxy-Secret "{"n" * 40}";\n'
         assert secret.stat().st_mode & 0o077 == 0
-    assert "[warn]" not in done.stderr
-    names = {PUBLIC, STAFF, mtls} - {""}
-    assert set(re.findall(r"server_name (\S+);", proxy.rendered)) == names
-    instructions = re.sub(r"#.*", "", proxy.rendered)
+    assert set(re.findall(r"server_name (\S+);", rendered)) == {PUBLIC, STAFF, mtls} - {""}
+    instructions = re.sub(r"#.*", "", rendered)
     assert "example.org" not in instructions
     assert "/var/log" not in instructions
     assert re.findall(r"server (\S+?:\d+)", instructions) == [
@@ -122,24 +130,16 @@ def test_a_proxy_of_one_half_has_no_server_of_the_other(
     proxy: Proxy, half: str, names: set[str]
 ) -> None:
     proxy.environment |= {"ONLY": half, "MTLS_HOST": MTLS}
-    done = proxy.run("-t")
-    assert done.returncode == 0, done.stderr
-    assert set(re.findall(r"server_name (\S+);", proxy.rendered)) == names
+    assert set(re.findall(r"server_name (\S+);", proxy.rendered())) == names
 
 
 @pytest.mark.processes
 def test_a_renewed_certificate_is_used_without_a_restart(proxy: Proxy) -> None:
-    https = int(proxy.environment["HTTPS_PORT"])
-    proxy.environment |= {"WATCH_SECONDS": "0.1", "RESOLVER": "127.0.0.1"}
-    command, log = ["/bin/sh", str(SCRIPT)], proxy.folder / "log"
-    process = start_process(command, log, lambda: listens(https), env=proxy.environment)
-    try:
+    with proxy.running(WATCH_SECONDS="0.1", RESOLVER="127.0.0.1") as https:
         former = ssl.get_server_certificate(("127.0.0.1", https))
         time.sleep(1.1)  # nginx reads a file again only if its date, in seconds, has changed
         write_certificate(proxy.folder)
         until(lambda: ssl.get_server_certificate(("127.0.0.1", https)) != former)
-    finally:
-        stop_process(process, signal.SIGTERM)
 
 
 @pytest.mark.processes
@@ -181,8 +181,7 @@ def test_the_nginx_of_a_machine_gets_its_file_by_settings_alone(proxy: Proxy) ->
 def test_a_configuration_that_has_changed_is_noticed(proxy: Proxy) -> None:
     changed = proxy.folder / "changed.conf"
     changed.write_text(CONFIGURATION.read_text().replace("allow 10.0.0.0/8;", "allow 10.0.0.0/9;"))
-    done = proxy.run("-t")
-    assert done.returncode == 0, done.stderr
+    proxy.rendered()
     proxy.environment["NGINX_CONF"] = str(changed)
     done = proxy.run("-t")
     assert done.returncode == 1
@@ -217,24 +216,13 @@ def test_a_login_reaches_a_node_that_is_found_by_its_name(
         "STAFF_NODES": f"staff.test:{gone}",
         "STAFF_NETWORKS": "127.0.0.3 10.0.0.0/8",
     }
-    with name_server() as address:
-        proxy.environment["RESOLVER"] = address
-        https = int(proxy.environment["HTTPS_PORT"])
-        process = start_process(
-            ["/bin/sh", str(SCRIPT)],
-            proxy.folder / "log",
-            lambda: listens(https),
-            env=proxy.environment,
-        )
-        try:
-            with proxy.client(PUBLIC) as client:
-                until(lambda: client.get("/health/live").status_code == 200)  # it looks up names
-                answers = [client.post(PATH, data=erp.form) for _ in range(6)]
-                assert client.get("/metrics").status_code == 404
-            with proxy.client(STAFF) as client:
-                assert client.get("/admin/").status_code == 403
-        finally:
-            stop_process(process, signal.SIGTERM)
+    with name_server() as address, proxy.running(RESOLVER=address):
+        with proxy.client(PUBLIC) as client:
+            until(lambda: client.get("/health/live").status_code == 200)  # it looks up names
+            answers = [client.post(PATH, data=erp.form) for _ in range(6)]
+            assert client.get("/metrics").status_code == 404
+        with proxy.client(STAFF) as client:
+            assert client.get("/admin/").status_code == 403
     # Also those that nginx sent to the node that is gone first.
     assert [answer.status_code for answer in answers] == [200] * 6, answers[0].text
 

@@ -5,7 +5,6 @@ Each imports all that was made, and runs one story: two logins, and calls of the
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import datetime
@@ -20,7 +19,7 @@ from pytest_django import DjangoDbBlocker
 
 from tests.management_api.portal import SCOPES
 from tests.servers.npm import install_locked
-from tests.servers.processes import free_port, stopping
+from tests.servers.processes import completed, free_port, stopping
 from tests.servers.service import Service, service_environment, start_service
 
 if TYPE_CHECKING:
@@ -51,15 +50,7 @@ def staff_node(
 
 def ran(folder: Path, *command: str | Path, **environment: str) -> str:
     known = {"PATH": os.environ["PATH"], "HOME": str(folder)}
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env={**known, **environment},
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
+    done = completed(command, cwd=folder, env={**known, **environment}, timeout=SECONDS)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

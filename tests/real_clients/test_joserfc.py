@@ -15,6 +15,7 @@ from joserfc.jwk import KeySet
 from pytest_django.fixtures import Settings
 
 from tests.introspection.api import token_of
+from tests.status_lists.reader import reference_of
 from tests.support.erp import Erp
 from tokens.keys.ring import ALGORITHMS
 
@@ -52,7 +53,7 @@ def test_an_access_token(algorithm: str, erp: Erp) -> None:
 
 
 def test_a_status_list(algorithm: str, erp: Erp) -> None:
-    named = jwt_payload(token_of(erp))["status"]["status_list"]["uri"]
+    named, _ = reference_of(token_of(erp))
     encoded = Client().get(urlsplit(named).path).content.decode()
     subject = {"essential": True, "value": named}
     _, claims = verified(encoded, algorithm, "statuslist+jwt", sub=subject, exp=REQUIRED)
@@ -62,9 +63,3 @@ def test_a_status_list(algorithm: str, erp: Erp) -> None:
     jwt.JWTClaimsRegistry(now=claims["iat"] + 1_799).validate(claims)
     with pytest.raises(ExpiredTokenError):
         jwt.JWTClaimsRegistry(now=claims["iat"] + 1_801).validate(claims)
-
-
-def jwt_payload(encoded: str) -> dict[str, Any]:
-    published = json.loads(Client().get("/.well-known/jwks.json").content)
-    keys = KeySet.import_key_set(published)
-    return jwt.decode(encoded, keys, algorithms=list(ALGORITHMS)).claims

@@ -5,7 +5,6 @@
 
 import json
 import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 
 from tests.introspection.api import INACTIVE, claims_of
 from tests.real_clients.registered import PERMISSION, WAYS, Client, Registered
+from tests.servers.processes import completed
 
 LIBRARIES = ("oauth4webapi", "openid_client")
 SECONDS = 60.0
@@ -42,15 +42,12 @@ def run(
         "algorithm_of_proofs": proofs,
         "resource": f"{registered.service.url}/api/v1/me",
     }
-    done = subprocess.run(
+    done = completed(
         ["node", f"{library}.js"],
         input=json.dumps(asked),
         cwd=programs,
         env={"PATH": os.environ["PATH"]},
-        capture_output=True,
-        text=True,
         timeout=SECONDS,
-        check=False,
     )
     assert done.returncode == 0, done.stderr
     returned: dict[str, Any] = json.loads(done.stdout)

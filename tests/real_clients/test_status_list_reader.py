@@ -10,6 +10,7 @@ import pytest
 
 from taxpayers.services import Author, block_system_user
 from tests.introspection.api import token_of
+from tests.servers.processes import completed
 from tests.status_lists.reader import JWKS, get, reference_of
 from tests.support.erp import Erp, new_erp
 from tests.support.moments import now
@@ -27,14 +28,11 @@ def test_it_reads_the_bits_for_as_long_as_the_list_may_be_used(programs: Path, e
 
     def read(seconds: int) -> subprocess.CompletedProcess[str]:
         asked: dict[str, Any] = {"tokens": tokens, "list": signed, "jwks": jwks}
-        return subprocess.run(
+        return completed(
             ["node", "status_list.js"],
             input=json.dumps(asked | {"at": now().timestamp() + seconds}),
             cwd=programs,
-            capture_output=True,
-            text=True,
             timeout=60,
-            check=False,
         )
 
     expected = {"statuses": [1, 0], "ttl": 5, "seconds": 1800}

@@ -14,6 +14,9 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from jwt.utils import base64url_encode
 
 DAY = timedelta(days=1)
+# Where its clients come from, and what they call.
+MTLS_URL = "https://mtls.id.example.org"
+PROXY, STRANGER = "127.0.0.1", "203.0.113.7"
 
 
 @dataclass

@@ -5,7 +5,6 @@ nginx comes from a wheel of the development lock file, as PostgreSQL does.
 
 import os
 import ssl
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -20,6 +19,7 @@ from tests.servers.processes import (
     Process,
     Program,
     changed,
+    completed,
     free_port,
     listens,
     new_folder,
@@ -105,7 +105,7 @@ def start_balancer(ports: Ports, *changes: tuple[str, str]) -> Balancer:
     user = "user root root;" if os.geteuid() == 0 else ""
     (folder / "nginx.conf").write_text(_MAIN.format(folder=folder, user=user))
     command = [str(program), "-p", str(folder), "-c", "nginx.conf"]
-    tested = subprocess.run([*command, "-t"], capture_output=True, text=True, check=False)
+    tested = completed([*command, "-t"])
     assert tested.returncode == 0, tested.stderr
     assert "[warn]" not in tested.stderr, tested.stderr
 

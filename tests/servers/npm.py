@@ -1,10 +1,9 @@
 """Programs for Node.js with their packages: as locked, or the newest of a day."""
 
 import shutil
-import subprocess
 from pathlib import Path
 
-from tests.servers.processes import CHECKOUT, NotAvailable
+from tests.servers.processes import CHECKOUT, NotAvailable, completed
 
 BEFORE = "2026-11-27"  # what needs no lock is taken as it was on this day
 
@@ -22,7 +21,7 @@ def install_locked(source: Path, folder: Path) -> Path:
     is_locked = (source / "package-lock.json").exists()
     command = ["ci"] if is_locked else ["install", "--no-package-lock", f"--before={BEFORE}"]
     install = ["npm", *command, "--no-audit", "--no-fund", "--ignore-scripts"]
-    done = subprocess.run(install, cwd=folder, check=False, capture_output=True, text=True)
+    done = completed(install, cwd=folder)
     if done.returncode:
         shutil.rmtree(folder)
         raise NotAvailable(f"npm cannot install the packages of {name}: {done.stderr}")

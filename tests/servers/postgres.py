@@ -19,6 +19,7 @@ from tests.servers.processes import (
     Program,
     as_user,
     children_of,
+    completed,
     free_port,
     new_folder,
     runs,
@@ -85,14 +86,11 @@ class Postgres(Program):
 
         Raises RuntimeError with its error output.
         """
-        done: subprocess.CompletedProcess[str] = subprocess.run(
+        done = completed(
             [str(self.programs / program), *arguments],
             cwd=self.folder,
             env=_environment(self.folder),
             stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
             **as_user(postgres_user()),
         )
         if done.returncode:
@@ -130,13 +128,10 @@ def _start(fill: Sequence[str], folder: Path | None, more: Mapping[str, str]) ->
     try:
         programs = _programs(folder)
         data = str(folder / "data")
-        made = subprocess.run(
+        made = completed(
             [str(programs / fill[0]), "-D", data, *fill[1:], "--no-sync"],
             cwd=folder,
             env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
             **as_user(postgres_user()),
         )
         if made.returncode:

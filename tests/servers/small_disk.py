@@ -7,7 +7,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.servers.processes import NotAvailable, new_folder
+from tests.servers.processes import NotAvailable, completed, new_folder
 
 _CHUNK = 2**20
 
@@ -47,12 +47,7 @@ def mount_small_disk(name: str, megabytes: int, user: str | None) -> SmallDisk:
     folder = new_folder(name, user)
     owner = f",uid={folder.stat().st_uid},gid={folder.stat().st_gid},mode=700"
     options = f"size={megabytes}m{owner}"
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    mounted = completed(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)])
     if mounted.returncode:
         folder.rmdir()
         raise NotAvailable(f"a small disk cannot be mounted here: {mounted.stderr.strip()}")

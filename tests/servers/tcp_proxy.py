@@ -25,6 +25,7 @@ class TcpProxy:
     def __init__(self, target: int) -> None:
         self.port = free_port()
         self.delay_seconds = 0.0  # of everything, in each direction
+        self.loses_next_answer = False  # the server's next bytes, and the connection with them
         self._target = target
         self._is_reachable = asyncio.Event()
         self._is_reachable.set()
@@ -107,8 +108,8 @@ class TcpProxy:
     ) -> None:
         from_server, to_server = await asyncio.open_connection("127.0.0.1", self._target)
         both = [
-            asyncio.create_task(self._forward(task, reader, to_server)),
-            asyncio.create_task(self._forward(task, from_server, writer)),
+            asyncio.create_task(self._forward(task, reader, to_server, is_answer=False)),
+            asyncio.create_task(self._forward(task, from_server, writer, is_answer=True)),
         ]
         try:
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
@@ -119,7 +120,12 @@ class TcpProxy:
             to_server.transport.abort()
 
     async def _forward(
-        self, task: asyncio.Task[Any], source: asyncio.StreamReader, target: asyncio.StreamWriter
+        self,
+        task: asyncio.Task[Any],
+        source: asyncio.StreamReader,
+        target: asyncio.StreamWriter,
+        *,
+        is_answer: bool,
     ) -> None:
         with contextlib.suppress(OSError):
             while data := await source.read(2**16):
@@ -128,6 +134,9 @@ class TcpProxy:
                 await self._is_reachable.wait()
                 if task in self._stranded:
                     await asyncio.Event().wait()  # for ever
+                if is_answer and self.loses_next_answer:
+                    self.loses_next_answer = False
+                    return
                 target.write(data)
                 await target.drain()
 

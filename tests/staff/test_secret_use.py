@@ -16,9 +16,9 @@ from identity.staff.system_users.revoke_secrets import advice_on, is_in_use
 from taxpayers.models import Change, Credential, SystemUser
 from taxpayers.moments import moment_text
 from taxpayers.services import Author, revoke_credential
-from tests.certificates.addresses import MTLS_URL, PROXY
 from tests.certificates.certificate_erp import certificate, new_certificate_erp
 from tests.client_auth.key_erp import new_key_erp, new_pair
+from tests.servers.certificates import MTLS_URL, PROXY
 from tests.support.command_line import output_of
 from tests.support.erp import new_erp
 from tests.support.factories import CredentialFactory, SystemUserFactory, stored_login

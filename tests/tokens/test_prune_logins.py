@@ -1,19 +1,23 @@
 """`prune_logins`: old events are deleted, by month where there are partitions (contract 6)."""
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from django.core.management.base import CommandError
-from django.db import OperationalError, connection, connections, transaction
+from django.db import OperationalError, connection, transaction
 from tqdm import tqdm
 from uuid_utils.compat import uuid7
 
 from taxpayers.management.command import author
 from taxpayers.models import Change
+from tests.support.at_once import begin, end
 from tests.support.command_line import json_output_of
 from tests.support.erp import Erp
+from tests.support.factories import stored_login
 from tokens.login_events import partitions, retention
 from tokens.login_events.partitions import (
     drop_partition,
@@ -30,19 +34,14 @@ NOW = datetime.now(UTC)
 OLD = NOW - timedelta(days=500)
 
 
-def event_at(at: datetime) -> LoginEvent:
-    random = uuid7().int & ((1 << 80) - 1)
-    return LoginEvent.objects.create(id=type(uuid7())(int=first_id(at).int | random), at=at)
-
-
 def prune(*arguments: str) -> dict[str, Any]:
     return json_output_of("prune_logins", *(arguments or ("--older-than", "400d")), "--yes")
 
 
 def test_old_events_are_deleted_and_others_stay() -> None:
     make_partitions(connection, OLD)
-    event_at(OLD)
-    recent = event_at(NOW - timedelta(days=1))
+    stored_login(OLD)
+    recent = stored_login(NOW - timedelta(days=1))
     assert prune()["deleted"] >= 1
     assert list(LoginEvent.objects.all()) == [recent]
     assert prune()["deleted"] == 0
@@ -57,7 +56,7 @@ def test_what_was_deleted_is_recorded_though_the_operator_stops_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     make_partitions(connection, OLD)
-    event_at(OLD)
+    stored_login(OLD)
 
     def stop(_bar: object, _number: int) -> None:
         raise KeyboardInterrupt
@@ -85,14 +84,24 @@ def test_a_month_is_dropped_only_when_all_of_it_is_old() -> None:
     assert partitions_before(connection, end) == ["login_events_2020_02"]
 
 
-def read_for_long(reading: threading.Event, done: threading.Event) -> None:
-    try:
+@contextmanager
+def reading_for_long() -> Iterator[None]:
+    """Another session reads logins, and keeps its lock to the end."""
+    reading, done = threading.Event(), threading.Event()
+
+    def read() -> None:
         with transaction.atomic():
             LoginEvent.objects.count()
             reading.set()
             done.wait(20)
+
+    reader = begin(read)
+    try:
+        assert reading.wait(10)
+        yield
     finally:
-        connections.close_all()
+        done.set()
+        end(reader)
 
 
 @with_partitions
@@ -101,29 +110,14 @@ def test_pruning_waits_for_long_queries_without_blocking_logins(
 ) -> None:
     monkeypatch.setattr(partitions, "_RETRY_SECONDS", 0.05)
     make_partitions(connection, OLD)
-    event_at(OLD)
-    reading, done = threading.Event(), threading.Event()
-
-    def prune_aside() -> None:
-        try:
-            prune()
-        finally:
-            connections.close_all()
-
-    reader = threading.Thread(target=read_for_long, args=(reading, done))
-    pruner = threading.Thread(target=prune_aside)
-    reader.start()
-    assert reading.wait(10)
-    pruner.start()
-    try:
+    stored_login(OLD)
+    with reading_for_long():
+        pruner = begin(prune)
         # The reader holds a lock that the pruner waits for; logins need not wait for either.
         for _ in range(10):
             assert erp.login().status_code == 200
         assert pruner.is_alive()
-    finally:
-        done.set()
-        reader.join(20)
-        pruner.join(20)
+    end(pruner)
     assert not LoginEvent.objects.filter(pk__lt=first_id(NOW - timedelta(days=400))).exists()
 
 
@@ -149,7 +143,7 @@ def test_a_month_that_lies_in_the_default_partition_is_repaired(
 ) -> None:
     monkeypatch.setattr(partitions, "_COPY_BATCH", at_once)
     month = lose_partition_of(NOW)
-    events = [event_at(NOW) for _ in range(5)]
+    events = [stored_login(NOW) for _ in range(5)]
     assert erp.login().status_code == 200
     assert {partition_of(event) for event in LoginEvent.objects.all()} == {"login_events_default"}
     assert not has_partition(connection, NOW)
@@ -164,18 +158,10 @@ def test_a_month_that_lies_in_the_default_partition_is_repaired(
 def test_a_repair_that_was_interrupted_is_continued(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partitions, "_TRIES", 1)
     name = lose_partition_of(NOW)
-    events = [event_at(NOW)]
-    reading, done = threading.Event(), threading.Event()
-    reader = threading.Thread(target=read_for_long, args=(reading, done))
-    reader.start()
-    try:
-        assert reading.wait(10)
-        with pytest.raises(OperationalError):
-            make_partitions(connection, NOW)
-    finally:
-        done.set()
-        reader.join(20)
-    events.append(event_at(NOW))
+    events = [stored_login(NOW)]
+    with reading_for_long(), pytest.raises(OperationalError):
+        make_partitions(connection, NOW)
+    events.append(stored_login(NOW))
     assert LoginEvent.objects.count() == len(events)  # each can be read once, all the while
     make_partitions(connection, NOW)
     assert LoginEvent.objects.count() == len(events)
@@ -184,7 +170,7 @@ def test_a_repair_that_was_interrupted_is_continued(monkeypatch: pytest.MonkeyPa
 
 @with_partitions
 def test_old_logins_in_the_default_partition_are_deleted() -> None:
-    old, young = (event_at(datetime(year, 1, 1, tzinfo=UTC)) for year in (2001, 2099))
+    old, young = (stored_login(datetime(year, 1, 1, tzinfo=UTC)) for year in (2001, 2099))
     assert partition_of(old) == partition_of(young) == "login_events_default"
     assert prune()["logins_of_no_month"] == 1
     assert list(LoginEvent.objects.all()) == [young]

@@ -2,6 +2,7 @@
 
 import contextlib
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ class Receiver:
     answers: list[bytes | Answer] = field(default_factory=list)  # then OK for ever
     received: list[Received] = field(default_factory=list)
     arrived: threading.Event = field(default_factory=threading.Event)
+    tls: ssl.SSLContext | None = None
 
     @property
     def url(self) -> str:
@@ -48,6 +50,8 @@ class Receiver:
             threading.Thread(target=self._one, args=(line,), daemon=True).start()
 
     def _one(self, line: socket.socket) -> None:
+        if self.tls:
+            line = self.tls.wrap_socket(line, server_side=True, do_handshake_on_connect=False)
         with line, contextlib.suppress(OSError):
             request = _read(line)
             if request is None:
@@ -77,10 +81,10 @@ def _read(line: socket.socket) -> Received | None:
 
 
 @contextlib.contextmanager
-def receiving(*answers: bytes | Answer) -> Iterator[Receiver]:
+def receiving(*answers: bytes | Answer, tls: ssl.SSLContext | None = None) -> Iterator[Receiver]:
     """A receiver that gives these answers first."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        receiver = Receiver(listener.getsockname()[1], list(answers))
+        receiver = Receiver(listener.getsockname()[1], list(answers), tls=tls)
         thread = threading.Thread(target=receiver.serve, args=(listener,), daemon=True)
         thread.start()
         try:

@@ -1,12 +1,10 @@
 """One message over real sockets, to receivers that behave well, and to those that do not."""
 
-import contextlib
 import itertools
 import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +14,7 @@ from identity.webhooks.sending import http_client
 from identity.webhooks.sending.attempts import Outcome
 from identity.webhooks.sending.http_client import post
 from tests.servers.processes import slowness
-from tests.webhooks.receiver import OK, Answer, receiving, status
+from tests.webhooks.receiver import OK, Answer, receiving, status, write_certificate
 
 LOOPBACK = ["127.0.0.0/8"]
 HEADERS = {"Content-Type": "application/json", "webhook-id": "msg_1"}
@@ -175,54 +173,25 @@ def test_a_url_that_became_wrong_is_a_fault(url: str) -> None:
     assert post(url, {}, b"", allowed_networks=LOOPBACK).fault
 
 
-@pytest.fixture
-def tls_receiver(tmp_path: Path) -> Iterator[tuple[int, Path]]:
-    """The port of a receiver with TLS for the name localhost, and its own authority."""
-    from tests.webhooks.receiver import write_certificate
-
-    certificate = write_certificate(tmp_path)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def serve() -> None:
-            with contextlib.suppress(OSError):
-                while True:
-                    line, _address = listener.accept()
-                    with (
-                        contextlib.suppress(OSError),
-                        context.wrap_socket(line, server_side=True) as tls,
-                    ):
-                        while data := tls.recv(65_536):
-                            if data.endswith(b"no end"):
-                                one_byte_now_and_then(tls)
-                            elif data.endswith(b"{}"):
-                                tls.sendall(OK)
-
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
-        yield listener.getsockname()[1], certificate
-        with contextlib.suppress(OSError):
-            listener.shutdown(socket.SHUT_RDWR)
-        thread.join(5)
-
-
 def test_the_certificate_of_the_receiver_is_checked_with_its_name(
-    tls_receiver: tuple[int, Path], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    port, certificate = tls_receiver
-    url = f"https://localhost:{port}/"
-    unknown = post(url, {}, b"{}", allowed_networks=LOOPBACK)
-    assert unknown == Outcome(fault="TLS failed: CERTIFICATE_VERIFY_FAILED")
-    trusting = ssl.create_default_context(cafile=str(certificate))
-    monkeypatch.setattr(http_client, "_tls", lambda: trusting)
-    assert post(url, {}, b"{}", allowed_networks=LOOPBACK) == Outcome(204)
-    began = time.monotonic()
-    slow = post(url, {}, b"no end", allowed_networks=LOOPBACK, seconds=slowness())
-    assert slow in (NO_ANSWER, NO_HTTP)
-    assert time.monotonic() - began < 4 * slowness()
-    other = post(f"https://127.0.0.1:{port}/", {}, b"{}", allowed_networks=LOOPBACK)
-    assert other == Outcome(fault="TLS failed: CERTIFICATE_VERIFY_FAILED")
+    certificate = write_certificate(tmp_path)
+    its_own = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    its_own.load_cert_chain(certificate)
+    with receiving(OK, one_byte_now_and_then, tls=its_own) as receiver:
+        url, address = (f"https://{name}:{receiver.port}/" for name in ("localhost", "127.0.0.1"))
+        unknown = post(url, {}, b"{}", allowed_networks=LOOPBACK)
+        assert unknown == Outcome(fault="TLS failed: CERTIFICATE_VERIFY_FAILED")
+        trusting = ssl.create_default_context(cafile=str(certificate))
+        monkeypatch.setattr(http_client, "_tls", lambda: trusting)
+        assert post(url, {}, b"{}", allowed_networks=LOOPBACK) == Outcome(204)
+        began = time.monotonic()
+        slow = post(url, {}, b"{}", allowed_networks=LOOPBACK, seconds=slowness())
+        assert slow in (NO_ANSWER, NO_HTTP)
+        assert time.monotonic() - began < 4 * slowness()
+        other = post(address, {}, b"{}", allowed_networks=LOOPBACK)
+        assert other == Outcome(fault="TLS failed: CERTIFICATE_VERIFY_FAILED")
 
 
 OURS = ["10.20.0.0/24", "fd00::/64"]

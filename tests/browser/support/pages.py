@@ -21,8 +21,8 @@ from identity.staff.framework.records import RecordAdmin
 from identity.staff.models import StaffSignIn, WaitingChange
 from identity.webhooks.models import WebhookEndpoint
 from taxpayers.models import DEFAULT_SCOPE, Change, SystemUser
-from tests.certificates.addresses import MTLS_URL
 from tests.client_auth.key_erp import new_key_erp
+from tests.servers.certificates import MTLS_URL
 from tests.support.accounts import new_staff, signed_in, with_totp
 from tests.support.factories import (
     CredentialFactory,
