@@ -354,10 +354,10 @@ def erp(db: None) -> "Erp":
 @pytest.fixture
 def intermediary(db: None) -> "Erp":
     """An ERP system of an active intermediary."""
+    from tests.support import make
     from tests.support.erp import new_erp
-    from tests.support.factories import IntermediaryFactory
 
-    return new_erp(taxpayer=IntermediaryFactory.create().taxpayer)
+    return new_erp(taxpayer=make.intermediary().taxpayer)
 
 
 @pytest.fixture
@@ -376,7 +376,7 @@ def blocked(db: None) -> "Erp":
     from tests.support.erp import new_erp
 
     yesterday = datetime.now(UTC) - timedelta(days=1)
-    return new_erp(blocked_at=yesterday, blocked_by="officer", blocked_reason="abuse")
+    return new_erp(blocked_at=yesterday)
 
 
 # --- Staff, each signed in ------------------------------------------------------------------------

@@ -30,8 +30,8 @@ ABOUT_DATABASES = (
     *("tests/tokens/test_batches.py", "tests/tokens/test_login_event_store.py"),
     *("tests/tokens/test_prune_logins.py", "tests/tokens/test_rate_limits.py"),
     *("tests/introspection/test_at_once.py", "tests/introspection/test_columns.py"),
-    *("tests/accounts/test_at_once.py", "tests/client_auth/test_used_once.py"),
-    *("tests/endpoint/test_recording.py", "tests/management_api/test_idempotency.py"),
+    *("tests/client_auth/test_used_once.py", "tests/endpoint/test_recording.py"),
+    "tests/management_api/test_idempotency.py",
 )
 _LONG_TEXT, _INTEGER, _BIG_INTEGER = 255, 2**31, 2**63
 _MOST_ROWS = 1000  # of many like them

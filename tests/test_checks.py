@@ -57,11 +57,7 @@ def test_a_right_setting(name: str, value: str, settings: Settings) -> None:
 
 
 WRONG: tuple[tuple[str, tuple[Any, ...], str], ...] = (
-    (
-        "AUTH_URL",
-        ("", "x.example.org", "//x.example.org", "/a", "ftp://x", "https://[::1"),
-        "E001",
-    ),
+    ("AUTH_URL", ("", "x.example.org", "//x.example.org", "/a", "ftp://x", "https://[::1"), "E001"),
     ("AUTH_URL", ("https://user@x", "https://x:port", "https://x/a b", " https://x"), "E001"),
     ("AUTH_URL", ("https://",), "E001 E002"),
     ("AUTH_URL", ("https://x.example.org/", "https://x.example.org/a/"), "E002"),
@@ -80,19 +76,11 @@ WRONG: tuple[tuple[str, tuple[Any, ...], str], ...] = (
     ("TRUSTED_PROXIES", (["proxy.example.org"],), "E012"),
     ("TRUSTED_PROXIES", (["10.0.0.0/33", "10.0.0.1", "::g"],), "E012 E012"),
     ("WRONG_SETTINGS", (["one", "another"],), "E013 E013"),
-    (
-        "BIND",
-        ("", "127.0.0.1:80", "300.0.0.1", "http://localhost", "[::1]", "a b"),
-        "E014",
-    ),
+    ("BIND", ("", "127.0.0.1:80", "300.0.0.1", "http://localhost", "[::1]", "a b"), "E014"),
     ("MTLS_URL", ("http://m.example.org", "m.example.org", "https://m.example.org/"), "E015 E016"),
     ("MTLS_URL", ("https://m.example.org/a/", "https://m.example.org?a=b"), "E015 E016"),
     ("MTLS_URL", ("https://m.example.org",), "E016"),  # no proxy is trusted
-    (
-        "ROB_PATTERN",
-        (".{5,20}", ".*", r"\S+", r"\D", r"\W", "[^ ]{5}", "[A-Z0-9:]{5}"),
-        "E005",
-    ),
+    ("ROB_PATTERN", (".{5,20}", ".*", r"\S+", r"\D", r"\W", "[^ ]{5}", "[A-Z0-9:]{5}"), "E005"),
     ("ROB_PATTERN", ("[A-Z0-9,]{5,20}", "[ -~]{5,20}", "[+-;]{5}", r"[\D]{5}"), "E005"),
     ("ROB_PATTERN", (r"\d{5}(:\d+)?", r"\d{5}|\d,\d", r"A\:B", "[]:]"), "E005"),
 )
@@ -139,15 +127,10 @@ def test_https_without_a_trusted_proxy_is_a_warning(settings: Settings) -> None:
     assert [message.id for message in check_deployment()] == ["tokens.W002"]
 
 
-def shell(**settings: str) -> dict[str, str]:
-    """The environment of a command with these settings and no others."""
-    return {**clean_environment(), "VAR_DIR": os.environ["VAR_DIR"], **settings}
-
-
 def production(**changes: str | None) -> dict[str, str]:
     """The environment of a production as documented, but for these; None: left out."""
-    settings = {**PRODUCTION, **changes}
-    return shell(**{name: value for name, value in settings.items() if value is not None})
+    given = {"VAR_DIR": os.environ["VAR_DIR"], **PRODUCTION, **changes}
+    return clean_environment() | {name: value for name, value in given.items() if value is not None}
 
 
 # Several at once: one process for each row. What each check finds is tested in process.

@@ -248,10 +248,7 @@ def test_no_header_or_reason_of_an_answer_has_a_line_break_or_nul(wrong: str) ->
 
 @pytest.mark.parametrize(
     ("headers", "sent"),
-    [
-        ([(b"Content-Length", b"3")], b"abc"),
-        ([], b"1\r\na\r\n2\r\nbc\r\n0\r\n\r\n"),
-    ],
+    [([(b"Content-Length", b"3")], b"abc"), ([], b"1\r\na\r\n2\r\nbc\r\n0\r\n\r\n")],
 )
 def test_a_body_has_its_length_or_comes_in_chunks(headers: Any, sent: bytes) -> None:
     async def scenario(peer: Peer) -> None:

@@ -70,10 +70,7 @@ FLOORS: layers.Floors = {
         ("api", "confirm", "errors", "wsgi", "deployment"),
         ("demo", "developers", "server", "webhooks", "env", "metrics_files"),
         (*("sandbox", "traces", "health", "logs", "management_api", "private_files"),),
-        (
-            *("configuration", "databases", "demo_address", "long_headers", "readiness"),
-            "version",
-        ),
+        (*("configuration", "databases", "demo_address", "long_headers", "readiness"), "version"),
     ),
     "identity.staff": (
         ("apps", "admin", "management", "urls"),

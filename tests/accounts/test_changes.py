@@ -33,9 +33,10 @@ WHY = "Ticket 4711"
 
 
 def account(role: str = "viewer", username: str = "badrul", name: str = "Badrul") -> StaffAccount:
-    user = new_staff(role, username, password=None)
-    User.objects.filter(pk=user.pk).update(first_name=name)
-    return StaffAccount.objects.get(pk=user.pk)
+    row = new_staff(role, username, password=None)
+    row.first_name = name
+    row.save()
+    return row
 
 
 @pytest.fixture(autouse=True)
@@ -96,15 +97,10 @@ CASES = [
     ),
     Case(set_first_password, lambda: {"account": account()}, "set_first_password", FIRST_PASSWORD),
     Case(
-        *(reset_second_factor, lambda: {"account": with_app(account())}),
+        *(reset_second_factor, lambda: {"account": with_totp(account())}),
         *("reset_second_factor", {"second_step": (["authenticator app"], [])}),
     ),
 ]
-
-
-def with_app(row: StaffAccount) -> StaffAccount:
-    with_totp(row)
-    return row
 
 
 def not_active(row: StaffAccount) -> StaffAccount:
@@ -222,8 +218,7 @@ def test_the_last_account_that_manages_accounts_stays(
     boss = new_staff()  # a superuser can do it as well
     change(manager, OPERATOR)
     assert Change.objects.exists()
-    account_of_boss = StaffAccount.objects.get(pk=boss.pk)
-    change_role(account=account_of_boss, role=ACCOUNT_MANAGER, reason=WHY, by=OPERATOR, at=AT)
+    change_role(account=boss, role=ACCOUNT_MANAGER, reason=WHY, by=OPERATOR, at=AT)
     assert StaffAccount.objects.get(pk=boss.pk).roles == [ACCOUNT_MANAGER]
 
 
@@ -252,7 +247,7 @@ def test_the_sessions_of_the_account_end_at_once_and_for_good(
 
 
 def test_a_reset_removes_every_second_step_and_says_which() -> None:
-    row = with_app(account())
+    row = with_totp(account())
     Authenticator.objects.create(user=row, type=Authenticator.Type.RECOVERY_CODES, data={})
     for removed in (["authenticator app", "recovery codes"], []):
         assert reset_second_factor(account=row, reason=WHY, by=MANAGER, at=AT) == removed
@@ -267,8 +262,5 @@ def test_another_first_password_replaces_the_one_before() -> None:
         for days in (0, 1)
     )
     row.refresh_from_db()
-    assert (row.check_password(first.password), row.check_password(second.password)) == (
-        False,
-        True,
-    )
+    assert [row.check_password(one.password) for one in (first, second)] == [False, True]
     assert FirstPassword.objects.get().expires_at == second.expires_at

@@ -326,9 +326,7 @@ def test_a_superuser_only_reads_unless_no_second_person_is_required(live: Settin
 
 
 def test_one_manager_asks_on_the_page_and_another_one_confirms() -> None:
-    mariam, osman = (
-        signed_in(with_totp(User.objects.get(username=n))) for n in ("mariam", "osman")
-    )
+    mariam, osman = (signed_in(with_totp(account(n))) for n in ("mariam", "osman"))
     new = {"name": "Badrul", "username": "badrul", "role": "registrar", "reason": WHY}
     shown = text_of(mariam.post(task_url(StaffAccount, "create_account"), new))
     assert "It does not work yet." in shown
@@ -351,7 +349,7 @@ def test_one_manager_asks_on_the_page_and_another_one_confirms() -> None:
         ("change_role", OFFICER, "something waits for a second person"),
         ("reset_second_factor", {}, "something waits for a second person"),
     ):
-        with_totp(User.objects.get(username="badrul")) if not values else None
+        with_totp(account()) if not values else None
         url = task_url(account(), task)
         assert "a second person must confirm this" in text_of(mariam.get(url))
         sent = opened(mariam, url) | {"reason": WHY} | values
@@ -366,7 +364,7 @@ def test_what_waited_too_long_is_said_and_has_a_way_on() -> None:
     set_first_password(
         account=account(), reason=WHY, by=MARIAM, at=timezone.now() - timedelta(days=8)
     )
-    osman = signed_in(with_totp(User.objects.get(username="osman")))
+    osman = signed_in(with_totp(account("osman")))
     page = osman.get(page_url(account()))
     assert "It waited too long" in text_of(page)
     titles = {str(button.title) for button in page.context["buttons"]}

@@ -50,7 +50,7 @@ def to_client_check(sent: Sent, authority: Authority, **ids: str) -> Answer:
 
 
 def to_service(sent: Sent, erp: Erp) -> HttpResponse:
-    ids = {"client_id": erp.client_id, "client_secret": erp.client_secret}
+    ids = erp.credentials
     form = {k: v for k, v in {**sent.form, **ids}.items() if k != sent.without}
     path = f"{PATH}?{sent.query}" if sent.query else PATH
     answer = Client().generic(

@@ -14,7 +14,6 @@ import pytest
 from django.utils import timezone
 
 from identity.api.management.record_commands import LISTINGS
-from identity.staff.models import StaffAccount
 from identity.webhooks.models import WebhookEndpoint
 from taxpayers.credentials import hash_secret, new_client_id, new_client_secret
 from taxpayers.models import (
@@ -27,15 +26,9 @@ from taxpayers.models import (
     Taxpayer,
 )
 from tests.servers.processes import CHECKOUT
+from tests.support import make
 from tests.support.accounts import new_staff
 from tests.support.command_line import error_of, json_output_of, output_of, run
-from tests.support.factories import (
-    CredentialFactory,
-    GrantedPermissionFactory,
-    IntermediaryFactory,
-    SystemUserFactory,
-    TaxpayerFactory,
-)
 
 pytestmark = pytest.mark.django_db
 NOW = timezone.now()
@@ -46,12 +39,12 @@ WHY = ("--reason", "asked by letter")
 
 
 def permission(end: datetime | None) -> tuple[Any, str]:
-    row = GrantedPermissionFactory.create(valid_from=NOW - timedelta(days=9), valid_until=end)
+    row = make.permission(valid_from=NOW - timedelta(days=9), valid_until=end)
     return row, str(row.pk)
 
 
 def intermediary(end: datetime | None) -> tuple[Any, str]:
-    row = IntermediaryFactory.create(active_until=end)
+    row = make.intermediary(active_until=end)
     return row, str(row.taxpayer.identifier)
 
 
@@ -61,7 +54,7 @@ def webhook() -> tuple[Any, str]:
 
 
 def account() -> tuple[Any, str]:
-    row = StaffAccount.objects.get(pk=new_staff("viewer").pk)
+    row = new_staff("viewer")
     return row, row.username
 
 
@@ -118,9 +111,7 @@ def test_a_permission_code_is_added_and_changed() -> None:
 
 def test_what_a_leak_has_touched_ends_at_once(tmp_path: Path) -> None:
     """Of those in a file, and of all; nothing before --yes, and only what is older."""
-    old, new, other = (
-        CredentialFactory.create(created_at=NOW - timedelta(days=days)) for days in (9, 1, 9)
-    )
+    old, new, other = (make.credential(created_at=NOW - timedelta(days=days)) for days in (9, 1, 9))
     file = tmp_path / "leaked.txt"
     file.write_text("".join(f"{row.system_user.client_id}\n" for row in (old, new)))
     arguments = ("revoke_secrets", "--before", str((NOW - timedelta(days=5)).date()), *WHY)
@@ -133,7 +124,7 @@ def test_what_a_leak_has_touched_ends_at_once(tmp_path: Path) -> None:
 
 
 def test_an_unknown_client_in_a_file_stops_it_before_anything_is_revoked(tmp_path: Path) -> None:
-    known = CredentialFactory.create().system_user.client_id
+    known = make.credential().system_user.client_id
     file = tmp_path / "leaked.txt"
     file.write_text(f"{known}\nnobody\n")
     assert "not a client ID" in error_of("revoke_secrets", "--file", str(file), "--yes")
@@ -142,7 +133,7 @@ def test_an_unknown_client_in_a_file_stops_it_before_anything_is_revoked(tmp_pat
 
 
 def test_many_new_secrets_are_in_a_file_that_only_its_recipient_can_read(tmp_path: Path) -> None:
-    owners = [CredentialFactory.create().system_user for _ in range(2)]
+    owners = [make.credential().system_user for _ in range(2)]
     key, certificate, output = (tmp_path / name for name in ("key", "certificate", "output"))
     openssl("req", "-x509", "-nodes", "-subj=/CN=a", f"-keyout={key}", f"-out={certificate}")
     arguments = ("rotate_secrets", *(owner.client_id for owner in owners), "--to", str(certificate))
@@ -153,7 +144,7 @@ def test_many_new_secrets_are_in_a_file_that_only_its_recipient_can_read(tmp_pat
     lookups = {hash_secret(row["client_secret"]) for row in rows}
     assert Credential.objects.filter(lookup__in=lookups).count() == len(owners)
     assert rows[0]["client_secret"] not in output.read_text()
-    other = CredentialFactory.create().system_user.client_id
+    other = make.credential().system_user.client_id
     before = Credential.objects.count()
     arguments = ("rotate_secrets", other, "--to", str(certificate), "--output", str(output))
     assert "exists already" in error_of(*arguments)
@@ -172,7 +163,7 @@ def test_the_readme_names_each_kind_of_record_that_is_listed() -> None:
 
 
 def test_a_list_has_the_records_of_its_filters_in_stable_columns() -> None:
-    rows = [GrantedPermissionFactory.create() for _ in range(3)]
+    rows = [make.permission() for _ in range(3)]
     tin = str(rows[1].taxpayer.identifier)
     names, only = output_of("list", "permissions", f"--taxpayer={tin}").splitlines()
     assert names.split("\t")[:5] == ["id", "taxpayer", "intermediary", "permissions", "state"]
@@ -184,7 +175,7 @@ def test_a_list_has_the_records_of_its_filters_in_stable_columns() -> None:
 
 
 def test_credentials_are_those_of_a_system_user_without_their_secrets() -> None:
-    secret = CredentialFactory.create()
+    secret = make.credential()
     client = secret.system_user.client_id
     [shown] = json_output_of("list", "credentials", "--client-id", client)["credentials"]
     assert (shown["hint"], shown["state"]) == (secret.hint, "live")
@@ -301,13 +292,13 @@ def cases() -> list[tuple[str, str]]:
 
 @pytest.fixture
 def registered() -> None:
-    TaxpayerFactory.create(tin=KNOWN, name="Known")
-    whole = TaxpayerFactory.create(tin=TIN, rob=ROB)
-    agent = IntermediaryFactory.create(taxpayer__tin=AGENT).taxpayer
-    SystemUserFactory.create(client_id=OF_AGENT, taxpayer=agent)
+    make.taxpayer(tin=KNOWN, name="Known")
+    whole = make.taxpayer(tin=TIN, rob=ROB)
+    agent = make.intermediary(taxpayer__tin=AGENT).taxpayer
+    make.system_user(client_id=OF_AGENT, taxpayer=agent)
     user = {"client_id": CLIENT, "taxpayer": whole, "name": "ERP"}
     user = {f"system_user__{name}": value for name, value in user.items()}
-    CredentialFactory.create(**user, clear=SECRET)
+    make.credential(**user, clear=SECRET)
 
 
 def stored() -> list[Any]:

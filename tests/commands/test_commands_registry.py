@@ -15,16 +15,10 @@ from identity.staff.models import FirstPassword, StaffAccount
 from taxpayers.credentials import hash_secret
 from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser
 from taxpayers.services.taxpayers import DEACTIVATE_TAXPAYER
+from tests.support import make
 from tests.support.accounts import PASSWORD, new_staff
 from tests.support.command_line import error_of, json_output_of, output_of
-from tests.support.factories import (
-    SUBMIT,
-    VIEW,
-    CredentialFactory,
-    IntermediaryFactory,
-    SystemUserFactory,
-    TaxpayerFactory,
-)
+from tests.support.factories import SUBMIT, VIEW
 
 pytestmark = pytest.mark.django_db
 
@@ -36,8 +30,8 @@ PAIR = ("--taxpayer", WHOLE, "--intermediary", AGENT)
 @pytest.fixture
 def pair() -> dict[str, Any]:
     return {
-        "taxpayer": TaxpayerFactory.create(tin=TIN, rob=ROB),
-        "intermediary": IntermediaryFactory.create(taxpayer__tin=AGENT),
+        "taxpayer": make.taxpayer(tin=TIN, rob=ROB),
+        "intermediary": make.intermediary(taxpayer__tin=AGENT),
     }
 
 
@@ -71,7 +65,7 @@ def test_the_history_names_the_user_of_the_machine_whatever_the_environment_says
 
 
 def test_register_intermediary_gives_a_taxpayer_the_role() -> None:
-    TaxpayerFactory.create(tin=AGENT, rob=ROB, name="Agent")
+    make.taxpayer(tin=AGENT, rob=ROB, name="Agent")
     arguments = ("register_intermediary", AGENT, "--rob", ROB, "--until", "2099-12-31")
     for _ in range(2):
         assert json_output_of(*arguments) == {
@@ -139,7 +133,7 @@ def test_revoke_permission_revokes_everything_or_the_named_codes() -> None:
 @pytest.fixture
 def secret() -> Any:
     """The only secret of a system user; in clear as `.clear`."""
-    return CredentialFactory.create(system_user__name="ERP")
+    return make.credential(system_user__name="ERP")
 
 
 @pytest.fixture
@@ -149,7 +143,7 @@ def client_id(secret: Any) -> str:
 
 
 def test_issue_credentials_answers_machines() -> None:
-    TaxpayerFactory.create(tin=TIN)
+    make.taxpayer(tin=TIN)
     answer = json_output_of(
         *("issue_credentials", TIN, "--name", "ERP", "--scope", "InvoicingAPI"),
         *("--expires", "2099-06-30", "--secret-expires", "2099-01-31"),
@@ -220,7 +214,7 @@ def test_revoke_secret_takes_the_live_one_of_two_with_the_same_hint(
     secret: Any, client_id: str
 ) -> None:
     ended = {"slot": None, "revoked_at": timezone.now(), "hint": secret.hint}
-    CredentialFactory.create(system_user=secret.system_user, **ended)
+    make.credential(system_user=secret.system_user, **ended)
     output_of("revoke_secret", client_id, secret.hint)
     secret.refresh_from_db()
     assert secret.revoked_at
@@ -233,8 +227,8 @@ def test_revoke_secret_takes_the_live_one_of_two_with_the_same_hint(
 
 @pytest.mark.parametrize("named", [(WHOLE,), (TIN, "--rob", ROB), (f" {TIN.lower()}:{ROB}",)])
 def test_a_taxpayer_is_named_in_either_notation_and_changed_once(named: tuple[str, ...]) -> None:
-    TaxpayerFactory.create(tin=TIN)  # another one
-    TaxpayerFactory.create(tin=TIN, rob=ROB, name="Before")
+    make.taxpayer(tin=TIN)  # another one
+    make.taxpayer(tin=TIN, rob=ROB, name="Before")
     command = ("rename_taxpayer", *named, "--name", " After ")
     for _ in range(2):
         assert json_output_of(*command) == {"taxpayer": WHOLE, "name": "After", "is_active": True}
@@ -260,7 +254,7 @@ def test_a_taxpayer_is_named_in_either_notation_and_changed_once(named: tuple[st
 def test_change_system_user_changes_what_is_given_and_nothing_else(
     settings: Any, options: str, changed: dict[str, Any]
 ) -> None:
-    user = SystemUserFactory.create(name="ERP", expires_at=datetime(2098, 1, 1, tzinfo=UTC))
+    user = make.system_user(name="ERP", expires_at=datetime(2098, 1, 1, tzinfo=UTC))
     scope = {"description": "Reports", "audience": "InvoicingAPI"}
     settings.SCOPES = {**settings.SCOPES, "Reports": scope}
     shown = {

@@ -10,7 +10,7 @@ import pytest
 
 from identity.configuration.refused_commands import REFUSED_IN_LIVE
 from identity.version import COMMIT, __version__
-from tests.servers.processes import CHECKOUT
+from tests.servers.processes import CHECKOUT, completed, run_python
 from tests.servers.service import service_environment
 from tests.support.command_line import manage
 
@@ -41,19 +41,11 @@ def test_an_archive_names_its_commit(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes((CHECKOUT / name).read_bytes())
     for command in ("init -q", "add .", "-c user.name=a -c user.email=a commit -qm a"):
         subprocess.run(["git", *command.split()], cwd=tmp_path, check=True)
-    head = subprocess.run(
-        ["git", "rev-parse", "HEAD"], cwd=tmp_path, check=True, capture_output=True, text=True
-    ).stdout.strip()
+    head = completed(["git", "rev-parse", "HEAD"], cwd=tmp_path).stdout
     archive = "git archive --prefix=out/ HEAD | tar -x && cd out && rm -rf ../.git"
     said = f"{sys.executable} -c 'from identity.version import COMMIT; print(COMMIT)'"
-    done = subprocess.run(
-        ["bash", "-c", f"{archive} && {said}"],
-        cwd=tmp_path,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    assert done.stdout.strip() == head
+    done = completed(["bash", "-c", f"{archive} && {said}"], cwd=tmp_path)
+    assert done.stdout == head != ""
 
 
 def test_a_command_loads_no_page_and_check_loads_them_all(tmp_path: Path) -> None:
@@ -63,15 +55,7 @@ def test_a_command_loads_no_page_and_check_loads_them_all(tmp_path: Path) -> Non
     environment = service_environment(tmp_path, 0)
     loaded = {}
     for command in ("settings", "check"):
-        code = script.format(["manage.py", command])
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            cwd=CHECKOUT,
-            env=environment,
-            check=True,
-            capture_output=True,
-            text=True,
-        )
+        done = run_python(["-c", script.format(["manage.py", command])], environment)
         loaded[command] = set(done.stderr.splitlines()[-1].split())
     of_pages = {"identity.staff.admin", "identity.staff.registry.taxpayers", "tokens.checks"}
     of_pages.add("identity.staff.accounts.changes.sign_in")
@@ -104,14 +88,7 @@ def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
     """
     environment = dict(service_environment(tmp_path, 0))
     environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"
-    done = subprocess.run(
-        ["bash", "-c", script],
-        cwd=CHECKOUT,
-        env=environment,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    done = completed(["bash", "-c", script], cwd=CHECKOUT, env=environment)
     commands, options, *registered = done.stdout.splitlines()
     assert commands == "revoke_secret revoke_secrets"
     assert options == "--taxpayer="

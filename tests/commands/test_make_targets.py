@@ -3,12 +3,11 @@
 import json
 import os
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.servers.processes import CHECKOUT, completed, free_port
+from tests.servers.processes import CHECKOUT, completed, free_port, run_python
 
 REQUIREMENTS = """\
 django==5.2.19 \\
@@ -38,7 +37,7 @@ def test_a_bill_of_materials_with_gaps_is_refused(
     components = [{"name": name, "version": version} for name, version in packages.items()]
     bill.write_text(json.dumps({"components": components}))
     requirements.write_text(REQUIREMENTS)
-    done = completed([sys.executable, ".ci/sbom.py", str(bill), str(requirements)], cwd=CHECKOUT)
+    done = run_python([".ci/sbom.py", str(bill), str(requirements)], os.environ)
     assert done.returncode == code
     assert says in done.stderr
 
@@ -57,11 +56,8 @@ def test_an_audit_that_cannot_read_its_data_is_not_taken_for_success(tmp_path: P
     }
     make = shutil.which("make")
     assert make
-    done = completed(
-        # The environment that runs this test is installed already.
-        [make, "--assume-old=.venv/.dev-installed", "audit"],
-        cwd=CHECKOUT,
-        env=environment,
-    )
+    # The environment that runs this test is installed already.
+    command = [make, "--assume-old=.venv/.dev-installed", "audit"]
+    done = completed(command, cwd=CHECKOUT, env=environment)
     assert done.returncode != 0
     assert "NOT AUDITED: the list of known weaknesses could not be read." in done.stderr

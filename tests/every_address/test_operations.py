@@ -40,18 +40,10 @@ from tests.certificates.certificate_erp import certificate
 from tests.client_auth.key_erp import new_pair
 from tests.every_address.test_staff import TASKS
 from tests.management_api.portal import SCOPES, Portal, new_portal
+from tests.support import make
 from tests.support.accounts import new_staff, with_totp
 from tests.support.command_line import run
-from tests.support.factories import (
-    SUBMIT,
-    CredentialFactory,
-    GrantedPermissionFactory,
-    IntermediaryFactory,
-    PermissionRequestFactory,
-    ProtectedApiFactory,
-    SystemUserFactory,
-    TaxpayerFactory,
-)
+from tests.support.factories import SUBMIT, TaxpayerFactory
 from tests.support.staff import hidden_of, list_url, staff_client, task_url, text_of
 from tokens.models import ProtectedApi
 from tokens.protected_apis import registration
@@ -64,7 +56,6 @@ LATER, EARLIER = "2037-12-31", str((timezone.now() + timedelta(days=9)).date())
 ENDS = {"expires_at": timezone.now() + timedelta(days=99)}
 KEY_CLIENT = {"token_endpoint_auth_method": "private_key_jwt"}
 CERTIFICATE_CLIENT = {"token_endpoint_auth_method": "tls_client_auth"}
-BLOCKED = {"blocked_at": timezone.now(), "blocked_by": "x", "blocked_reason": "x"}
 PEM = {"certificate": certificate().pem}
 CHANGE_COMMAND = ("change_system_user", "<CLIENT>")
 WITHOUT_RECORD = ("issue_credentials", "import_system_users")
@@ -218,10 +209,7 @@ ROWS = {
     "limit_system_user": Row(
         "issue",
         ("limit_system_user", {"permissions": [SUBMIT], **WHY}),
-        (
-            *("POST", "/limits"),
-            {"allowed_permissions": [SUBMIT], "allowed_taxpayers": [], **WHY},
-        ),
+        (*("POST", "/limits"), {"allowed_permissions": [SUBMIT], "allowed_taxpayers": [], **WHY}),
         (*CHANGE_COMMAND, "--only-permission", SUBMIT),
     ),
     "extend_system_user": Row(
@@ -335,6 +323,12 @@ DUTIES = {
 }
 
 
+BEFORE: dict[str, Any] = {
+    "unblock": {"blocked_at": timezone.now()},
+    "activate": {"is_active": False},
+}
+
+
 def row_of(record: ByReason) -> Row:
     """Its page, its address and its command, by the rules for their names."""
     model, path, named = PLACES[record.row]
@@ -347,7 +341,7 @@ def row_of(record: ByReason) -> Row:
         (record.name, WHY),
         ("POST", f"{path}/{verb}", WHY) if has_rest else None,
         (command, named, "--reason", "a test"),
-        BLOCKED if verb == "unblock" else {"is_active": False} if verb == "activate" else {},
+        BEFORE.get(verb, {}),
         model,
         record=record,
     )
@@ -436,10 +430,10 @@ def attempts(caller: str, tmp_path: Path) -> Iterator[tuple[str, str, bool]]:
 
 def new_values(operation: Row, scopes: str) -> dict[str, Any]:
     """A client in the state that the operation needs, and what else it may be about."""
-    agent = IntermediaryFactory.create().taxpayer
+    agent = make.intermediary().taxpayer
     state = operation.state if operation.of is SystemUser else {}
-    user = SystemUserFactory.create(taxpayer=agent, scopes=scopes, **state)
-    secret: Any = CredentialFactory.create(system_user=user)
+    user = make.system_user(taxpayer=agent, scopes=scopes, **state)
+    secret: Any = make.credential(system_user=user)
     if "<SCOPE>" in str(operation) and scopes == "InvoicingAPI":
         user.credentials.update(revoked_at=timezone.now(), slot=None)
     values = {
@@ -447,7 +441,7 @@ def new_values(operation: Row, scopes: str) -> dict[str, Any]:
         "<HINT>": secret.hint,
         "<SECRET>": str(secret.pk),
         "<SCOPE>": "RegistryAPI:taxpayers",
-        "<TIN>": TaxpayerFactory.create().tin,
+        "<TIN>": make.taxpayer().tin,
         "<AGENT>": agent.tin,
         "<NEW>": TaxpayerFactory.build().tin,
         **dict.fromkeys(("<PERMISSION>", "<API>", "<ACCOUNT>"), ""),
@@ -455,7 +449,7 @@ def new_values(operation: Row, scopes: str) -> dict[str, Any]:
     }
     if operation.of is PermissionRequest:
         about = {"intermediary": agent.intermediary, **operation.state}
-        asked: Any = PermissionRequestFactory.create(tin=values["<TIN>"], **about)
+        asked: Any = make.permission_request(tin=values["<TIN>"], **about)
         values |= dict.fromkeys(("<PK>", "<REQUEST>"), str(asked.pk))
     if operation.record and operation.of is not SystemUser:
         row: Any = MADE[operation.record.row](agent)
@@ -468,10 +462,10 @@ def new_values(operation: Row, scopes: str) -> dict[str, Any]:
 
 
 MADE: Mapping[str, Callable[[Taxpayer], Model]] = {
-    "taxpayer": lambda _agent: TaxpayerFactory.create(),
+    "taxpayer": lambda _agent: make.taxpayer(),
     "intermediary": lambda agent: agent.intermediary,
-    "permission": lambda agent: GrantedPermissionFactory.create(intermediary=agent.intermediary),
-    "protected_api": lambda _agent: ProtectedApiFactory.create(),
+    "permission": lambda agent: make.permission(intermediary=agent.intermediary),
+    "protected_api": lambda _agent: make.protected_api(),
     "account": lambda _agent: with_totp(new_staff("viewer", f"viewer{User.objects.count()}")),
 }
 
@@ -628,11 +622,10 @@ def test_pages_say_it_before_a_form_is_filled_in(role: str | None) -> None:
 
 def test_of_several_records_those_of_the_management_api_are_left_out() -> None:
     rows = [
-        SystemUserFactory.create(scopes=scopes, **ENDS)
-        for scopes in ("InvoicingAPI", "RegistryAPI:read")
+        make.system_user(scopes=scopes, **ENDS) for scopes in ("InvoicingAPI", "RegistryAPI:read")
     ]
     form = {"action": "bulk_extend_system_user", "_selected_action": [row.pk for row in rows]}
     page: Any = staff_client("security officer").post(list_url(SystemUser), form)
-    refusals = {one.record.pk: str(one.preview.refusal) for one in page.context["plan"]}
+    refusals = {row.pk: str(preview.refusal) for row, preview in page.context["plan"]}
     assert refusals[rows[0].pk] == ""
     assert "only the operators of this service" in refusals[rows[1].pk]

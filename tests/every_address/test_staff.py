@@ -16,18 +16,14 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from identity.staff.accounts.roles import ROLES
-from identity.staff.models import StaffAccount, StaffSignIn
+from identity.staff.models import StaffSignIn
 from identity.webhooks.models import WebhookEndpoint
 from taxpayers.models import Change, PermissionCode
 from tests.introspection.api import new_api
 from tests.staff.test_admin_safety import ADMINS
+from tests.support import make
 from tests.support.accounts import new_staff, signed_in, with_totp
-from tests.support.factories import (
-    CredentialFactory,
-    GrantedPermissionFactory,
-    PermissionRequestFactory,
-    stored_login,
-)
+from tests.support.factories import stored_login
 from tests.support.staff import staff_client
 from tokens.keys.store import read_key_ring
 from tokens.models import ProtectedApi, SigningKey
@@ -110,10 +106,11 @@ def addresses(resolver: Any = None, prefix: str = "") -> Iterator[tuple[str, str
 def records(settings: Settings) -> dict[str, Model]:
     """One record of each kind, whose texts are found again on a page."""
     settings.MTLS_URL = "https://mtls.id.example.org"
-    user = CredentialFactory.create().system_user
-    permission = GrantedPermissionFactory.create()
+    user = make.credential().system_user
+    permission = make.permission()
     account = with_totp(new_staff("viewer", "canary.account"))
-    User.objects.filter(pk=account.pk).update(first_name="Canary-of-account")
+    account.first_name = "Canary-of-account"
+    account.save()
     change = Change.objects.create(
         by="canary.author", action="block_system_user", label="x", reason="canary-of-history"
     )
@@ -125,8 +122,8 @@ def records(settings: Settings) -> dict[str, Model]:
         PermissionCode.objects.all()[0],
         _some_key(),
         ProtectedApi.objects.get(pk=api.pk),
-        PermissionRequestFactory.create(),
-        StaffAccount.objects.get(pk=account.pk),
+        make.permission_request(),
+        account,
         WebhookEndpoint.objects.create(
             url="https://canary.webhook", created_at=timezone.now(), client_id="x"
         ),

@@ -18,13 +18,7 @@ from taxpayers.moments import a_year_after, end_of_day
 from taxpayers.sandbox.clients import CREDENTIALS, SandboxName
 from taxpayers.services import Author, ServiceError, end_earlier, extend
 from taxpayers.services.ends import a_year_longer, end_of
-from tests.support.factories import (
-    CredentialFactory,
-    GrantedPermissionFactory,
-    IntermediaryFactory,
-    ProtectedApiSecretFactory,
-    SystemUserFactory,
-)
+from tests.support import make
 from tests.support.staff import list_url, staff_client, task_url, text_of
 from tokens.models import ProtectedApiSecret
 
@@ -44,17 +38,17 @@ def records(db: None) -> dict[str, Any]:
     """One of each kind, in the order of their ends."""
     begin = timezone.now() - 99 * DAY
     return {
-        "intermediary": IntermediaryFactory.create(active_until=in_days(1)),
-        "secret": CredentialFactory.create(created_at=begin, expires_at=in_days(2)),
-        "permission": GrantedPermissionFactory.create(valid_from=begin, valid_until=in_days(3)),
-        "system_user": SystemUserFactory.create(expires_at=in_days(20)),
+        "intermediary": make.intermediary(active_until=in_days(1)),
+        "secret": make.credential(created_at=begin, expires_at=in_days(2)),
+        "permission": make.permission(valid_from=begin, valid_until=in_days(3)),
+        "system_user": make.system_user(expires_at=in_days(20)),
     }
 
 
 @pytest.fixture
 def api_secret(db: None) -> ProtectedApiSecret:
     """Of a protected API; it ends in two days."""
-    secret: ProtectedApiSecret = ProtectedApiSecretFactory.create(expires_at=in_days(2))
+    secret: ProtectedApiSecret = make.api_secret(expires_at=in_days(2))
     return secret
 
 
@@ -84,12 +78,10 @@ def test_every_kind_is_in_one_list_sorted_by_its_end(
 
 def test_what_has_ended_comes_latest_first_and_what_no_longer_counts_not(viewer: Client) -> None:
     begin, soon = timezone.now() - 9 * DAY, in_days(1)
-    CredentialFactory.create(slot=None, created_at=begin, expires_at=soon)
-    GrantedPermissionFactory.create(valid_from=begin, valid_until=soon, revoked_at=begin)
-    IntermediaryFactory.create(active_until=soon, is_active=False)
-    older, newer, _oldest = (
-        SystemUserFactory.create(expires_at=in_days(days)) for days in (-9, -1, -40)
-    )
+    make.credential(slot=None, created_at=begin, expires_at=soon)
+    make.permission(valid_from=begin, valid_until=soon, revoked_at=begin)
+    make.intermediary(active_until=soon, is_active=False)
+    older, newer, _oldest = (make.system_user(expires_at=in_days(days)) for days in (-9, -1, -40))
     page = viewer.get(URL, {"within": "expired"})
     assert "ended yesterday" in text_of(page)
     assert values_of(page) == [f"system_user:{user.pk}" for user in (newer, older)]
@@ -106,7 +98,7 @@ def test_clients_of_the_sandbox_are_not_listed_or_counted(officer: Client) -> No
     assert "Ends soon Sandbox" in text_of(page)
     for query in ({}, {"kind": "secret"}, {"kind": "system_user"}, {"within": "expired"}):
         assert values_of(client.get(URL, query)) == []
-    secret = CredentialFactory.create(expires_at=in_days(2))
+    secret = make.credential(expires_at=in_days(2))
     assert values_of(client.get(URL)) == [f"secret:{secret.pk}"]
     rows = client.get(reverse("admin:index")).context["expiry_rows"]
     counts = {str(title): [count for _days, count, _url in found] for title, found in rows}
@@ -124,7 +116,7 @@ def test_clients_of_the_sandbox_are_looked_up_once_and_not_for_each_row(name: st
 
 def test_the_last_use_of_a_credential_is_shown(records: dict[str, Any], viewer: Client) -> None:
     at = timezone.now()
-    used = CredentialFactory.create(created_at=at - 9 * DAY, expires_at=in_days(4), last_used_at=at)
+    used = make.credential(created_at=at - 9 * DAY, expires_at=in_days(4), last_used_at=at)
     today = timezone.localtime(at)
     page = viewer.get(URL)
     rows = (row for row, _button in page.context["rows"])
@@ -184,7 +176,7 @@ def test_to_do_is_what_the_new_secret_and_the_block_allow(
     records: dict[str, Any], officer: Client
 ) -> None:
     user = records["secret"].system_user
-    new = CredentialFactory.create(system_user=user, slot=2, expires_at=in_days(300))
+    new = make.credential(system_user=user, slot=2, expires_at=in_days(300))
 
     def page() -> str:
         response = officer.get(URL, {"kind": "secret"})
@@ -206,8 +198,8 @@ def test_of_protected_apis_the_secrets_without_a_successor_are_listed(
     api_secret: ProtectedApiSecret, officer: Client
 ) -> None:
     client, soon, api = officer, in_days(2), api_secret.protected_api
-    ProtectedApiSecretFactory.create(expires_at=soon, revoked_at=timezone.now())
-    ProtectedApiSecretFactory.create(expires_at=soon, protected_api__is_active=False)
+    make.api_secret(expires_at=soon, revoked_at=timezone.now())
+    make.api_secret(expires_at=soon, protected_api__is_active=False)
     page = client.get(URL, {"kind": "api_secret"})
     ((row, button),) = page.context["rows"]
     api = api_secret.protected_api
@@ -218,7 +210,7 @@ def test_of_protected_apis_the_secrets_without_a_successor_are_listed(
     assert f"api_secret:{api_secret.pk}" in values_of(client.get(URL))
     overview = client.get(reverse("admin:index")).content.decode()
     assert f"{URL}?kind=api_secret&amp;within=7" in overview
-    other = ProtectedApiSecretFactory.create(expires_at=in_days(20))  # of another API
+    other = make.api_secret(expires_at=in_days(20))  # of another API
     assert "another secret" not in text_of(client.get(URL))
     other.protected_api = api
     other.save()
@@ -243,7 +235,7 @@ def test_who_may_not_see_protected_apis_does_not_see_their_secrets(
 
 def test_pages_and_rows_are_bounded(viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page, "PER_PAGE", 2)
-    users = [SystemUserFactory.create(expires_at=in_days(days)) for days in (1, 2, 3, 4, 5)]
+    users = [make.system_user(expires_at=in_days(days)) for days in (1, 2, 3, 4, 5)]
     client = viewer
     pages = [values_of(client.get(URL, {"p": number})) for number in (1, 2, 3)]
     assert [row for rows in pages for row in rows] == [f"system_user:{u.pk}" for u in users]
@@ -257,11 +249,9 @@ END = AT + 10 * DAY
 WHY: dict[str, Any] = {"reason": "new contract", "by": Author("alice"), "at": AT}
 
 KINDS: dict[str, Any] = {
-    "system user": lambda end: SystemUserFactory.create(expires_at=end),
-    "intermediary": lambda end: IntermediaryFactory.create(active_until=end),
-    "permission": lambda end: GrantedPermissionFactory.create(
-        valid_from=AT - 99 * DAY, valid_until=end
-    ),
+    "system user": lambda end: make.system_user(expires_at=end),
+    "intermediary": lambda end: make.intermediary(active_until=end),
+    "permission": lambda end: make.permission(valid_from=AT - 99 * DAY, valid_until=end),
 }
 EVERY_KIND = pytest.mark.parametrize("new", KINDS.values(), ids=KINDS)
 
@@ -330,9 +320,7 @@ def test_a_permission_that_has_ended_is_granted_anew_and_its_own_dates_stay() ->
 
 
 def test_a_revoked_permission_neither_goes_on_nor_ends_again() -> None:
-    record = GrantedPermissionFactory.create(
-        valid_from=AT - DAY, valid_until=END, revoked_at=AT - DAY
-    )
+    record = make.permission(valid_from=AT - DAY, valid_until=END, revoked_at=AT - DAY)
     with pytest.raises(ServiceError, match="It is revoked"):
         extend(record=record, until=END + DAY, **WHY)
     with pytest.raises(ServiceError, match="already revoked"):
@@ -340,14 +328,14 @@ def test_a_revoked_permission_neither_goes_on_nor_ends_again() -> None:
 
 
 def test_a_permission_does_not_end_before_it_begins() -> None:
-    record = GrantedPermissionFactory.create(valid_from=AT + 5 * DAY, valid_until=END)
+    record = make.permission(valid_from=AT + 5 * DAY, valid_until=END)
     with pytest.raises(ServiceError, match="It begins") as refused:
         end_earlier(record=record, until=AT + 5 * DAY, **WHY)
     assert (refused.value.code, refused.value.fields) == ("wrong_end", ("until",))
 
 
 def test_the_role_of_an_intermediary_that_is_not_active_stays_so() -> None:
-    record = IntermediaryFactory.create(active_until=END, is_active=False)
+    record = make.intermediary(active_until=END, is_active=False)
     extend(record=record, until=END + DAY, **WHY)
     record.refresh_from_db()
     assert not record.is_active

@@ -1,4 +1,4 @@
-"""Extend, and Set an earlier end: of one record, and of several with a preview of each."""
+"""Extend, Set an earlier end, Revoke: of one record, and of several with a preview of each."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,10 +10,11 @@ from django.utils import timezone
 
 from identity.staff.framework.bulk_tasks import fingerprint
 from identity.staff.framework.tasks import Preview
-from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser
+from taxpayers.models import Change, Credential, GrantedPermission, Intermediary, SystemUser
 from taxpayers.services.ends import end_of
 from tests.staff.test_lists import act_on, button_of
-from tests.support.factories import GrantedPermissionFactory, IntermediaryFactory, SystemUserFactory
+from tests.support import make
+from tests.support.erp import new_erp
 from tests.support.staff import (
     errors_of,
     list_url,
@@ -38,13 +39,11 @@ END = last_moment(2098, 5, 31)
 
 # The role that extends it, and a new record with that end.
 KINDS: dict[str, tuple[str, Any]] = {
-    "system_user": ("security officer", lambda end: SystemUserFactory.create(expires_at=end)),
-    "intermediary": ("registrar", lambda end: IntermediaryFactory.create(active_until=end)),
+    "system_user": ("security officer", lambda end: make.system_user(expires_at=end)),
+    "intermediary": ("registrar", lambda end: make.intermediary(active_until=end)),
     "permission": (
         "registrar",
-        lambda end: GrantedPermissionFactory.create(
-            valid_from=timezone.now() - 99 * DAY, valid_until=end
-        ),
+        lambda end: make.permission(valid_from=timezone.now() - 99 * DAY, valid_until=end),
     ),
 }
 MODELS = {"system_user": SystemUser, "intermediary": Intermediary, "permission": GrantedPermission}
@@ -79,7 +78,7 @@ def test_one_year_more_is_proposed_and_an_earlier_day_has_a_task_of_its_own(kind
 
 
 def test_what_has_passed_is_extended_from_today_and_what_has_no_end_not(officer: Client) -> None:
-    record = SystemUserFactory.create(expires_at=timezone.now() - 9 * DAY)
+    record = make.system_user(expires_at=timezone.now() - 9 * DAY)
     url = task_url(record, "extend_system_user")
     page = officer.get(url)
     assert "from today, because the old end has passed" in text_of(page)
@@ -111,7 +110,7 @@ def test_the_preview_of_several_shows_old_and_new_of_each(kind: str) -> None:
 def test_rows_that_would_be_shortened_are_refused_by_name_and_the_others_extended() -> None:
     client = staff_client("security officer")
     sooner, later, endless = (
-        SystemUserFactory.create(expires_at=end, name=name)
+        make.system_user(expires_at=end, name=name)
         for end, name in ((END, "Sooner"), (last_moment(2099, 9, 9), "Later"), (None, "Endless"))
     )
     form = {"length": "day", "expires": "2098-12-31", "reason": "renewed"}
@@ -128,7 +127,7 @@ def test_rows_that_would_be_shortened_are_refused_by_name_and_the_others_extende
 
 
 def test_only_what_was_shown_is_done(officer: Client) -> None:
-    user, url = SystemUserFactory.create(expires_at=END), list_url(SystemUser)
+    user, url = make.system_user(expires_at=END), list_url(SystemUser)
     shown = act_on(officer, SystemUser, "extend_system_user", [user], reason="typed before")
     assert errors_of(shown) == ""  # before it is confirmed
     assert 'value="typed before"' in shown.content.decode()
@@ -158,9 +157,82 @@ def test_only_what_was_shown_is_done(officer: Client) -> None:
 def test_a_choice_that_does_not_fit_its_day_changes_nothing(
     form: dict[str, str], error: str
 ) -> None:
-    client, user = staff_client("security officer"), SystemUserFactory.create(expires_at=END)
+    client, user = staff_client("security officer"), make.system_user(expires_at=END)
     sent = act_on(
         client, SystemUser, "extend_system_user", [user], **form, reason="x", confirmed="1"
     )
     assert error in errors_of(sent)
     assert as_stored(user) == END
+
+
+def live() -> set[Credential]:
+    return set(Credential.objects.filter(revoked_at=None))
+
+
+def test_every_secret_of_several_is_revoked_and_none_can_log_in(officer: Client) -> None:
+    leaked, other = new_erp(), new_erp()
+    users = list(SystemUser.objects.filter(client_id=leaked.client_id))
+    second = make.credential(system_user=users[0], slot=2)
+    without = make.system_user()
+    shown = text_of(act_on(officer, SystemUser, "revoke_secrets", [*users, without], which="every"))
+    assert f"…{leaked.client_secret[-4:]}" in shown
+    assert str(second) in shown
+    assert "Nothing else is valid: it cannot log in before it gets a new one." in shown
+    assert "Not changed It has no valid secret." in shown
+    form = {"confirmed": "1", "which": "every", "reason": "leaked at the maker"}
+    act_on(officer, SystemUser, "revoke_secrets", [*users, without], **form)
+    assert [secret.system_user.client_id for secret in live()] == [other.client_id]
+    changes = Change.objects.filter(reason="leaked at the maker")
+    assert changes.count() == 2
+    assert changes.values("task_id").distinct().count() == 1
+
+
+@pytest.fixture
+def rotated(db: None) -> tuple[SystemUser, Credential, Credential]:
+    """A system user with a secret that is no longer used, and the one that is used instead."""
+    at = timezone.now()
+    old = make.credential(created_at=at - 50 * DAY, last_used_at=at - 20 * DAY)
+    new = make.credential(
+        system_user=old.system_user, slot=2, created_at=at - 19 * DAY, last_used_at=at
+    )
+    return SystemUser.objects.get(), old, new
+
+
+def test_of_several_only_the_secrets_that_are_not_in_use_are_revoked(
+    officer: Client, rotated: tuple[SystemUser, Credential, Credential]
+) -> None:
+    user, old, new = rotated
+    only = make.credential(last_used_at=timezone.now())
+    users = [user, only.system_user]
+    page = act_on(officer, SystemUser, "revoke_secrets", users)
+    shown = text_of(page)
+    assert f"Revoked: secret {old}. Still valid: secret {new}. Last login:" in shown
+    assert "Not changed None of them is safe to revoke." in shown
+    form = {"confirmed": "1", "which": "unused", "reason": "rotation is done"}
+    done = text_of(act_on(officer, SystemUser, "revoke_secrets", users, **form))
+    assert "1 done. 1 was not changed." in done
+    assert live() == {new, only}
+
+
+def test_which_secrets_must_be_clear(
+    officer: Client, rotated: tuple[SystemUser, Credential, Credential]
+) -> None:
+    form = {"confirmed": "1", "reason": "x"}
+    page = act_on(officer, SystemUser, "revoke_secrets", [rotated[0]], **form)
+    assert "This field is required." in errors_of(page)
+    shown = text_of(act_on(officer, SystemUser, "revoke_secrets", [rotated[0]], which="every"))
+    assert "Nothing else is valid: it cannot log in before it gets a new one." in shown
+    assert f"In use: secret {rotated[2]}." in shown
+    assert live() == set(rotated[1:])
+
+
+def test_several_permissions_are_revoked(registrar: Client) -> None:
+    *valid, over = [make.permission() for _ in range(3)]
+    GrantedPermission.objects.filter(pk=over.pk).update(revoked_at=timezone.now())
+    rows = [*valid, over]
+    shown = text_of(act_on(registrar, GrantedPermission, "revoke_permission", rows))
+    assert "Not changed It is already revoked." in shown
+    form = {"confirmed": "1", "reason": "contract ended"}
+    done = act_on(registrar, GrantedPermission, "revoke_permission", rows, **form)
+    assert "2 done. 1 was not changed." in text_of(done)
+    assert not GrantedPermission.objects.filter(revoked_at=None).exists()

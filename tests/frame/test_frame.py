@@ -12,7 +12,7 @@ from pytest_django.fixtures import Settings
 
 from identity.staff.framework.records import RecordAdmin
 from taxpayers.models import Change, SystemUser, Taxpayer
-from tests.support.factories import CredentialFactory, GrantedPermissionFactory, TaxpayerFactory
+from tests.support import make
 from tests.support.staff import list_url, page_url, task_url, text_of
 
 pytestmark = pytest.mark.django_db
@@ -34,8 +34,8 @@ class Elements(HTMLParser):
 @pytest.fixture
 def paths(boss: Client) -> list[str]:
     """The first page, every list of ours, a record of some, and forms."""
-    secret = CredentialFactory.create()
-    granted = GrantedPermissionFactory.create(taxpayer=secret.system_user.taxpayer)
+    secret = make.credential()
+    granted = make.permission(taxpayer=secret.system_user.taxpayer)
     lists = [list_url(a.model) for a in admin.site._registry.values() if isinstance(a, RecordAdmin)]
     lists[lists.index(list_url(Change))] = reverse("admin:taxpayers_change_report")
     records = (secret.system_user, secret.system_user.taxpayer, granted, granted.intermediary)
@@ -88,7 +88,7 @@ def shown(client: Client, path: str) -> Any:
 
 
 def test_a_search_without_a_result_names_the_term_and_leads_back(registrar: Client) -> None:
-    TaxpayerFactory.create()
+    make.taxpayer()
     for query, sentence in {
         "?q=nobody": "No record matches “nobody”.",
         "?is_active__exact=0": "No record matches the filters.",

@@ -26,11 +26,7 @@ from taxpayers.models import Change, Taxpayer
 from taxpayers.services import Author
 from tests.client_auth.key_erp import jwks, new_pair
 from tests.registry.workbooks import rows_of
-from tests.support.factories import (
-    IntermediaryFactory,
-    SystemUserFactory,
-    TaxpayerFactory,
-)
+from tests.support import make
 from tests.support.staff import ADDRESS, list_url, page_url, rows_of_csv, text_of
 
 pytestmark = pytest.mark.django_db
@@ -138,7 +134,7 @@ def test_an_import_is_one_line_that_opens(auditor: Client) -> None:
 def test_a_task_of_one_record_names_it_and_the_reason_of_any_of_its_changes(
     auditor: Client,
 ) -> None:
-    user = SystemUserFactory.create()
+    user = make.system_user()
     keys = jwks(new_pair())
     services.use_private_key(
         system_user=user, keys=keys, expires_at=None, reason="asked by letter", **by()
@@ -249,7 +245,7 @@ def test_a_wrong_value_shows_its_error(query: dict[str, str], error: str, audito
 def test_the_history_of_a_taxpayer_has_that_of_its_credentials_role_and_permissions(
     auditor: Client,
 ) -> None:
-    taxpayer, other = TaxpayerFactory.create(), IntermediaryFactory.create()
+    taxpayer, other = make.taxpayer(), make.intermediary()
     issued = services.register_system_user(reason="a test", taxpayer=taxpayer, name="Till", **by())
     services.revoke_credential(credential=issued.secret, reason="leaked", **by(at=NOON + DAY))
     services.register_intermediary(taxpayer=taxpayer, **by(at=NOON + 2 * DAY))
@@ -257,7 +253,7 @@ def test_the_history_of_a_taxpayer_has_that_of_its_credentials_role_and_permissi
         taxpayer=taxpayer, intermediary=other, codes=["documents:view"], **by(at=NOON + 3 * DAY)
     )
     services.block_system_user(
-        system_user=SystemUserFactory.create(), reason="another one", **by(at=NOON + 4 * DAY)
+        system_user=make.system_user(), reason="another one", **by(at=NOON + 4 * DAY)
     )
     response = auditor.get(page_url(taxpayer))
     entries = response.context["changes"].entries
@@ -275,7 +271,7 @@ def test_the_history_of_a_taxpayer_has_that_of_its_credentials_role_and_permissi
 
 
 def test_a_long_history_links_to_the_report_about_the_record(auditor: Client) -> None:
-    user = SystemUserFactory.create()
+    user = make.system_user()
     for number in range(11):
         at = NOON + number * DAY
         services.block_system_user(system_user=user, reason="x", **by(at=at))

@@ -19,8 +19,9 @@ from taxpayers.models import Change, HistoryCheck, Taxpayer
 from taxpayers.services import Author
 from taxpayers.services.feed.chain import hash_of
 from tests.history.random_changes import SCOPES, Registrar
+from tests.support import make
 from tests.support.command_line import error_of, json_output_of
-from tests.support.factories import SUBMIT, VIEW, TaxpayerFactory
+from tests.support.factories import SUBMIT, VIEW
 from tests.support.staff import text_of
 
 pytestmark = pytest.mark.django_db
@@ -153,7 +154,7 @@ def test_a_record_that_differs_from_its_history_is_named_with_both_values(statem
 
 
 def test_a_record_without_a_history_and_a_history_without_its_record_are_named() -> None:
-    TaxpayerFactory.create(tin="C5555555555", name="Invented")
+    make.taxpayer(tin="C5555555555", name="Invented")
     execute("DELETE FROM granted_permission_codes", "DELETE FROM granted_permissions")
     said = found()
     assert "taxpayer Invented (C5555555555): the history does not know it." in said

@@ -13,12 +13,8 @@ from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.models import Credential, GrantedPermission, Intermediary, SystemUser
 from tests.imports.test_import_pages import send
 from tests.registry.workbooks import rows_of
-from tests.support.factories import (
-    CredentialFactory,
-    GrantedPermissionFactory,
-    SystemUserFactory,
-    stored_login,
-)
+from tests.support import make
+from tests.support.factories import stored_login
 from tests.support.staff import csv_rows_of, list_url, staff_client, text_of
 from tokens.models import LoginEvent
 
@@ -44,17 +40,17 @@ def shown(moment: Any) -> str:
 @pytest.mark.parametrize("form", ["csv", "xlsx"])
 def test_a_system_user_has_its_limits_and_its_credentials(form: str) -> None:
     at = timezone.now()
-    user = SystemUserFactory.create(
+    user = make.system_user(
         token_binding=TokenBinding.DPOP,
         allowed_permissions="documents:submit documents:view",
         allowed_taxpayers="C1 C2:R-1",
         only_on_behalf=True,
     )
-    old = CredentialFactory.create(
+    old = make.credential(
         system_user=user, allowed_networks="192.0.2.0/24 2001:db8::/32", last_used_at=at
     )
-    new = CredentialFactory.create(system_user=user, slot=2, expires_at=at + 9 * DAY)
-    CredentialFactory.create(system_user=user, slot=None, revoked_at=at)
+    new = make.credential(system_user=user, slot=2, expires_at=at + 9 * DAY)
+    make.credential(system_user=user, slot=None, revoked_at=at)
     (row,) = exported(SystemUser, form)
     expected = {
         "state": "active",
@@ -82,10 +78,10 @@ def test_a_system_user_has_its_limits_and_its_credentials(form: str) -> None:
 
 
 def test_a_client_with_a_certificate_or_a_key_says_so() -> None:
-    keyed = SystemUserFactory.create(token_endpoint_auth_method=PRIVATE_KEY_JWT)
-    CredentialFactory.create(system_user=keyed, public_jwk='{"kid": "key of March"}')
-    named = SystemUserFactory.create(token_endpoint_auth_method=TLS_CLIENT_AUTH)
-    CredentialFactory.create(system_user=named, certificate_name="CN=erp.example")
+    keyed = make.system_user(token_endpoint_auth_method=PRIVATE_KEY_JWT)
+    make.credential(system_user=keyed, public_jwk='{"kid": "key of March"}')
+    named = make.system_user(token_endpoint_auth_method=TLS_CLIENT_AUTH)
+    make.credential(system_user=named, certificate_name="CN=erp.example")
     rows = {row["client_id"]: row for row in exported(SystemUser)}
     names = ("login_method", "token_binding", "credential_1_kind", "credential_1_name")
     assert [rows[keyed.client_id][name] for name in names] == [
@@ -97,13 +93,8 @@ def test_a_client_with_a_certificate_or_a_key_says_so() -> None:
 
 
 def test_the_state_names_each_thing_that_refuses_its_logins() -> None:
-    SystemUserFactory.create(
-        taxpayer__is_active=False,
-        expires_at=timezone.now() - DAY,
-        blocked_at=timezone.now(),
-        blocked_by="aminah",
-        blocked_reason="leaked",
-    )
+    at = timezone.now()
+    make.system_user(taxpayer__is_active=False, expires_at=at - DAY, blocked_at=at)
     (row,) = exported(SystemUser)
     assert row["state"] == (
         "no_valid_credential system_user_blocked system_user_expired taxpayer_inactive"
@@ -112,18 +103,18 @@ def test_the_state_names_each_thing_that_refuses_its_logins() -> None:
 
 def test_an_expired_secret_is_exported_until_it_is_replaced() -> None:
     at = timezone.now()
-    old = CredentialFactory.create(created_at=at - 9 * DAY, expires_at=at - DAY)
+    old = make.credential(created_at=at - 9 * DAY, expires_at=at - DAY)
     (row,) = exported(SystemUser)
     assert row["state"] == "no_valid_credential"
     assert row["credential_1_expires_at"] == shown(at - DAY)
     Credential.objects.filter(pk=old.pk).update(slot=None)
-    new = CredentialFactory.create(system_user=old.system_user)
+    new = make.credential(system_user=old.system_user)
     (row,) = exported(SystemUser, by="badrul")
     assert (row["credential_1"], row["credential_2"]) == (str(new), "")
 
 
 def test_an_import_does_not_leave_out_a_limit_unseen() -> None:
-    SystemUserFactory.create(allowed_taxpayers="C1")
+    make.system_user(allowed_taxpayers="C1")
     file = staff_client("auditor").get(f"{list_url(SystemUser)}export.csv")
     content = b"".join(file.streaming_content)  # type: ignore[attr-defined]
     SystemUser.objects.all().delete()
@@ -134,7 +125,7 @@ def test_an_import_does_not_leave_out_a_limit_unseen() -> None:
 
 def test_a_login_names_the_secret_and_what_was_wrong_and_since_when() -> None:
     at = timezone.now()
-    secret = CredentialFactory.create()
+    secret = make.credential()
     user = secret.system_user
     stored_login(at - DAY, "secret_expired", user, since=at - DAY, secret_id=secret.pk)
     stored_login(at, "missing_parameter", user, parameter="client_secret")
@@ -145,7 +136,7 @@ def test_a_login_names_the_secret_and_what_was_wrong_and_since_when() -> None:
 
 
 def test_a_permission_and_an_intermediary_have_all_that_their_pages_show() -> None:
-    granted: Any = GrantedPermissionFactory.create(intermediary__taxpayer__is_active=False)
+    granted: Any = make.permission(intermediary__taxpayer__is_active=False)
     (permission,), (role,) = (exported(m, by=m.__name__) for m in (GrantedPermission, Intermediary))
     assert permission["granted_at"] == shown(granted.created_at)
     assert role["taxpayer_active"] == "no"

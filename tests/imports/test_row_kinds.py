@@ -18,14 +18,8 @@ from taxpayers.services import (
     row_import,
 )
 from tests.registry.other_import import another_import, inserts
-from tests.support.factories import (
-    SUBMIT,
-    VIEW,
-    GrantedPermissionFactory,
-    IntermediaryFactory,
-    SystemUserFactory,
-    TaxpayerFactory,
-)
+from tests.support import make
+from tests.support.factories import SUBMIT, VIEW
 
 pytestmark = pytest.mark.django_db
 __all__ = ["another_import"]  # the fixture
@@ -55,7 +49,7 @@ def bad_rows(kind: str, *rows: str) -> list[str]:
 
 @pytest.fixture
 def pair(db: None) -> tuple[Any, Any]:
-    return TaxpayerFactory.create(tin=TIN), IntermediaryFactory.create(taxpayer__tin=AGENT)
+    return make.taxpayer(tin=TIN), make.intermediary(taxpayer__tin=AGENT)
 
 
 LAST_DAY = "2027-12-31"
@@ -99,7 +93,7 @@ REGISTERED: dict[str, Callable[[], list[tuple[Any, ...]]]] = {
 
 @pytest.mark.parametrize("kind", FILES)
 def test_each_kind_is_registered_with_its_values_once(kind: str, pair: tuple[Any, Any]) -> None:
-    TaxpayerFactory.create(tin=HUB, rob="R-123")
+    make.taxpayer(tin=HUB, rob="R-123")
     rows, expected = FILES[kind]
     assert run(kind, *rows) == ImportResult(registered=2, unchanged=0)
     assert run(kind, *rows, at=AT + DAY) == ImportResult(registered=0, unchanged=2)
@@ -208,7 +202,7 @@ def test_every_bad_row_is_named(
 
 
 def test_a_system_user_of_that_name_with_other_values_is_a_bad_row(pair: tuple[Any, Any]) -> None:
-    user = SystemUserFactory.create(taxpayer=pair[0], name="ERP")
+    user = make.system_user(taxpayer=pair[0], name="ERP")
     header = "taxpayer,name,logins_per_minute"
     assert bad_rows("system_users", header, f"{TIN},ERP,60") == [
         f"line 2: {TIN} already has a system user named ERP with other values: {user.client_id}"
@@ -217,7 +211,7 @@ def test_a_system_user_of_that_name_with_other_values_is_a_bad_row(pair: tuple[A
 
 
 def test_one_bad_row_stops_the_import_and_a_preview_changes_nothing(pair: tuple[Any, Any]) -> None:
-    SystemUserFactory.create(taxpayer=pair[0], name="Old")
+    make.system_user(taxpayer=pair[0], name="Old")
     rows = ("taxpayer,name", f"{TIN},New", f"{TIN},Old", "C9999999999,X")
     shown = preview("system_users", *rows)
     assert [row.name for row in shown.new] == ["New"]
@@ -257,7 +251,7 @@ def test_a_last_day_ends_with_its_last_moment(
 def test_the_transaction_only_stores_with_one_statement_for_each_table(
     pair: tuple[Any, Any],
 ) -> None:
-    taxpayers = TaxpayerFactory.create_batch(50)
+    taxpayers = [make.taxpayer() for _ in range(50)]
     rows = (f"{row.tin},{AGENT},{SUBMIT} {VIEW}" for row in taxpayers)
     with inserts() as written:
         run("permissions", "taxpayer,intermediary,codes", *rows)
@@ -271,11 +265,9 @@ def test_what_another_person_registers_meanwhile_undoes_the_import(
 ) -> None:
     taxpayer, agent = pair
     others: dict[str, Callable[[], object]] = {
-        "system_users": lambda: SystemUserFactory.create(taxpayer=taxpayer, name="ERP"),
-        "permissions": lambda: GrantedPermissionFactory.create(
-            taxpayer=taxpayer, intermediary=agent
-        ),
-        "intermediaries": lambda: IntermediaryFactory.create(taxpayer=taxpayer),
+        "system_users": lambda: make.system_user(taxpayer=taxpayer, name="ERP"),
+        "permissions": lambda: make.permission(taxpayer=taxpayer, intermediary=agent),
+        "intermediaries": lambda: make.intermediary(taxpayer=taxpayer),
     }
     store = row_import._store
 

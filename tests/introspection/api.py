@@ -11,7 +11,7 @@ from django.http import HttpResponse
 from django.test import Client
 
 from taxpayers.credentials import IDS, Prefix, new_client_id, new_client_secret
-from tests.support.answers import body_of, headers_of
+from tests.support.answers import UUID7, body_of, headers_of
 from tests.support.erp import FORM, Erp
 from tests.support.moments import why
 from tokens.models import ProtectedApi
@@ -58,8 +58,7 @@ def new_api(name: str = "Invoicing", audience: str = "InvoicingAPI") -> Api:
 
 def revoke(erp: Erp, token: Any, **form: Any) -> HttpResponse:
     """The client ends this token; a parameter given as None is left out."""
-    sent = {"client_id": erp.client_id, "client_secret": erp.client_secret, "token": token}
-    return post(REVOKE, {**sent, **form})
+    return post(REVOKE, {**erp.credentials, "token": token, **form})
 
 
 def token_of(erp: Any, **login: Any) -> str:
@@ -73,7 +72,7 @@ def assert_headers(
 ) -> str:
     """Those of every answer, and these; returns the reference."""
     reference = response["correlationId"]
-    assert re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", reference)
+    assert re.fullmatch(UUID7, reference)
     found = headers_of(response)
     found.pop("Link", None)  # of some refusals
     assert found == {

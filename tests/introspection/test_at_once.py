@@ -48,7 +48,7 @@ def test_a_revocation_is_stored_before_its_answer_and_seen_by_the_next_introspec
 ) -> None:
     erp = new_erp()
     token = token_of(erp)
-    own = {"client_id": erp.client_id, "client_secret": erp.client_secret}
+    own = erp.credentials
     ended = Sent(urlencode(own | {"token": token}).encode(), path=REVOKE)
     (first, second) = answers_to([ended, ended])
     assert (first.status, first.body, second.status) == (200, b"", 200)

@@ -95,7 +95,7 @@ def test_an_unknown_id_and_a_wrong_secret_get_one_answer(caller: Caller) -> None
 
 
 def test_system_users_and_apis_have_credentials_of_their_own(api: Api, erp: Erp) -> None:
-    own = {"client_id": erp.client_id, "client_secret": erp.client_secret}
+    own = erp.credentials
     token = {"token": token_of(erp)}
     for _ in range(PAIR_BACKOFF.free + 2):  # it counts as no failure of theirs
         assert_401(post(INTROSPECT, own | token), "client_id is of another kind of client")

@@ -14,7 +14,7 @@ from taxpayers.duties import MANAGEMENT_SCOPES
 from taxpayers.models import SystemUser
 from tests.introspection.api import token_of
 from tests.servers.processes import CHECKOUT
-from tests.support.answers import body_of, headers_of
+from tests.support.answers import UUID7, body_of, headers_of
 from tests.support.erp import Erp, new_erp
 
 BASE = "/api/v1/management"
@@ -26,7 +26,6 @@ SCOPES = {
     },
 }
 PROBLEM = "application/problem+json"
-_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"
 
 
 @dataclass
@@ -89,7 +88,7 @@ def assert_ok(answer: HttpResponse, status: int = 200) -> dict[str, Any]:
     assert answer.status_code == status, answer.content
     assert answer["Content-Type"] == "application/json"
     assert answer["Cache-Control"] == "no-store"
-    assert re.fullmatch(_UUID, answer["correlationId"])
+    assert re.fullmatch(UUID7, answer["correlationId"])
     assert not answer.cookies
     return body_of(answer)
 
@@ -108,7 +107,7 @@ def assert_problem(
         **allow,
         **{name.replace("_", "-"): value for name, value in headers.items()},
     }
-    assert re.fullmatch(_UUID, answer["correlationId"])
+    assert re.fullmatch(UUID7, answer["correlationId"])
     assert body["type"] == f"http://localhost:8000{BASE}/problems/{kind}"
     assert body["status"] == status
     assert body["correlationId"] == answer["correlationId"]

@@ -7,8 +7,9 @@ import pytest
 from identity.api.imports.view import MOST_ROWS
 from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
 from tests.management_api.portal import Portal, assert_ok, assert_problem, errors_of
+from tests.support import make
 from tests.support.erp import new_erp
-from tests.support.factories import SUBMIT, IntermediaryFactory, TaxpayerFactory
+from tests.support.factories import SUBMIT
 
 pytestmark = pytest.mark.django_db
 
@@ -139,8 +140,8 @@ def test_a_value_of_another_type_is_not_converted(
 
 def test_what_only_a_service_knows_has_its_words_its_code_and_its_field(portal: Portal) -> None:
     """Also where the field has another name there, or two; without one it is the whole body."""
-    owner = TaxpayerFactory.create(tin=NEW["taxpayer"])
-    IntermediaryFactory.create(taxpayer=owner)
+    owner = make.taxpayer(tin=NEW["taxpayer"])
+    make.intermediary(taxpayer=owner)
     key = {"keys": {"kty": "EC"}}
     past, agent = {"expires_at": "2001-01-01"}, {"allowed_taxpayers": ["C1234567899"]}
     table: list[tuple[str, dict[str, Any], str, str]] = [
@@ -220,7 +221,7 @@ def test_each_kind_is_imported_and_again_without_a_change(portal: Portal) -> Non
     assert (change.action, str(change.task_id)) == ("import_registry", answer["correlationId"])
     assert change.by == f"{portal.erp.client_id} (client)"
     for tin in (FIRST, AGENT):
-        TaxpayerFactory.create(tin=tin)
+        make.taxpayer(tin=tin)
     imported(portal, "intermediaries", {"taxpayer": AGENT, "active_until": "2037-12-31"})
     assert str(Intermediary.objects.get().active_until) == "2037-12-31 15:59:59.999999+00:00"
     dates = {"valid_from": "2036-01-01", "valid_until": "2036-12-31"}
@@ -239,7 +240,7 @@ def test_each_kind_is_imported_and_again_without_a_change(portal: Portal) -> Non
 
 
 def test_one_wrong_row_and_nothing_is_imported_and_all_wrong_rows_are_named(portal: Portal) -> None:
-    TaxpayerFactory.create(tin=FIRST, name="Other name")
+    make.taxpayer(tin=FIRST, name="Other name")
     answer = send(
         portal,
         "taxpayers",

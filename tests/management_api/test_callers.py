@@ -8,7 +8,7 @@ from django.conf import settings
 from django.test import Client
 
 from taxpayers.models import Taxpayer
-from taxpayers.services import Author, block_system_user
+from taxpayers.services import block_system_user
 from tests.dpop.dpop_erp import new_dpop_erp
 from tests.introspection.api import claims_of, revoke, token_of
 from tests.management_api.portal import (
@@ -21,9 +21,9 @@ from tests.management_api.portal import (
     new_portal,
     send,
 )
+from tests.support import make
 from tests.support.answers import body_of
-from tests.support.factories import GrantedPermissionFactory, IntermediaryFactory
-from tests.support.moments import now
+from tests.support.moments import why
 from tests.tokens.test_protected_api import ENDED, FOREIGN
 from tokens.dpop.proof import hash_of_token
 
@@ -35,8 +35,7 @@ NEW = {"taxpayer": "C2584563222", "name": "Aminah"}
 @pytest.mark.parametrize("ended", ["blocked", "token revoked"])
 def test_a_token_that_is_no_longer_active_is_refused(portal: Portal, ended: str) -> None:
     if ended == "blocked":
-        by = Author("officer")
-        block_system_user(system_user=portal.system_user, reason="abuse", by=by, at=now())
+        block_system_user(system_user=portal.system_user, **why())
     else:
         revoke(portal.erp, portal.token)
     answer = portal.post("/taxpayers", NEW)
@@ -61,8 +60,8 @@ def test_the_scope_to_log_in_with_is_one_that_the_client_has(settings: Any) -> N
 
 
 def test_a_token_on_behalf_of_another_taxpayer_never_opens_it() -> None:
-    role = IntermediaryFactory.create()
-    granted = GrantedPermissionFactory.create(intermediary=role)
+    role = make.intermediary()
+    granted = make.permission(intermediary=role)
     portal = new_portal(taxpayer=role.taxpayer)
     token = token_of(portal.erp, scope="RegistryAPI", on_behalf_of=granted.taxpayer.tin)
     assert claims_of(token)["act"] == {"sub": role.taxpayer.tin}

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -38,15 +38,10 @@ from tests.management_api.portal import (
     new_portal,
     send,
 )
+from tests.support import make
 from tests.support.answers import body_of
 from tests.support.erp import Erp, new_erp
-from tests.support.factories import (
-    SUBMIT,
-    GrantedPermissionFactory,
-    IntermediaryFactory,
-    PermissionRequestFactory,
-    TaxpayerFactory,
-)
+from tests.support.factories import SUBMIT
 from tests.support.outages import database_out_of_reach
 from tests.tokens.test_protected_api import MISSING
 from tests.webhooks.endpoints import bodies, new_endpoint
@@ -98,36 +93,25 @@ class Operation:
         """A right one."""
         if not self.has_body:
             return None if self.method == "GET" else {}
-        content = self.described["requestBody"]["content"]["application/json"]["schema"]
-        return self._right(content)
-
-    def _right(self, schema: dict[str, Any]) -> dict[str, Any]:
-        schema = self.schemas[schema["$ref"].rpartition("/")[2]]
-        row = schema["properties"].get("rows", {}).get("items")
-        if row:
-            return {"rows": [self._right(row)]}
-        return {name: VALUES[name] for name in schema.get("required", ())}
+        schema, has_rows = self._schema()
+        right = {name: VALUES[name] for name in schema.get("required", ())}
+        return {"rows": [right]} if has_rows else right
 
     @property
     def fields(self) -> dict[str, Any]:
         """Of its body, or of each row; each with its schema."""
-        if not self.has_body:
-            return {}
-        [content] = self.described["requestBody"]["content"].values()
-        schema = self.schemas[content["schema"]["$ref"].rpartition("/")[2]]
-        rows = schema["properties"].get("rows")
-        schema = self.schemas[rows["items"]["$ref"].rpartition("/")[2]] if rows else schema
-        return dict(schema["properties"])
+        return dict(self._schema()[0]["properties"]) if self.has_body else {}
 
-    def call(self, portal: Portal, real: dict[str, Any], **changes: Any) -> HttpResponse:
-        """A right request but for these changes: body, query, or headers; None: left out."""
-        body = changes.pop("body", self.body)
-        query = changes.pop("query", "")
-        headers = {"If_Match": "*"} if "If-Match" in self.sent("header") else {}
-        headers = {k: v for k, v in {**headers, **changes}.items() if v is not None}
-        answer = portal.call(self.method, f"{self.path.format(**real)}{query}", body, **headers)
-        self.check(answer)
-        return answer
+    def _schema(self) -> tuple[dict[str, Any], bool]:
+        """Of its body, or of each row; and whether it has rows."""
+        [content] = self.described["requestBody"]["content"].values()
+        schema = self._named(content["schema"])
+        rows = schema["properties"].get("rows")
+        return (self._named(rows["items"]), True) if rows else (schema, False)
+
+    def _named(self, reference: dict[str, str]) -> dict[str, Any]:
+        found: dict[str, Any] = self.schemas[reference["$ref"].rpartition("/")[2]]
+        return found
 
     def check(self, answer: HttpResponse) -> None:
         """It is one of those that the description has."""
@@ -158,21 +142,45 @@ def operations(description: Any) -> list[Operation]:
     ]
 
 
+@dataclass(frozen=True)
+class Api:
+    """What is described, a caller, and of each part of a path one that there is."""
+
+    operations: list[Operation]
+    portal: Portal
+    real: dict[str, Any]
+
+    def __iter__(self) -> Iterator[Operation]:
+        return iter(self.operations)
+
+    def lists(self) -> list[Operation]:
+        return [operation for operation in self if "cursor" in operation.sent("query")]
+
+    def call(self, operation: Operation, **changes: Any) -> HttpResponse:
+        """A right request but for these changes: body, query, or headers; None: left out."""
+        body, query = changes.pop("body", operation.body), changes.pop("query", "")
+        path = operation.path.format(**self.real | changes.pop("path", {}))
+        headers = {"If_Match": "*"} if "If-Match" in operation.sent("header") else {}
+        headers = {k: v for k, v in {**headers, **changes}.items() if v is not None}
+        answer = self.portal.call(operation.method, f"{path}{query}", body, **headers)
+        operation.check(answer)
+        return answer
+
+
 @pytest.fixture
-def real(portal: Portal) -> dict[str, Any]:
-    """Of each part of a path one that there is."""
-    granted: Any = GrantedPermissionFactory.create(
+def api(portal: Portal, operations: list[Operation]) -> Api:
+    granted: Any = make.permission(
         taxpayer__tin=VALUES["taxpayer"],
         taxpayer__name="x",
         intermediary__taxpayer__tin=VALUES["intermediary"],
     )
     webhook = new_endpoint(client_id=portal.erp.client_id)
-    client = new_erp(taxpayer=IntermediaryFactory.create(taxpayer=granted.taxpayer).taxpayer)
-    return {
+    client = new_erp(taxpayer=make.intermediary(taxpayer=granted.taxpayer).taxpayer)
+    real = {
         "taxpayer": VALUES["taxpayer"],
         "client_id": client.client_id,
         "permission": granted.pk,
-        "permission_request": PermissionRequestFactory.create(
+        "permission_request": make.permission_request(
             tin=VALUES["taxpayer"], intermediary=granted.intermediary
         ).pk,
         "credential": client.system_user.credentials.get().pk,
@@ -180,6 +188,7 @@ def real(portal: Portal) -> dict[str, Any]:
         "delivery": send_test(endpoint=webhook, at=now())[0].pk,
         "reference": client.login()["correlationId"],
     }
+    return Api(operations, portal, real)
 
 
 def test_an_event_is_as_the_description_says_of_its_type(description: Any, db: None) -> None:
@@ -235,24 +244,20 @@ def test_every_kind_of_problem_has_its_page_without_a_token() -> None:
     assert_problem(send("GET", f"{BASE}/problems/x", None), 404, "not_found")
 
 
-def test_a_right_request_is_done(
-    portal: Portal, operations: list[Operation], real: dict[str, Any]
-) -> None:
+def test_a_right_request_is_done(api: Api) -> None:
     """Or refused by a rule of the registry: so each answer below is that of its one fault."""
-    assert {op.method for op in operations} == {"GET", "POST", "PATCH"}
-    for operation in operations:
+    assert {op.method for op in api} == {"GET", "POST", "PATCH"}
+    for operation in api:
         with transaction.atomic():
-            answer = operation.call(portal, real)
+            answer = api.call(operation)
             transaction.set_rollback(True)
         assert answer.status_code < 300 or b"/change_refused" in answer.content, answer.content
 
 
-def test_without_a_token_or_its_scope_or_a_database_nothing_opens(
-    portal: Portal, operations: list[Operation], real: dict[str, Any], erp: Erp
-) -> None:
+def test_without_a_token_or_its_scope_or_a_database_nothing_opens(api: Api, erp: Erp) -> None:
     token, before = token_of(erp), Change.objects.count()
-    for operation in operations:
-        path = f"{BASE}{operation.path.format(**real)}"
+    for operation in api:
+        path = f"{BASE}{operation.path.format(**api.real)}"
         challenge = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
         answer = send(operation.method, path, None, operation.body)
         problem = assert_problem(answer, 401, "invalid_token", MISSING, **challenge)
@@ -263,20 +268,18 @@ def test_without_a_token_or_its_scope_or_a_database_nothing_opens(
         says = f"needs a token with the scope {scope}."
         assert_problem(answer, 403, "insufficient_scope", says, **challenge)
         with database_out_of_reach():
-            answer = operation.call(portal, real)
+            answer = api.call(operation)
         assert_problem(answer, 503, "temporarily_unavailable", "Retry-After", Retry_After="5")
         assert b"10.1.2.3" not in answer.content
     assert Change.objects.count() == before
 
 
-def test_another_method_is_answered_with_those_that_are_allowed(
-    portal: Portal, operations: list[Operation], real: dict[str, Any]
-) -> None:
-    for path in {operation.path for operation in operations}:
-        known = {operation.method for operation in operations if operation.path == path}
+def test_another_method_is_answered_with_those_that_are_allowed(api: Api) -> None:
+    for path in {operation.path for operation in api}:
+        known = {operation.method for operation in api if operation.path == path}
         known |= {"HEAD"} if "GET" in known else set()
         for method in set(METHODS) - known:
-            answer = portal.call(method, path.format(**real))
+            answer = api.portal.call(method, path.format(**api.real))
             says = f"Method '{method}' not allowed."
             assert_problem(answer, 405, "method_not_allowed", says)
             assert set(answer["Allow"].split(", ")) == known, path
@@ -287,10 +290,8 @@ ODD: tuple[Any, ...] = ("", " \t", [""], [" "], 0, True, None, "2037-01-01T10:00
 
 
 @pytest.mark.long
-def test_each_field_takes_what_the_description_says_and_nothing_that_is_empty(
-    portal: Portal, operations: list[Operation], real: dict[str, Any]
-) -> None:
-    for operation in (one for one in operations if one.fields):
+def test_each_field_takes_what_the_description_says_and_nothing_that_is_empty(api: Api) -> None:
+    for operation in (one for one in api if one.fields):
         right, is_import = operation.body, "/imports/" in operation.path
         for name, schema in operation.fields.items():
             place = f"#/rows/0/{name}" if is_import else f"#/{name}"
@@ -299,9 +300,7 @@ def test_each_field_takes_what_the_description_says_and_nothing_that_is_empty(
             for value in ODD:
                 body = {**(right["rows"][0] if is_import else right), name: value}
                 with transaction.atomic():
-                    answer = operation.call(
-                        portal, real, body={"rows": [body]} if is_import else body
-                    )
+                    answer = api.call(operation, body={"rows": [body]} if is_import else body)
                     transaction.set_rollback(True)
                 text = value[0] if isinstance(value, list) else value
                 is_blank = isinstance(text, str) and not text.strip() and name != "description"
@@ -318,20 +317,18 @@ HOSTILE += ["C9999999999", "C2584563222:12345", "C2584563222%3A", "ci_live_x", "
 HOSTILE += ["ci_test_%00", "ci_test_" * 90, "01a3a0c4-9b1e-7c3a-8d52-0f6b1c2d3e4f"]
 
 
-def test_a_record_that_is_not_there_is_a_404(
-    portal: Portal, operations: list[Operation], real: dict[str, Any]
-) -> None:
-    for operation in operations:
+def test_a_record_that_is_not_there_is_a_404(api: Api) -> None:
+    for operation in api:
         names = operation.sent("path")
         is_read = operation.method == "GET" and operation.path.endswith("}")
         for name in names:
             for value in HOSTILE if is_read else ["999999"]:
-                answer = operation.call(portal, real | {name: value})
+                answer = api.call(operation, path={name: value})
                 assert_problem(answer, 404, "not_found", "no such")
-    credential = next(op for op in operations if op.path.endswith("{credential}/revoke"))
+    credential = next(op for op in api if op.path.endswith("{credential}/revoke"))
     other = new_erp().system_user.credentials.get().pk
     for number in (other, 0, 10**18, 10**40):
-        answer = credential.call(portal, real | {"credential": number})
+        answer = api.call(credential, path={"credential": number})
         assert_problem(answer, 404, "not_found", "no such secret, key or certificate")
 
 
@@ -352,21 +349,14 @@ FAULTS: list[tuple[str, list[dict[str, Any]], int, str, str]] = [
 
 @pytest.mark.parametrize(("takes", "faults", "status", "kind", "says"), FAULTS)
 def test_a_wrong_header_or_body_is_named_and_nothing_is_changed(
-    portal: Portal,
-    operations: list[Operation],
-    real: dict[str, Any],
-    takes: str,
-    faults: list[dict[str, Any]],
-    status: int,
-    kind: str,
-    says: str,
+    api: Api, takes: str, faults: list[dict[str, Any]], status: int, kind: str, says: str
 ) -> None:
     before = Change.objects.count()
-    chosen = [op for op in operations if op.takes(takes)]
+    chosen = [op for op in api if op.takes(takes)]
     assert len(chosen) > 20
     for number, operation in enumerate(chosen):
         for fault in faults if number == 0 else faults[:1]:  # one reader reads them for all
-            problem = assert_problem(operation.call(portal, real, **fault), status, kind, says)
+            problem = assert_problem(api.call(operation, **fault), status, kind, says)
             if status == 422:
                 assert "There is no such field here." in errors_of(problem)["#/nme"]
     assert Change.objects.count() == before
@@ -383,17 +373,11 @@ BAD_QUERIES = {
 }
 
 
-def lists(operations: list[Operation]) -> Iterator[Operation]:
-    yield from (operation for operation in operations if "cursor" in operation.sent("query"))
-
-
 @pytest.mark.parametrize("query", BAD_QUERIES, ids=map(str, range(len(BAD_QUERIES))))
-def test_a_parameter_that_is_wrong_is_named(
-    portal: Portal, operations: list[Operation], real: dict[str, Any], query: str
-) -> None:
+def test_a_parameter_that_is_wrong_is_named(api: Api, query: str) -> None:
     name, says = BAD_QUERIES[query]
-    for operation in lists(operations):
-        answer = operation.call(portal, real, query=query)
+    for operation in api.lists():
+        answer = api.call(operation, query=query)
         found = errors_of(assert_problem(answer, 400, "malformed_request"))
         assert found.keys() == {name}
         assert says in found[name]
@@ -405,23 +389,21 @@ def test_a_query_that_cannot_be_read_is_refused(portal: Portal, query: str) -> N
     assert_problem(answer, 400, "malformed_request", "The request is malformed: the query string")
 
 
-def test_a_cursor_is_taken_only_by_its_own_list(
-    portal: Portal, operations: list[Operation], real: dict[str, Any]
-) -> None:
+def test_a_cursor_is_taken_only_by_its_own_list(api: Api) -> None:
     """Also where two lists have the same order: a place of one means nothing in the other."""
-    TaxpayerFactory.create()
+    make.taxpayer()
     new_erp().login()
-    GrantedPermissionFactory.create()
-    new_endpoint(client_id=portal.erp.client_id)
+    make.permission()
+    new_endpoint(client_id=api.portal.erp.client_id)
     cursors = {}
-    for operation in lists(operations):
-        page = assert_ok(operation.call(portal, real, query="?limit=1"))
+    for operation in api.lists():
+        page = assert_ok(api.call(operation, query="?limit=1"))
         if cursor := page["next_cursor"]:
             cursors[operation.path] = cursor
     assert len(cursors) >= 7
-    for operation in lists(operations):
+    for operation in api.lists():
         for path, cursor in cursors.items():
-            answer = operation.call(portal, real, query=f"?cursor={cursor}")
+            answer = api.call(operation, query=f"?cursor={cursor}")
             if path == operation.path:
                 assert assert_ok(answer)["items"]
             else:
@@ -447,16 +429,12 @@ def test_a_client_without_the_scope_is_refused_before_its_body_is_read(erp: Erp)
 @pytest.mark.filterwarnings("ignore:Generating overly large repr")  # of what the schema describes
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
 def test_whatever_is_sent_the_answer_is_one_of_the_description(
-    portal: Portal,
-    description: Any,
-    operations: list[Operation],
-    real: dict[str, Any],
-    mode: GenerationMode,
+    api: Api, description: Any, mode: GenerationMode
 ) -> None:
     """5,000 requests."""
     statuses: set[int] = set()
     made = schemathesis.openapi.from_dict(description).get_all_operations()
-    for found, operation in zip(made, operations, strict=True):
+    for found, operation in zip(made, api, strict=True):
         case_of: Any = found.ok()  # type: ignore[union-attr]
         if mode == GenerationMode.NEGATIVE and not (case_of.body or case_of.query):
             continue  # nothing of it can be wrong but the path
@@ -474,7 +452,7 @@ def test_whatever_is_sent_the_answer_is_one_of_the_description(
             sent = case.as_transport_kwargs(base_url="http://localhost:8000")
             body = sent.get("json", sent.get("data"))
             query = f"?{urlencode(case.query, doseq=True)}" if case.query else ""
-            statuses.add(operation.call(portal, real, body=body, query=query).status_code)
+            statuses.add(api.call(operation, body=body, query=query).status_code)
 
         check(operation=operation)
     assert statuses >= ({200} if mode == GenerationMode.POSITIVE else {400, 422})
@@ -506,19 +484,17 @@ ALSO_READS: dict[str, tuple[str, ...]] = {
 
 
 @pytest.mark.parametrize("scope", sorted(MANAGEMENT_SCOPES))
-def test_each_scope_opens_its_addresses_and_no_other(
-    scope: str, operations: list[Operation], real: dict[str, Any]
-) -> None:
-    caller, before = new_portal(scope), Change.objects.count()
-    for operation in operations:
+def test_each_scope_opens_its_addresses_and_no_other(scope: str, api: Api) -> None:
+    before, api = Change.objects.count(), replace(api, portal=new_portal(scope))
+    for operation in api:
         reads = ALSO_READS.get(scope, ()) if operation.method == "GET" else ()
         is_other = operation.path[1:] in CONNECT and scope == "RegistryAPI:permissions"
         if operation.path[1:].startswith(CHANGES[scope] + reads) and not is_other:
             # A change is refused only for its body.
-            answer = operation.call(caller, real, body=None if operation.method == "GET" else b"{")
+            answer = api.call(operation, body=None if operation.method == "GET" else b"{")
             assert answer.status_code in (200, 400, 404), (operation.path, answer.content)
         else:
-            answer = operation.call(caller, real)
+            answer = api.call(operation)
             says = f"Log in with scope={operation.scopes[0]}."
             lacks = f'Bearer error="insufficient_scope", scope="{operation.scopes[0]}"'
             assert_problem(answer, 403, "insufficient_scope", says, WWW_Authenticate=lacks)

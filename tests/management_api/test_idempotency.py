@@ -14,9 +14,9 @@ from identity.api.framework.idempotency import answer_before, answer_to
 from identity.api.models import StoredAnswer
 from taxpayers.models import Change, SystemUser, Taxpayer
 from tests.management_api.portal import Portal, assert_ok, assert_problem, new_portal
+from tests.support import make
 from tests.support.answers import body_of, headers_of
 from tests.support.at_once import begin, end
-from tests.support.factories import TaxpayerFactory
 from tests.support.outages import writing_fails
 
 pytestmark = pytest.mark.django_db
@@ -47,7 +47,7 @@ def test_a_repeated_request_gets_the_same_answer_and_changes_nothing(portal: Por
 
 
 def test_a_task_is_repeated_though_its_etag_is_old_by_then(portal: Portal) -> None:
-    TaxpayerFactory.create(tin="C2584563222")
+    make.taxpayer(tin="C2584563222")
     path = "/taxpayers/C2584563222"
     headers = {"If_Match": portal.etag(path), "Idempotency_Key": KEY}
     first = portal.post(f"{path}/deactivate", {"reason": "x"}, **headers)
@@ -59,7 +59,7 @@ def test_a_task_is_repeated_though_its_etag_is_old_by_then(portal: Portal) -> No
 
 @pytest.mark.parametrize("task", ["create", "rotate"])
 def test_a_secret_is_neither_stored_nor_repeated(portal: Portal, task: str) -> None:
-    taxpayer = TaxpayerFactory.create(tin="C2584563222")
+    taxpayer = make.taxpayer(tin="C2584563222")
     path, body = "/system-users", NEW | {"name": "ERP", "reason": "a test"}
     headers = {"Idempotency_Key": KEY}
     if task == "rotate":
@@ -81,7 +81,7 @@ def test_a_secret_is_neither_stored_nor_repeated(portal: Portal, task: str) -> N
 
 
 def test_the_same_key_for_another_request_is_a_422(portal: Portal) -> None:
-    TaxpayerFactory.create(tin="C1000000001")
+    make.taxpayer(tin="C1000000001")
     assert_ok(portal.post("/taxpayers", NEW, Idempotency_Key=KEY), 201)
     others: list[tuple[str, Any]] = [
         ("/taxpayers", NEW | {"name": "Another"}),
@@ -103,7 +103,7 @@ def test_what_was_refused_is_tried_again(portal: Portal) -> None:
     new = {"taxpayer": "C2584563222", "name": "ERP", "reason": "a test"}
     refused = portal.post("/system-users", new, Idempotency_Key=KEY)
     assert_problem(refused, 422, "change_refused")
-    TaxpayerFactory.create(tin="C2584563222")
+    make.taxpayer(tin="C2584563222")
     assert_ok(portal.post("/system-users", new, Idempotency_Key=KEY), 201)
 
 
@@ -169,7 +169,7 @@ RENAME = {"name": "New", "reason": "merger"}
 
 @pytest.fixture
 def taxpayer(db: None) -> Taxpayer:
-    return TaxpayerFactory.create(tin="C2584563222", name="Old")
+    return make.taxpayer(tin="C2584563222", name="Old")
 
 
 def test_a_change_of_what_has_changed_is_a_412(portal: Portal, taxpayer: Taxpayer) -> None:
@@ -196,7 +196,7 @@ def test_an_etag_stays_the_same_as_long_as_the_record_does(
 def test_of_two_changes_at_once_the_second_sees_the_first_and_is_refused() -> None:
     """Two connections: the first one has the record locked while the second one arrives."""
     portal = new_portal()
-    taxpayer = TaxpayerFactory.create(tin="C2584563222", name="Old")
+    taxpayer = make.taxpayer(tin="C2584563222", name="Old")
     etag = portal.etag(PATH)
     answers: list[HttpResponse] = []
 

@@ -10,10 +10,13 @@ from identity.api.framework.fields import values_of
 from identity.api.framework.kinds import Listing
 from identity.api.registry import logins, permissions, system_users, taxpayers
 from identity.api.registry.history import history_of
+from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Taxpayer
-from tests.support.factories import IntermediaryFactory
+from tests.support import make
+from tests.support.moments import now
 from tests.support.queries import rows_read_by
 from tokens.resource_server.pagination import page_of
+from tokens.self_service.permissions import usable_permissions
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db, pytest.mark.slow]
 ROWS, LIMIT = 20_000, 100
@@ -34,6 +37,8 @@ INSERT INTO granted_permissions (taxpayer_id, intermediary_id, valid_from, creat
     SELECT id, %(other)s, now() - interval '1 day', now() FROM taxpayers WHERE tin LIKE 'T0%%';
 INSERT INTO granted_permissions (taxpayer_id, intermediary_id, valid_from, created_at)
     SELECT id, %(role)s, now() - interval '1 day', now() FROM taxpayers WHERE tin LIKE 'T0%%';
+INSERT INTO granted_permission_codes (grantedpermission_id, permissioncode_id)
+    SELECT id, 'documents:submit' FROM granted_permissions;
 INSERT INTO changes (at, by, action, object_type, object_id, label, reason, before, after)
     SELECT now() - n * interval '1 second', 'officer', 'rename_taxpayer', 'taxpayer',
         %(role)s::text, '', '', '{}', '{}' FROM generate_series(1, %(n)s) n;
@@ -47,8 +52,8 @@ INSERT INTO login_events (id, at, client_id, reason, parameter, detail, subject,
 @pytest.fixture
 def registry(db: None) -> Taxpayer:
     """The taxpayer of the intermediary, which has a long history."""
-    other = IntermediaryFactory.create()  # with as many permissions, granted before
-    role = IntermediaryFactory.create(taxpayer__tin="C9876543210")
+    other = make.intermediary()  # with as many permissions, granted before
+    role = make.intermediary(taxpayer__tin="C9876543210")
     with connection.cursor() as cursor:
         for statement in _FILL.strip().strip(";").split(";\n"):
             cursor.execute(statement, {"n": ROWS, "role": role.pk, "other": other.pk})
@@ -106,3 +111,20 @@ def chosen(listing: Listing, given: dict[str, str], owner: Taxpayer) -> Any:
 
 def page(listing: Listing, given: dict[str, Any], owner: Taxpayer, cursor: str) -> None:
     page_of(chosen(listing, given, owner), listing.order, cursor=cursor, limit=LIMIT, name="x")
+
+
+def test_so_does_a_page_of_the_permissions_that_an_intermediary_sees(registry: Taxpayer) -> None:
+    """`GET /api/v1/permissions`."""
+    role = registry.intermediary
+    client, order = make.system_user(taxpayer=role.taxpayer).pk, ("taxpayer_id", "pk")
+
+    def read(taxpayer: TaxpayerId | None = None, cursor: str = "", limit: int = LIMIT) -> Any:
+        rows = usable_permissions(client, taxpayer, now())
+        return page_of(rows, order, cursor=cursor, limit=limit, name="permissions")
+
+    half = read(limit=ROWS // 2)
+    of_one = partial(read, half.rows[-1].taxpayer.identifier)
+    for one in (read, partial(read, cursor=half.next_cursor), of_one):
+        rows_read = rows_read_by(one)
+        assert len(rows_read) == 3
+        assert max(rows_read) <= 2 * LIMIT, (one, rows_read)

@@ -12,15 +12,10 @@ from taxpayers.services import Author, rename_taxpayer
 from taxpayers.services.feed import chain
 from taxpayers.services.history import ChangeContext, record_export
 from tests.management_api.portal import BASE, Portal, assert_ok, assert_problem, errors_of, text_of
+from tests.support import make
 from tests.support.answers import body_of
 from tests.support.erp import new_erp
-from tests.support.factories import (
-    SUBMIT,
-    VIEW,
-    GrantedPermissionFactory,
-    IntermediaryFactory,
-    TaxpayerFactory,
-)
+from tests.support.factories import SUBMIT, VIEW
 
 pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
@@ -51,7 +46,7 @@ def test_a_taxpayer_is_registered(portal: Portal) -> None:
 
 
 def test_the_history_of_a_taxpayer_has_pages(portal: Portal) -> None:
-    path = f"/taxpayers/{TaxpayerFactory.create(tin=CLIENT).tin}"
+    path = f"/taxpayers/{make.taxpayer(tin=CLIENT).tin}"
     for name in ("First", "Second"):
         body = {"name": name, "reason": f"because {name}"}
         changed = portal.patch(path, body, If_Match=portal.etag(path))
@@ -72,8 +67,8 @@ def test_the_history_of_a_taxpayer_has_pages(portal: Portal) -> None:
 
 
 def test_a_permission_is_granted_extended_shortened_and_revoked(portal: Portal) -> None:
-    TaxpayerFactory.create(tin=CLIENT)
-    IntermediaryFactory.create(taxpayer__tin=AGENT)
+    make.taxpayer(tin=CLIENT)
+    make.intermediary(taxpayer__tin=AGENT)
     body = {
         "taxpayer": CLIENT,
         "intermediary": AGENT,
@@ -121,12 +116,12 @@ def test_a_permission_is_granted_extended_shortened_and_revoked(portal: Portal) 
 )
 def test_a_permission_has_a_state(portal: Portal, moments: dict[str, Any], state: str) -> None:
     fields = {name: datetime.now(UTC) + moment for name, moment in moments.items()}
-    row = GrantedPermissionFactory.create(**fields)
+    row = make.permission(**fields)
     assert assert_ok(portal.get(f"/permissions/{row.pk}"))["state"] == state
 
 
 def test_a_login_is_explained(portal: Portal) -> None:
-    agent = new_erp(taxpayer=IntermediaryFactory.create(taxpayer__tin=AGENT).taxpayer)
+    agent = new_erp(taxpayer=make.intermediary(taxpayer__tin=AGENT).taxpayer)
     answer = agent.login(on_behalf_of=CLIENT)
     reference = answer["correlationId"]
     body = assert_ok(portal.get(f"/logins/{reference}"))
@@ -156,7 +151,7 @@ def read_all(portal: Portal, after: str = "", limit: int = 2) -> tuple[list[dict
 
 
 def test_every_change_comes_once_in_its_order(portal: Portal) -> None:
-    taxpayer = TaxpayerFactory.create(tin="C2584563222")
+    taxpayer = make.taxpayer(tin="C2584563222")
     path = f"/taxpayers/{taxpayer.identifier}"
     for number in range(5):
         portal.patch(path, {"name": f"N{number}", "reason": "x"}, If_Match="*")
@@ -182,9 +177,7 @@ def test_every_change_comes_once_in_its_order(portal: Portal) -> None:
 def test_an_export_is_about_no_record_and_stops_no_reader(portal: Portal) -> None:
     context = ChangeContext(actions.EXPORT_REGISTRY, Author("auditor"), datetime.now(UTC))
     record_export(Taxpayer, context, filters="", form="csv")
-    rename_taxpayer(
-        taxpayer=TaxpayerFactory.create(), name="New", reason="x", by=context.by, at=context.at
-    )
+    rename_taxpayer(taxpayer=make.taxpayer(), name="New", reason="x", by=context.by, at=context.at)
     items, _after = read_all(portal)
     assert [item["action"] for item in items] == ["rename_taxpayer"]
 
@@ -200,7 +193,7 @@ def test_changes_that_are_no_business_of_the_portal_are_left_out(portal: Portal)
 
 @pytest.mark.parametrize("after", ["x", "0-0", "1", "1-", "-1-0", "1-zz", "9-1", "\u0661-1"])
 def test_what_is_no_place_is_refused(portal: Portal, after: str) -> None:
-    TaxpayerFactory.create(tin="C2584563222")
+    make.taxpayer(tin="C2584563222")
     portal.patch("/taxpayers/C2584563222", {"name": "N", "reason": "x"}, If_Match="*")
     answer = portal.get(f"{FEED}?after={after}")
     body = assert_problem(answer, 400, "malformed_request")
@@ -208,7 +201,7 @@ def test_what_is_no_place_is_refused(portal: Portal, after: str) -> None:
 
 
 def test_a_place_of_a_history_that_a_restore_has_replaced_is_noticed(portal: Portal) -> None:
-    TaxpayerFactory.create(tin="C2584563222")
+    make.taxpayer(tin="C2584563222")
     portal.patch("/taxpayers/C2584563222", {"name": "N", "reason": "x"}, If_Match="*")
     _items, after = read_all(portal)
     Change.objects.update(at=Change.objects.get().at.replace(year=2020))
@@ -220,7 +213,7 @@ def test_a_page_that_publishes_much_goes_on_next_time(
 ) -> None:
     monkeypatch.setattr(chain, "BATCH", 1)
     monkeypatch.setattr(changes, "_MOST_PUBLISHED", 2)
-    taxpayer = TaxpayerFactory.create()
+    taxpayer = make.taxpayer()
     for number in range(5):
         at = Change._meta.get_field("at").get_default()
         rename_taxpayer(taxpayer=taxpayer, name=f"N{number}", reason="x", by=Author("x"), at=at)
@@ -240,17 +233,15 @@ def found(portal: Portal, path: str, name: str) -> list[Any]:
 @pytest.fixture
 def registry(portal: Portal) -> dict[str, Any]:
     """An intermediary that acts for one taxpayer, another pair, and three logins."""
-    role: Any = IntermediaryFactory.create(taxpayer__tin=AGENT, taxpayer__name="Hub")
-    client: Any = TaxpayerFactory.create(tin=CLIENT, name="Ali Trading")
-    TaxpayerFactory.create(tin="C1000000001", rob="12345", name="Bakar Trading")
-    TaxpayerFactory.create(tin="C1000000001", name="Bakar & Sons", is_active=False)
-    granted = [GrantedPermissionFactory.create(taxpayer=client, intermediary=role) for _ in "12"]
-    other: Any = GrantedPermissionFactory.create(
-        taxpayer__name="A", intermediary__taxpayer__name="B"
-    )
+    role: Any = make.intermediary(taxpayer__tin=AGENT, taxpayer__name="Hub")
+    client: Any = make.taxpayer(tin=CLIENT, name="Ali Trading")
+    make.taxpayer(tin="C1000000001", rob="12345", name="Bakar Trading")
+    make.taxpayer(tin="C1000000001", name="Bakar & Sons", is_active=False)
+    granted = [make.permission(taxpayer=client, intermediary=role) for _ in "12"]
+    other: Any = make.permission(taxpayer__name="A", intermediary__taxpayer__name="B")
     yesterday = datetime.now(UTC) - DAY
-    blocked = {"blocked_at": yesterday, "blocked_by": "officer", "blocked_reason": "abuse"}
-    new_erp(taxpayer__tin="C3000000003", taxpayer__name="C", name="Stolen", **blocked)
+    stolen = {"name": "Stolen", "blocked_at": yesterday}
+    new_erp(taxpayer__tin="C3000000003", taxpayer__name="C", **stolen)
     agent = new_erp(taxpayer=role.taxpayer, name="Old ERP")
     answers = [agent.login(on_behalf_of=tin) for tin in (CLIENT, "C1111111111", None)]
     return {
@@ -322,7 +313,7 @@ def test_logins_are_found_by_one_thing_at_a_time(portal: Portal) -> None:
 
 def test_pages_have_each_record_once_whatever_changes_between_them(portal: Portal) -> None:
     for n in range(9):
-        TaxpayerFactory.create(tin=f"D100000000{n}", rob="" if n % 2 else "12345")
+        make.taxpayer(tin=f"D100000000{n}", rob="" if n % 2 else "12345")
     whole = found(portal, "/taxpayers", "taxpayer")
     assert sorted(whole) == whole
     assert len(whole) == 10
@@ -339,6 +330,6 @@ def test_pages_have_each_record_once_whatever_changes_between_them(portal: Porta
     page = body_of(portal.get("/taxpayers?limit=4"))
     last = page["items"][-1]["taxpayer"]
     Taxpayer.objects.get(tin=last.partition(":")[0]).delete()
-    TaxpayerFactory.create(tin="A0000000000")
+    make.taxpayer(tin="A0000000000")
     rest = found(portal, f"/taxpayers?cursor={page['next_cursor']}", "taxpayer")
     assert rest == whole[whole.index(last) + 1 :]

@@ -11,9 +11,9 @@ from taxpayers.models import Change, SystemUser
 from tests.certificates.certificate_erp import certificate
 from tests.client_auth.key_erp import new_pair
 from tests.management_api.portal import BASE, Portal, assert_ok, assert_problem, new_portal, text_of
+from tests.support import make
 from tests.support.answers import body_of
 from tests.support.erp import Erp, new_erp
-from tests.support.factories import TaxpayerFactory
 
 pytestmark = pytest.mark.django_db
 NEW = {"taxpayer": "C2584563222", "name": "SQL Accounting", "reason": "a test"}
@@ -34,7 +34,7 @@ def erp(db: None) -> Erp:
 
 
 def test_a_system_user_from_its_first_secret_to_its_login(portal: Portal) -> None:
-    TaxpayerFactory.create(tin="C2584563222")
+    make.taxpayer(tin="C2584563222")
     answer = portal.post("/system-users", NEW | {"logins_per_minute": 60})
     body = assert_ok(answer, 201)
     issued = body.pop("issued")
@@ -117,7 +117,7 @@ def test_a_secret_is_rotated_without_downtime(portal: Portal, erp: Erp) -> None:
 
 def test_keys_secret_and_certificate_take_turns(portal: Portal, settings: Any) -> None:
     settings.MTLS_URL, settings.TRUSTED_PROXIES = "https://mtls.example.org", ["127.0.0.1"]
-    TaxpayerFactory.create(tin="C2584563222")
+    make.taxpayer(tin="C2584563222")
     first, second = new_pair("ES256"), new_pair("EdDSA", kid="second")
     created = assert_ok(portal.post("/system-users", NEW | {"keys": first.public_jwk}), 201)
     assert "issued" not in created

@@ -12,9 +12,9 @@ from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Change, Credential, SystemUser
 from taxpayers.services import change_credential, limit_system_user, set_taxpayer_active
 from tests.management_api.portal import SCOPES, Portal, new_portal
+from tests.support import make
 from tests.support.command_line import json_output_of, output_of
 from tests.support.erp import Erp, description_of, post, reason_of
-from tests.support.factories import GrantedPermissionFactory, TaxpayerFactory
 from tests.support.moments import why
 from tests.support.staff import opened, page_url, task_url, text_of
 from tokens.models import LoginEvent
@@ -34,16 +34,14 @@ def allow_networks(erp: Erp, *networks: str) -> None:
 
 
 def granted(erp: Erp) -> TaxpayerId:
-    identifier: TaxpayerId = GrantedPermissionFactory.create(
-        intermediary=erp.role
-    ).taxpayer.identifier
+    identifier: TaxpayerId = make.permission(intermediary=erp.role).taxpayer.identifier
     return identifier
 
 
 def test_of_a_taxpayer_outside_of_the_limit_nothing_is_told(intermediary: Erp) -> None:
     """Granted, not granted, not active, or not registered at all: one text."""
     allowed, other = granted(intermediary), granted(intermediary)
-    without, inactive = TaxpayerFactory.create(), TaxpayerFactory.create()
+    without, inactive = make.taxpayer(), make.taxpayer()
     set_taxpayer_active(taxpayer=inactive, is_active=False, **why())
     with_rob = TaxpayerId(allowed.tin, "202001234567")
     limit(intermediary, (allowed,))
@@ -55,11 +53,11 @@ def test_of_a_taxpayer_outside_of_the_limit_nothing_is_told(intermediary: Erp) -
 
 
 def test_a_taxpayer_is_the_whole_identifier_and_no_part_of_it(intermediary: Erp) -> None:
-    permission = GrantedPermissionFactory.create(
+    permission = make.permission(
         intermediary=intermediary.role, taxpayer__tin="C12345", taxpayer__rob="ROB-12345"
     )
     for tin, rob in (("C12345", ""), ("C123456", ""), ("C12345", "ROB-123456"), ("C1234", "")):
-        TaxpayerFactory.create(tin=tin, rob=rob)
+        make.taxpayer(tin=tin, rob=rob)
     both = permission.taxpayer.identifier
     limit(intermediary, (TaxpayerId("C123456"), both))
     assert intermediary.login(on_behalf_of=str(both)).status_code == 200
@@ -129,39 +127,16 @@ def portal(settings: Settings) -> Portal:
     return new_portal()
 
 
-def by_command(tin: str) -> None:
-    json_output_of(ISSUE, tin, "--name", "New", "--only-on-behalf")
-
-
-@pytest.fixture
-def by_page(officer: Client) -> Callable[[str], None]:
-    """As the form proposes it: the box is ticked."""
-
-    def issue(tin: str) -> None:
-        url = f"{task_url(SystemUser, ISSUE)}?taxpayer={tin}"
-        officer.post(url, filled_in(officer, url) | {"name": "New"})
-
-    return issue
-
-
-@pytest.fixture
-def by_rest(portal: Portal) -> Callable[[str], None]:
-    def issue(tin: str) -> None:
-        body = {"taxpayer": tin, "name": "New", "only_on_behalf": True, **WHY}
-        assert portal.post("/system-users", body).status_code == 201
-
-    return issue
-
-
-@pytest.mark.parametrize("door", ["by_command", "by_page", "by_rest"])
-def test_each_door_issues_it_and_only_for_an_intermediary(
-    intermediary: Erp, door: str, request: pytest.FixtureRequest
-) -> None:
-    issue = by_command if door == "by_command" else request.getfixturevalue(door)
-    issue(intermediary.tin)
-    row = SystemUser.objects.get(name="New")
-    assert row.only_on_behalf
-    assert Change.objects.get(object_id=row.pk, action=ISSUE).after["only_on_behalf"] is True
+def test_each_door_issues_it(intermediary: Erp, officer: Client, portal: Portal) -> None:
+    url = f"{task_url(SystemUser, ISSUE)}?taxpayer={intermediary.tin}"
+    body = {"taxpayer": intermediary.tin, "name": "by REST", "only_on_behalf": True, **WHY}
+    json_output_of(ISSUE, intermediary.tin, "--name", "by command", "--only-on-behalf")
+    officer.post(url, filled_in(officer, url) | {"name": "by page"})  # its box is ticked
+    assert portal.post("/system-users", body).status_code == 201
+    for door in ("by command", "by page", "by REST"):
+        row = SystemUser.objects.get(name=door)
+        assert row.only_on_behalf
+        assert Change.objects.get(object_id=row.pk, action=ISSUE).after["only_on_behalf"] is True
 
 
 def test_each_door_changes_it(intermediary: Erp, officer: Client, portal: Portal) -> None:

@@ -56,9 +56,7 @@ def failed(kind: type[Exception], *, elsewhere: bool = False) -> logging.LogReco
         return record(exc_info=sys.exc_info())
 
 
-def test_the_traceback_of_a_fault_is_written_once_a_second(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_traceback_of_a_fault_is_written_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     formatter, now = JsonFormatter(), [1000.0]
     monkeypatch.setattr("identity.logs.time.monotonic", lambda: now[0])
 

@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from tests.live.cluster import login_at, new_client
 from tests.operations.machine import Machine, blocks_of, commands_of
 from tests.servers.postgres import Postgres
 from tests.servers.processes import CHECKOUT, DidNotStart, stopping, until
-from tests.servers.service import Service
+from tests.servers.service import Service, manage
 from tests.support.accounts import PASSWORD
 from tests.support.erp import Erp
 from tests.support.over_http import SIGN_IN, send_form, sign_in
@@ -50,7 +49,7 @@ def is_valid(node: Service, access_token: str) -> bool:
 
 
 def revoke(node: Service, erp: Erp, access_token: str) -> None:
-    form = {k: v for k, v in erp.form.items() if k != "grant_type"} | {"token": access_token}
+    form = erp.credentials | {"token": access_token}
     assert httpx.post(f"{node.url}/connect/revocation", data=form).status_code == 200
 
 
@@ -263,21 +262,12 @@ def test_a_leaked_secret_key_is_replaced(machine: Machine, with_fallback: bool) 
 
 def new_boss_of(node: Service) -> str:
     """A superuser whose second factor is encrypted with the key of this very node."""
-    code = (
-        "from tests.support.accounts import new_staff, with_totp; print(with_totp(new_staff()).pk)"
-    )
-    subprocess.run(
-        [str(CHECKOUT / ".venv/bin/python"), "manage.py", "shell", "--no-imports", "-c", code],
-        cwd=CHECKOUT,
-        env=dict(node.environment),
-        check=True,
-        capture_output=True,
-    )
+    code = "from tests.support.accounts import new_staff, with_totp; with_totp(new_staff())"
+    manage(node.environment, "shell", "--no-imports", "-c", code)
     return "boss"
 
 
 BACKUP = CHECKOUT / "docs" / "backup.md"
-__all__ = ["machine"]  # a fixture
 
 
 def logins_in(url: str) -> int:

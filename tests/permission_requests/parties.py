@@ -13,9 +13,10 @@ from taxpayers.evidence import Evidence, EvidenceKind
 from taxpayers.models import PermissionRequest
 from tests.introspection.api import token_of
 from tests.management_api.portal import SCOPES, send
+from tests.support import make
 from tests.support.answers import body_of
 from tests.support.erp import Erp, new_erp
-from tests.support.factories import SUBMIT, VIEW, IntermediaryFactory
+from tests.support.factories import SUBMIT, VIEW
 from tests.support.moments import now
 
 ASK = "/api/v1/permission-requests"
@@ -40,7 +41,7 @@ SIGNED_IN = Evidence(EvidenceKind.SIGN_IN, **SIGN_IN)
 
 def new_agent(**fields: Any) -> Erp:
     """The ERP system of an intermediary to which staff gave the scope to ask."""
-    taxpayer = IntermediaryFactory.create().taxpayer
+    taxpayer = make.intermediary().taxpayer
     scopes = "InvoicingAPI PermissionRequestAPI"
     return new_erp(**{"taxpayer": taxpayer, "scopes": scopes, "return_addresses": RETURN} | fields)
 

@@ -20,12 +20,8 @@ from taxpayers.services import Author, AuthorKind, block_system_user
 from tests.client_auth.key_erp import KeyErp, new_key_erp, new_pair
 from tests.permission_requests.parties import RETURN, asked, make_late, new_agent
 from tests.permission_requests.stand_in_portal import new_ticket
-from tests.support.factories import (
-    VIEW,
-    GrantedPermissionFactory,
-    PermissionRequestFactory,
-    TaxpayerFactory,
-)
+from tests.support import make
+from tests.support.factories import VIEW, PermissionRequestFactory
 from tests.support.moments import now
 
 pytestmark = pytest.mark.django_db
@@ -48,7 +44,7 @@ def with_scopes(scopes: str) -> KeyErp:
 @pytest.fixture
 def row() -> PermissionRequest:
     """An open request."""
-    return PermissionRequestFactory.create(tin=TaxpayerFactory.create().tin)
+    return make.permission_request(tin=make.taxpayer().tin)
 
 
 def ticket_for(row: PermissionRequest, portal: KeyErp, **claims: Any) -> str:
@@ -91,8 +87,8 @@ def assert_refused(page: Any, name: str) -> None:
 
 
 def test_a_person_approves_and_is_led_back(portal: KeyErp) -> None:
-    agent, taxpayer = new_agent(), TaxpayerFactory.create()
-    GrantedPermissionFactory.create(taxpayer=taxpayer, intermediary=agent.role, codes=[VIEW])
+    agent, taxpayer = new_agent(), make.taxpayer()
+    make.permission(taxpayer=taxpayer, intermediary=agent.role, codes=[VIEW])
     row = asked(agent, taxpayer.tin, return_address=RETURN, valid_until="2037-01-31")
     page = opened(row, ticket_for(row, portal))
     shown = text_of(page)
@@ -133,7 +129,7 @@ def test_less_is_approved_or_nothing(portal: KeyErp, row: PermissionRequest) -> 
     permission: Any = GrantedPermission.objects.get()
     assert [code.pk for code in permission.codes.all()] == [VIEW]
     assert permission.valid_until.year == 2037
-    other: Any = PermissionRequestFactory.create(tin=row.tin)
+    other: Any = make.permission_request(tin=row.tin)
     form = form_of(opened(other, ticket_for(other, portal)))
     assert "The request is declined." in text_of(decide(other, form, "decline"))
     other.refresh_from_db()
@@ -192,7 +188,7 @@ def test_a_ticket_opens_one_page_once(portal: KeyErp, row: PermissionRequest) ->
 
 
 def test_it_is_for_the_taxpayer_that_is_asked(portal: KeyErp, row: PermissionRequest) -> None:
-    other = PermissionRequestFactory.create(tin=TaxpayerFactory.create().tin)
+    other = make.permission_request(tin=make.taxpayer().tin)
     assert_refused(opened(row, ticket_for(row, portal, taxpayer=other.tin)), "other_taxpayer")
     missing = PermissionRequestFactory.build(tin=row.tin, intermediary=row.intermediary)
     assert_refused(opened(missing, ticket_for(missing, portal)), "unknown_request")

@@ -45,15 +45,11 @@ from tests.permission_requests.test_confirm import (
     ticket_for,
     with_scopes,
 )
+from tests.support import make
 from tests.support.answers import body_of
 from tests.support.command_line import run
 from tests.support.erp import post
-from tests.support.factories import (
-    VIEW,
-    PermissionRequestFactory,
-    SystemUserFactory,
-    TaxpayerFactory,
-)
+from tests.support.factories import VIEW
 from tests.support.moments import now
 from tests.support.staff import list_url, page_url, staff_client, task_url
 from tests.support.staff import text_of as staff_text
@@ -103,8 +99,8 @@ def poll(erp: StandInErp, row: PermissionRequest) -> dict[str, Any]:
 
 
 def test_from_a_new_key_to_a_token_and_its_end(erp: StandInErp, portal: KeyErp) -> None:
-    taxpayer = TaxpayerFactory.create()
-    SystemUserFactory.create(taxpayer=taxpayer, name="The old ERP")
+    taxpayer = make.taxpayer()
+    make.system_user(taxpayer=taxpayer, name="The old ERP")
     first = ask(erp, taxpayer.tin, reference="case 7", return_address=BACK)
     body = assert_ok(first, 202)
     row: Any = PermissionRequest.objects.get()
@@ -186,10 +182,7 @@ PROOFS: dict[str, tuple[Any, str]] = {
         lambda erp: erp.proof("POST", ASK, {"kty": "OKP", "crv": "Ed25519", "x": "A" * 43}),
         "no public key",
     ),
-    "swapped key": (
-        lambda erp: erp.proof("POST", ASK, OTHER),
-        "signature of the proof is wrong",
-    ),
+    "swapped key": (lambda erp: erp.proof("POST", ASK, OTHER), "signature of the proof is wrong"),
     "long": (lambda erp: erp.proof("POST", ASK, more="x" * 5000), "longer than 4096"),
 }
 
@@ -258,7 +251,7 @@ def test_what_cannot_be_approved_is_refused(
 
 
 def test_a_real_and_an_invented_taxpayer_cannot_be_told_apart(erp: StandInErp) -> None:
-    known = TaxpayerFactory.create(), TaxpayerFactory.create(is_active=False)
+    known = make.taxpayer(), make.taxpayer(is_active=False)
     tins = [*(row.tin for row in known), UNKNOWN, "C7770000002"]
     assert len({look_of(lambda tin: ask(erp, tin), tin) for tin in tins}) == 1
 
@@ -297,7 +290,7 @@ def test_open_connections_are_limited_and_so_are_calls(
 
 def test_who_decides_what(erp: StandInErp, portal: KeyErp, settings: Settings) -> None:
     """Each wrong way to approve is refused with its own text, and nothing is registered."""
-    taxpayer, victim = TaxpayerFactory.create(), TaxpayerFactory.create()
+    taxpayer, victim = make.taxpayer(), make.taxpayer()
     row = connecting(erp, taxpayer.tin)
     ticket = ticket_for(row, portal)
     form = form_of(opened(row, ticket))
@@ -336,7 +329,7 @@ def test_who_decides_what(erp: StandInErp, portal: KeyErp, settings: Settings) -
 
 
 def test_less_is_approved_and_declined_is_told(erp: StandInErp, portal: KeyErp) -> None:
-    tin = TaxpayerFactory.create().tin
+    tin = make.taxpayer().tin
     row, other = connecting(erp, tin), connecting(erp, tin, name="Other")
     form = form_of(opened(row, ticket_for(row, portal)))
     decide(row, form, "less", codes=["InvoicingAPI"], until="2037-06-30")
@@ -346,7 +339,7 @@ def test_less_is_approved_and_declined_is_told(erp: StandInErp, portal: KeyErp) 
 
 
 def test_the_portal_staff_and_operators_decide_by_their_doors(erp: StandInErp) -> None:
-    taxpayer = TaxpayerFactory.create()
+    taxpayer = make.taxpayer()
     rows = [connecting(erp, taxpayer.tin, name=f"ERP {n}") for n in range(3)]
     client = new_portal("RegistryAPI:credentials")
     listed = assert_ok(client.get(f"/permission-requests?taxpayer={taxpayer.tin}"))["items"]
@@ -389,10 +382,10 @@ def test_a_developer_plays_it_in_the_sandbox(erp: StandInErp, settings: Settings
     assert post(urlencode(erp.login_form(connected["client_id"]))).status_code == 200
     # Its key is public: so it decides for no other taxpayer, and nowhere else.
     key = ECKey.import_key(portal["private_jwk"]).as_pem(private=True).decode()
-    right, other = portal["taxpayer"], TaxpayerFactory.create().tin
+    right, other = portal["taxpayer"], make.taxpayer().tin
     for environment, tin in (("test", other), ("live", right), ("test", right)):
         settings.ENVIRONMENT = environment
-        row = PermissionRequestFactory.create(tin=tin, valid_until=now() + timedelta(hours=2))
+        row = make.permission_request(tin=tin, valid_until=now() + timedelta(hours=2))
         claims = {"taxpayer": tin, "request": str(row.pk), **PERSON}
         signs = portal["client_id"], portal["private_jwk"]["kid"], portal["confirm_url"]
         page = opened(row, new_ticket(key, *signs, **claims))

@@ -15,9 +15,10 @@ from taxpayers.services import ServiceError, revoke_permission
 from taxpayers.standing.as_of import rows_as_of
 from tests.management_api.portal import assert_ok, errors_of, new_portal
 from tests.permission_requests.parties import SIGN_IN, SIGNED_IN
+from tests.support import make
 from tests.support.answers import body_of
 from tests.support.command_line import run
-from tests.support.factories import SUBMIT, GrantedPermissionFactory, TaxpayerFactory
+from tests.support.factories import SUBMIT
 from tests.support.moments import now, why
 from tests.support.staff import (
     csv_rows_of,
@@ -51,10 +52,8 @@ def on_page(task: str, **data: Any) -> Door:
 
 
 def by_file(row: GrantedPermission, given: bool, tmp_path: Path) -> None:
-    client, url = (
-        staff_client("registrar", f"nurul{given}"),
-        task_url(GrantedPermission, "import_permissions"),
-    )
+    client = staff_client("registrar", f"nurul{given}")
+    url = task_url(GrantedPermission, "import_permissions")
     file = SimpleUploadedFile("x.csv", rows_of(row, given).encode())
     sent = client.post(url, {"file": file}, follow=True)
     if sent.redirect_chain:
@@ -62,7 +61,7 @@ def by_file(row: GrantedPermission, given: bool, tmp_path: Path) -> None:
 
 
 def rows_of(row: GrantedPermission, given: bool) -> str:
-    new, agent = TaxpayerFactory.create().tin, row.intermediary.taxpayer.tin
+    new, agent = make.taxpayer().tin, row.intermediary.taxpayer.tin
     form = "F-1" if given else ""
     return f"taxpayer,intermediary,codes,paper_form\n{new},{agent},{SUBMIT},{form}\n"
 
@@ -91,7 +90,7 @@ def by_command(*words: str) -> Door:
 
 def names(row: GrantedPermission) -> dict[str, str]:
     return {
-        "<NEW>": TaxpayerFactory.create().tin,
+        "<NEW>": make.taxpayer().tin,
         "<TIN>": row.taxpayer.tin,
         "<AGENT>": row.intermediary.taxpayer.tin,
     }
@@ -129,7 +128,7 @@ DOORS: dict[str, Door] = {
 
 @pytest.mark.parametrize("door", DOORS)
 def test_no_door_changes_a_permission_without_evidence(door: str, tmp_path: Path) -> None:
-    row: Any = GrantedPermissionFactory.create(valid_until=now() + timedelta(days=99))
+    row: Any = make.permission(valid_until=now() + timedelta(days=99))
     before = Change.objects.count()
     DOORS[door](row, False, tmp_path)
     assert Change.objects.count() == before
@@ -145,7 +144,7 @@ def test_no_door_changes_a_permission_without_evidence(door: str, tmp_path: Path
 
 def test_what_was_entered_before_says_so_and_is_part_of_the_past(settings: Settings) -> None:
     """Also when evidence is asked for from now on."""
-    row: Any = GrantedPermissionFactory.create(created_at=now() - timedelta(days=3))
+    row: Any = make.permission(created_at=now() - timedelta(days=3))
     portal, before = new_portal(), now()
     shown = assert_ok(portal.get(f"/permissions/{row.pk}"))
     assert shown["evidence"] == {"kind": "entered_before"}
@@ -163,15 +162,17 @@ def test_what_was_entered_before_says_so_and_is_part_of_the_past(settings: Setti
     assert (past.evidence, past.revoked_at) == (None, None)
 
 
+def revoked_with(row: GrantedPermission, evidence: dict[str, Any]) -> Any:
+    sent = {**WHY, "evidence": evidence}
+    return new_portal().post(f"/permissions/{row.pk}/revoke", sent, If_Match="*")
+
+
 @pytest.mark.parametrize("name", SIGN_IN)
 def test_of_a_person_who_signed_in_everything_is_needed(name: str) -> None:
-    row: Any = GrantedPermissionFactory.create()
+    row: Any = make.permission()
     evidence = {k: v for k, v in SIGN_IN.items() if k != name}
     for given in (evidence, {**evidence, name: " "}):
-        answer = new_portal().post(
-            f"/permissions/{row.pk}/revoke", {**WHY, "evidence": given}, If_Match="*"
-        )
-        assert answer.status_code == 422, answer.content
+        assert revoked_with(row, given).status_code == 422
     with pytest.raises(ServiceError, match="Give "):
         revoke_permission(
             permission=row, evidence=Evidence(EvidenceKind.SIGN_IN, **evidence), **why()
@@ -179,15 +180,13 @@ def test_of_a_person_who_signed_in_everything_is_needed(name: str) -> None:
 
 
 def test_evidence_is_one_thing_and_of_the_past() -> None:
-    row: Any = GrantedPermissionFactory.create()
+    row: Any = make.permission()
     for given, says in (
         ({"paper_form": "F-1", "approved_by": "p"}, "only"),
         ({**SIGN_IN, "at": "2099-01-01"}, "future"),
         ({"nonsense": 1}, "no such field"),
     ):
-        answer = new_portal().post(
-            f"/permissions/{row.pk}/revoke", {**WHY, "evidence": given}, If_Match="*"
-        )
+        answer = revoked_with(row, given)
         body = body_of(answer)
         assert answer.status_code == 422
         text = " ".join(errors_of(body).values()) if "errors" in body else body["detail"]
@@ -196,5 +195,5 @@ def test_evidence_is_one_thing_and_of_the_past() -> None:
 
 def test_without_the_setting_evidence_is_optional(settings: Settings, tmp_path: Path) -> None:
     settings.EVIDENCE_REQUIRED = False
-    DOORS["revoke: page"](GrantedPermissionFactory.create(), False, tmp_path)
+    DOORS["revoke: page"](make.permission(), False, tmp_path)
     assert Change.objects.get(action="revoke_permission").after.get("evidence") is None

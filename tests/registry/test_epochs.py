@@ -15,19 +15,10 @@ from taxpayers.apps import check_triggers
 from taxpayers.facts import status_triggers
 from taxpayers.facts import triggers as installed
 from taxpayers.facts.epochs.row import DECIDING_COLUMNS
-from taxpayers.models import (
-    Intermediary,
-    RateLimitCounter,
-    SystemUser,
-)
+from taxpayers.models import Intermediary, RateLimitCounter, SystemUser
+from tests.support import make
 from tests.support.erp import Erp
-from tests.support.factories import (
-    SUBMIT,
-    CredentialFactory,
-    GrantedPermissionFactory,
-    IntermediaryFactory,
-    SystemUserFactory,
-)
+from tests.support.factories import SUBMIT
 from tokens.rate_limits.quota import CounterState, current_quota
 
 pytestmark = pytest.mark.django_db
@@ -40,24 +31,19 @@ class Registry:
     """A shop, which is represented by an agent and was by a former one; others in these roles."""
 
     def __init__(self) -> None:
-        users: list[SystemUser] = SystemUserFactory.create_batch(5)
+        users: list[SystemUser] = [make.system_user() for _ in range(5)]
         self.shop, self.agent, self.former_agent, self.other_shop, self.other_agent = users
         shop, other_shop = self.shop.taxpayer, self.other_shop.taxpayer
-        self.second_of_shop: SystemUser = SystemUserFactory.create(taxpayer=shop)
-        block = {"blocked_at": AT - DAY, "blocked_by": "officer", "blocked_reason": "abuse"}
-        self.blocked: SystemUser = SystemUserFactory.create(**block)
-        self.secret = CredentialFactory.create(system_user=self.shop)
+        self.second_of_shop: SystemUser = make.system_user(taxpayer=shop)
+        self.blocked: SystemUser = make.system_user(blocked_at=AT - DAY)
+        self.secret = make.credential(system_user=self.shop)
         self.role, former_role, other_role = (
-            IntermediaryFactory.create(taxpayer=user.taxpayer)
+            make.intermediary(taxpayer=user.taxpayer)
             for user in (self.agent, self.former_agent, self.other_agent)
         )
-        self.permission = GrantedPermissionFactory.create(
-            taxpayer=shop, intermediary=self.role, codes=[SUBMIT]
-        )
-        GrantedPermissionFactory.create(
-            taxpayer=shop, intermediary=former_role, revoked_at=AT - DAY
-        )
-        GrantedPermissionFactory.create(taxpayer=other_shop, intermediary=other_role)
+        self.permission = make.permission(taxpayer=shop, intermediary=self.role, codes=[SUBMIT])
+        make.permission(taxpayer=shop, intermediary=former_role, revoked_at=AT - DAY)
+        make.permission(taxpayer=other_shop, intermediary=other_role)
 
     def epochs(self) -> dict[str, int]:
         """The epoch of each client, by its name here; a client that is gone has none."""
@@ -103,7 +89,7 @@ NEW_USER = (
 COPY_OF = "taxpayer_id, name, scopes, logins_per_minute, created, updated, '', ''"
 SQL: dict[str, tuple[str, set[str]]] = {
     "new system user": (
-        NEW_USER.format(values=f"'new', {COPY_OF}", where="id = {shop}"), {"new"},
+        NEW_USER.format(values=f"'new', {COPY_OF}", where="id = {shop}"), {"new"}
     ),
     "client ID": ("UPDATE system_users SET client_id = 'other' WHERE id = {shop}", {"shop"}),
     "limit": ("UPDATE system_users SET logins_per_minute = 0 WHERE id = {shop}", {"shop"}),
@@ -115,7 +101,7 @@ SQL: dict[str, tuple[str, set[str]]] = {
         SHOP | AGENTS | {"other_shop", "other_agent", "blocked"},
     ),
     "token binding": (
-        "UPDATE system_users SET token_binding = 'dpop' WHERE id = {shop}", {"shop"},
+        "UPDATE system_users SET token_binding = 'dpop' WHERE id = {shop}", {"shop"}
     ),
     "only on behalf of others": (
         "UPDATE system_users SET only_on_behalf = true WHERE id = {shop}", {"shop"},
@@ -135,7 +121,7 @@ SQL: dict[str, tuple[str, set[str]]] = {
         " SELECT {agent}, lookup, hint, created_at, expires_at FROM credentials", {"agent"},
     ),
     "hash of a secret": (
-        "UPDATE credentials SET lookup = 'x' WHERE id = {secret}", {"shop"},
+        "UPDATE credentials SET lookup = 'x' WHERE id = {secret}", {"shop"}
     ),
     "owner of a secret": (
         "UPDATE credentials SET system_user_id = {agent} WHERE id = {secret}",
@@ -148,7 +134,7 @@ SQL: dict[str, tuple[str, set[str]]] = {
     ),
     "name of a taxpayer": ("UPDATE taxpayers SET name = 'New', is_active = is_active", set()),
     "taxpayer that is gone": (
-        "DELETE FROM taxpayers WHERE id = {taxpayer_of_shop}", SHOP | AGENTS,
+        "DELETE FROM taxpayers WHERE id = {taxpayer_of_shop}", SHOP | AGENTS
     ),
     "new intermediary": (
         "INSERT INTO intermediaries (taxpayer_id, created_at)"

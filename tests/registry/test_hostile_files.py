@@ -6,7 +6,6 @@ Memory and time are limited by the kernel, in a separate process.
 import io
 import itertools
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,7 +20,7 @@ from taxpayers.files.workbook_program import MEMORY_BYTES
 from taxpayers.identifiers import Notation
 from taxpayers.validation import ServiceError
 from tests.registry.workbooks import SHEET, formulas_of, raw_workbook, rows_of, workbook
-from tests.servers.processes import CHECKOUT, completed
+from tests.servers.processes import run_python
 
 FAR = '<row r="1"><c r="A1"><v>1</v></c></row><row r="{0}"><c r="{1}{0}"><v>2</v></c></row>'
 TOO_LARGE, UNREADABLE = "too large, or its values are far apart", "cannot be read as an XLSX"
@@ -120,9 +119,7 @@ except ServiceError:
 
 def run(code: str) -> str:
     """What the program writes, in a separate process. Fails if the process does."""
-    done = completed(
-        [sys.executable, "-c", f"import resource, django\ndjango.setup()\n{code}"], cwd=CHECKOUT
-    )
+    done = run_python(["-c", f"import resource, django\ndjango.setup()\n{code}"], os.environ)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
 

@@ -34,10 +34,10 @@ from taxpayers.services.history import ChangeContext, change_of
 from taxpayers.services.taxpayers import registration_fields
 from tests.registry.other_import import import_elsewhere
 from tests.servers.processes import CHECKOUT
+from tests.support import make
 from tests.support.at_once import begin, end
 from tests.support.command_line import error_of, json_output_of
 from tests.support.databases import present_url
-from tests.support.factories import TaxpayerFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -112,9 +112,9 @@ def test_the_history_is_the_same_as_of_one_and_in_the_order_of_the_file() -> Non
 
 
 def test_registered_taxpayers_are_counted_and_left_unchanged() -> None:
-    TaxpayerFactory.create(tin="C0000000001", name="One")
-    TaxpayerFactory.create(tin="C0000000002", name="Two", is_active=False)
-    TaxpayerFactory.create(tin="C0000000003", rob="R-123", name="Another of that TIN")
+    make.taxpayer(tin="C0000000001", name="One")
+    make.taxpayer(tin="C0000000002", name="Two", is_active=False)
+    make.taxpayer(tin="C0000000003", rob="R-123", name="Another of that TIN")
     rows = ("C0000000001,,One,yes", "C0000000002,,Two,", "C0000000003,,Three,")
     assert import_rows(parsed(*rows)) == ImportResult(registered=1, unchanged=2)
     assert import_rows(parsed(*rows)) == ImportResult(registered=0, unchanged=3)
@@ -123,8 +123,8 @@ def test_registered_taxpayers_are_counted_and_left_unchanged() -> None:
 
 
 def test_one_bad_row_stops_the_import_and_all_are_named_in_the_files_order() -> None:
-    TaxpayerFactory.create(tin="C0000000001", name="One")
-    TaxpayerFactory.create(tin="C0000000002", name="Two", is_active=False)
+    make.taxpayer(tin="C0000000001", name="One")
+    make.taxpayer(tin="C0000000002", name="Two", is_active=False)
     rows = ("C0000000009,,Good,", "C0000000001,,Other,", "x,,Bad,", "C0000000002,,Two,yes")
     preview = TAXPAYERS.preview(parsed=parsed(*rows, "C0000000009,,Good,"), at=AT)
     assert ([entry.line for entry in preview.new], preview.unchanged) == ([2], 0)
@@ -144,7 +144,7 @@ def test_one_bad_row_stops_the_import_and_all_are_named_in_the_files_order() -> 
 
 def test_a_bad_row_in_the_last_batch_undoes_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk_import, "_BATCH", 2)
-    TaxpayerFactory.create(tin="C0000000005", name="Five")
+    make.taxpayer(tin="C0000000005", name="Five")
     counted: list[int] = []
     rows = [f"C{n:010},,Company {n}," for n in range(1, 6)]
     with pytest.raises(BadRowsError):
@@ -160,7 +160,7 @@ def test_a_taxpayer_registered_at_the_same_moment_undoes_the_import(
 
     def compare_too_early(batch: Any) -> Any:
         outcome = compare(batch)
-        TaxpayerFactory.create(tin="C0000000002", name="Two")
+        make.taxpayer(tin="C0000000002", name="Two")
         return outcome
 
     monkeypatch.setattr(bulk_import, "_compare", compare_too_early)
@@ -219,7 +219,7 @@ def test_others_write_while_rows_are_compared(monkeypatch: pytest.MonkeyPatch) -
     written: list[int] = []
 
     def register_one() -> None:
-        written.append(TaxpayerFactory.create(tin=f"D{len(written):010}").pk)
+        written.append(make.taxpayer(tin=f"D{len(written):010}").pk)
 
     def write_elsewhere(_rows: int) -> None:
         """As a login, in another connection; on SQLite it could wait for 20 seconds, and fail."""

@@ -1,21 +1,24 @@
 """Staff who do the same at the same moment: one succeeds, no rule is broken (contract 3 and 4)."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
-from threading import Barrier
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.db.models import Model
 
+from identity.staff.accounts.changes.accounts import change_role, create_account, set_account_active
+from identity.staff.accounts.roles import ACCOUNT_MANAGER
+from identity.staff.models import StaffAccount
 from taxpayers import services
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Change, Credential, SystemUser
 from taxpayers.services import Author, ServiceError
-from tests.support.factories import VIEW, IntermediaryFactory, SystemUserFactory, TaxpayerFactory
+from tests.support import make
+from tests.support.accounts import new_staff
+from tests.support.at_once import at_once
+from tests.support.factories import VIEW
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -25,30 +28,12 @@ WHY: dict[str, Any] = {**BY, "reason": "a test"}
 STAFF = 6
 
 
-def at_once(*acts: Callable[[], object]) -> list[object]:
-    """What each got that ran in its own thread: a result, or its ServiceError."""
-    barrier = Barrier(len(acts))
-
-    def one(act: Callable[[], object]) -> object:
-        try:
-            connection.ensure_connection()  # so that the race is about the rows
-            barrier.wait()
-            return act()
-        except ServiceError as fault:
-            return fault
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(len(acts)) as pool:
-        return list(pool.map(one, acts))
-
-
 def refusals(outcomes: list[object]) -> list[str]:
     return [str(outcome) for outcome in outcomes if isinstance(outcome, ServiceError)]
 
 
 def test_of_many_new_secrets_two_are_issued_and_the_others_refused() -> None:
-    owner = SystemUserFactory.create()
+    owner = make.system_user()
     issue = partial(services.issue_secret, system_user=owner, **WHY)
     message = refusals(at_once(*[issue] * STAFF))
     assert len(message) == STAFF - 2
@@ -62,16 +47,16 @@ ONCE: dict[str, Callable[[], Callable[[], object]]] = {
         services.register_taxpayer, taxpayer=TaxpayerId("C1234567890"), name="Acme"
     ),
     "register_intermediary": lambda: partial(
-        services.register_intermediary, taxpayer=TaxpayerFactory.create()
+        services.register_intermediary, taxpayer=make.taxpayer()
     ),
     "grant_permission": lambda: partial(
         services.grant_permission,
-        taxpayer=TaxpayerFactory.create(),
-        intermediary=IntermediaryFactory.create(),
+        taxpayer=make.taxpayer(),
+        intermediary=make.intermediary(),
         codes=[VIEW],
     ),
     "block_system_user": lambda: partial(
-        services.block_system_user, system_user=SystemUserFactory.create(), reason="leaked"
+        services.block_system_user, system_user=make.system_user(), reason="leaked"
     ),
 }
 
@@ -85,8 +70,31 @@ def test_what_several_do_at_once_is_done_and_recorded_once(name: str) -> None:
 
 
 def test_one_system_user_of_a_name_is_registered() -> None:
-    taxpayer = TaxpayerFactory.create()
+    taxpayer = make.taxpayer()
     register = partial(services.register_system_user, taxpayer=taxpayer, name="ERP", **WHY)
     outcomes = at_once(*[register] * STAFF)
     assert len(refusals(outcomes)) == STAFF - 1
     assert (SystemUser.objects.count(), Change.objects.count()) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [partial(set_account_active, is_active=False), partial(change_role, role="viewer")],
+    ids=["deactivate", "demote"],
+)
+def test_two_managers_who_remove_each_other_leave_one(change: Any) -> None:
+    one, two = (new_staff(ACCOUNT_MANAGER, name, password=None) for name in ("one", "two"))
+    outcomes = at_once(
+        partial(change, account=one, **WHY | {"by": Author("two")}),
+        partial(change, account=two, **WHY | {"by": Author("one")}),
+    )
+    assert len(refusals(outcomes)) == 1
+    managers = StaffAccount.objects.filter(groups__name=ACCOUNT_MANAGER, is_active=True)
+    assert managers.count() == 1
+
+
+def test_one_of_two_accounts_with_one_user_name_is_refused() -> None:
+    create = partial(create_account, username="badrul", name="Badrul", role="viewer", **WHY)
+    (refusal,) = refusals(at_once(create, create))
+    assert "already an account with the user name badrul" in refusal
+    assert StaffAccount.objects.count() == 1

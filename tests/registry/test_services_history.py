@@ -22,15 +22,8 @@ from taxpayers.identifiers import Notation, TaxpayerId
 from taxpayers.models import Change
 from taxpayers.services import Author
 from tests.certificates.certificate_erp import SUBJECT, certificate
-from tests.support.factories import (
-    SUBMIT,
-    VIEW,
-    CredentialFactory,
-    GrantedPermissionFactory,
-    IntermediaryFactory,
-    SystemUserFactory,
-    TaxpayerFactory,
-)
+from tests.support import make
+from tests.support.factories import SUBMIT, VIEW
 from tests.support.outages import writing_fails
 
 pytestmark = pytest.mark.django_db
@@ -92,26 +85,24 @@ def given_to(service: str, arguments: Arguments) -> dict[str, Any]:
 
 
 def taxpayer(**facts: Any) -> Any:
-    return TaxpayerFactory.create(tin="C1234567890", name="Acme", **facts)
+    return make.taxpayer(tin="C1234567890", name="Acme", **facts)
 
 
 def intermediary(**facts: Any) -> Any:
-    return IntermediaryFactory.create(taxpayer__tin="C9876543210", taxpayer__name="Agent", **facts)
+    return make.intermediary(taxpayer__tin="C9876543210", taxpayer__name="Agent", **facts)
 
 
 def system_user(**facts: Any) -> Any:
-    return SystemUserFactory.create(client_id=CLIENT_ID, name="ERP", **facts)
+    return make.system_user(client_id=CLIENT_ID, name="ERP", **facts)
 
 
 def secret(**facts: Any) -> Any:
-    return CredentialFactory.create(
-        system_user=system_user(), clear=CLEAR, created_at=AT - 9 * DAY, **facts
-    )
+    return make.credential(system_user=system_user(), clear=CLEAR, created_at=AT - 9 * DAY, **facts)
 
 
 def permission(**facts: Any) -> Any:
     pair = {"taxpayer": taxpayer(), "intermediary": intermediary()}
-    return GrantedPermissionFactory.create(**pair, **facts)
+    return make.permission(**pair, **facts)
 
 
 def granted_pair() -> dict[str, Any]:

@@ -21,7 +21,7 @@ from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.facts.values import Facts, FactsQuery, Reading, StatusFacts
 from taxpayers.rules import AuthorizationRequest, Refused, RegistryReason, decide
 from taxpayers.standing.standing import standing_of
-from tests.facts.login_cases import NO_PAUSE, drive, names
+from tests.facts.test_steps import NO_PAUSE, drive, names
 from tests.rules.states import (
     ALLOWED_NETWORKS,
     ALLOWED_PERMISSIONS,

@@ -10,7 +10,6 @@ import pytest
 from django.conf import settings
 from django.http import HttpResponse
 from django.test import Client, RequestFactory
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import escape
 
@@ -38,9 +37,11 @@ from taxpayers.services.sandbox.clients import (
     reset_sandbox_counter,
 )
 from tests.endpoint.test_event_loop import login_of
+from tests.servers.service import manage, service_environment
+from tests.staff.test_lists import act_on
+from tests.support import make
 from tests.support.command_line import json_output_of
 from tests.support.erp import FORM, PATH, PAUSE, Erp, assert_refused, new_erp
-from tests.support.factories import TaxpayerFactory
 from tests.support.staff import staff_client
 from tests.wire.test_on_behalf_of import Send, both, committed
 from tokens.checks import check_settings
@@ -75,9 +76,7 @@ def log_in_as(client: SandboxClient, **form: Any) -> HttpResponse:
 
 
 def reset(name: str, **form: str) -> Any:
-    credentials = CREDENTIALS[name]
-    sent = {"client_id": credentials.client_id, "client_secret": credentials.client_secret}
-    return Client().post("/sandbox/reset", sent | form)
+    return Client().post("/sandbox/reset", erp_of(name).credentials | form)
 
 
 # --- What each client gets ------------------------------------------------------------------------
@@ -186,11 +185,8 @@ def test_the_limit_of_one_a_minute_is_met_and_reset_by_a_call(sandbox: None) -> 
         assert log_in_as(client).status_code == 429
         done = reset(client.name)
         assert done.status_code == 200
-        assert done.json() == {
-            "client_id": client.credentials.client_id,
-            "name": "one_login_a_minute",
-            "logins": 0,
-        }
+        own = {"client_id": client.credentials.client_id, "name": "one_login_a_minute"}
+        assert done.json() == {**own, "logins": 0}
 
 
 def test_no_other_client_resets_its_counter(sandbox: None) -> None:
@@ -198,8 +194,7 @@ def test_no_other_client_resets_its_counter(sandbox: None) -> None:
     assert reset(SandboxName.WORKS, client_secret=other_secret).status_code == 400
     erp = new_erp(logins_per_minute=1)
     assert erp.login().status_code == 200
-    form = {"client_id": erp.client_id, "client_secret": erp.client_secret}
-    answer = Client().post("/sandbox/reset", form)
+    answer = Client().post("/sandbox/reset", erp.credentials)
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_client")
     assert erp.login().status_code == 429
 
@@ -254,18 +249,13 @@ def test_the_command_makes_what_is_missing_and_lists_all(db: None) -> None:
 # --- It cannot be broken, and is in test only ----------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "task",
-    ["block_system_user", "extend_system_user", "revoke_secrets"],
-)
+@pytest.mark.parametrize("task", ["block_system_user", "extend_system_user", "revoke_secrets"])
 def test_a_task_for_many_system_users_leaves_clients_of_the_sandbox_as_they_are(
     task: str, sandbox: None
 ) -> None:
     rows = SystemUser.objects.filter(client_id__in=SANDBOX_CLIENT_IDS)
-    selected = {"action": f"bulk_{task}", "_selected_action": [row.pk for row in rows]}
-    url = reverse("admin:taxpayers_systemuser_changelist")
-    page = staff_client("security officer").post(url, selected)
-    assert {one.preview.refusal for one in page.context["plan"]} == {
+    page = act_on(staff_client("security officer"), SystemUser, task, [*rows])
+    assert {preview.refusal for _row, preview in page.context["plan"]} == {
         "A client of the sandbox: everybody has its secret. Do not change it."
     }
     assert page.context["count"] == 0
@@ -294,7 +284,7 @@ def test_an_address_that_uses_it_too_often_has_to_wait_and_writes_nothing(
 
 def test_the_services_of_the_sandbox_refuse_a_live_service(db: None, settings: Any) -> None:
     settings.ENVIRONMENT = "live"
-    taxpayer, at = TaxpayerFactory.create(), timezone.now()
+    taxpayer, at = make.taxpayer(), timezone.now()
     later = at + timedelta(days=1)
     for call in (
         lambda: make_sandbox(at),
@@ -338,12 +328,8 @@ def header_of(
     return view(request).headers.get(HEADER)
 
 
-def of_body(erp: Erp) -> dict[str, str]:
-    return {"client_id": erp.client_id, "client_secret": erp.client_secret}
-
-
 def test_a_condition_concerns_those_requests_and_no_others(erp: Erp) -> None:
-    body = of_body(erp)
+    body = erp.credentials
     for condition, concerned, others in (
         ("every_login", [{"basic": erp.basic}, body], []),
         ("client_secret", [{"basic": erp.basic}, body], []),
@@ -358,27 +344,20 @@ def test_a_condition_concerns_those_requests_and_no_others(erp: Erp) -> None:
 
 
 def test_a_refusal_carries_it_too_and_tells_a_stranger_nothing(erp: Erp) -> None:
-    stranger = new_erp()
-    known = header_of(
-        warning("client_secret"), **of_body(Erp(erp.client_id, stranger.client_secret))
-    )
-    unknown = CREDENTIALS[SandboxName.WORKS]  # not registered here
-    other = header_of(
-        warning("client_secret"), **of_body(Erp(unknown.client_id, erp.client_secret))
-    )
-    assert known == other == SHOWN
+    known = erp.credentials | {"client_secret": new_erp().client_secret}
+    unknown = erp.credentials | {"client_id": erp_of(SandboxName.WORKS).client_id}
+    for sent in (known, unknown):  # which is not registered here
+        assert header_of(warning("client_secret"), **sent) == SHOWN
 
 
 @pytest.mark.django_db
 def test_a_client_of_the_sandbox_always_gets_one() -> None:
     make_sandbox(timezone.now())
-    credentials = CREDENTIALS[SandboxName.SYSTEM_WARNING]
-    erp = Erp(credentials.client_id, credentials.client_secret)
+    erp = erp_of(SandboxName.SYSTEM_WARNING)
     own = "From 2999-12-31: This is a test of X-System-Warning."
     assert erp.login()[HEADER] == own
-    works = CREDENTIALS[SandboxName.WORKS]
-    assert HEADER not in Erp(works.client_id, works.client_secret).login()
-    both = header_of(warning("every_login"), begin=log_in_with_sandbox, **of_body(erp))
+    assert HEADER not in erp_of(SandboxName.WORKS).login()
+    both = header_of(warning("every_login"), begin=log_in_with_sandbox, **erp.credentials)
     assert both == f"{own} | {SHOWN}"
 
 
@@ -404,3 +383,51 @@ def test_a_wrong_value_is_named(value: Any, fault: str, settings: Any) -> None:
     assert fault in line
     settings.SYSTEM_WARNINGS = value
     assert [found.id for found in check_settings()] == ["tokens.E017"]
+
+
+PATHS = ["en/sandbox", "ms/sandbox", "sandbox", "sandbox.json", "sandbox/portal", "sandbox/reset"]
+
+# Also what a process says of it: nothing names what is not there.
+STATED = """
+import json
+from django.test import Client
+from identity.urls import urlpatterns
+from tokens.operations.paths import OPERATIONS
+client = Client(headers={"host": "localhost"})
+pages = [client.get(path) for path in ("/", "/openapi.json", "/SANDBOX")]
+print(json.dumps({
+    "paths": sorted(str(p.pattern) for p in urlpatterns if "sandbox" in str(p.pattern)),
+    "login": OPERATIONS["/connect/token"].begin.__name__,
+    "named": ["/sandbox" in page.content.decode().lower() for page in pages],
+}))
+"""
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("given", "paths", "login", "named"),
+    [
+        ({"SERVE": "login", "ENVIRONMENT": "test"}, PATHS, "log_in_with_sandbox", [True] * 3),
+        ({"SERVE": "staff", "ENVIRONMENT": "test"}, [], "log_in_with_sandbox", [False] * 3),
+        ({"SERVE": "both", "ENVIRONMENT": "live"}, [], "log_in", [False] * 3),
+        # The setting wraps the login, and without it nothing does.
+        (
+            {"ENVIRONMENT": "live", "SYSTEM_WARNINGS": json.dumps([warning("every_login")])},
+            *([], "begin_warned", [False] * 3),
+        ),
+    ],
+    ids=["test", "staff", "live", "warned"],
+)
+def test_the_sandbox_is_in_test_alone(
+    tmp_path_factory: pytest.TempPathFactory,
+    given: dict[str, str],
+    paths: list[str],
+    login: str,
+    named: list[bool],
+) -> None:
+    shell = service_environment(tmp_path_factory.mktemp("var"), 0, **given)
+    assert json.loads(manage(shell, "shell", "--no-imports", "-c", STATED)) == {
+        "paths": paths,
+        "login": login,
+        "named": named,
+    }

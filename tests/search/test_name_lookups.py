@@ -10,7 +10,7 @@ from django.db import connection
 from taxpayers.models import SystemUser, Taxpayer
 from taxpayers.names import distinctive_words, folded, glob_of, similarity, words_of
 from taxpayers.similar_names import similar_taxpayers
-from tests.support.factories import SystemUserFactory, TaxpayerFactory
+from tests.support import make
 
 pytestmark = pytest.mark.django_db
 
@@ -19,8 +19,8 @@ pytestmark = pytest.mark.django_db
 def wanted(db: None) -> Taxpayer:
     """One taxpayer among others."""
     for name in ("Runcit", "Ahmad Trading", "Kedai Emas", "Cafe"):
-        TaxpayerFactory.create(name=name)
-    return TaxpayerFactory.create(name="Kedai Runcit (Ahmad) & Café-Sèn's 100% 华为技术 Sdn. Bhd.")
+        make.taxpayer(name=name)
+    return make.taxpayer(name="Kedai Runcit (Ahmad) & Café-Sèn's 100% 华为技术 Sdn. Bhd.")
 
 
 @pytest.mark.parametrize(
@@ -65,16 +65,16 @@ def test_nothing_else_is_found(term: str, wanted: Taxpayer) -> None:
 
 
 def test_it_looks_through_a_relation(wanted: Taxpayer) -> None:
-    user = SystemUserFactory.create(taxpayer=wanted)
-    SystemUserFactory.create()
+    user = make.system_user(taxpayer=wanted)
+    make.system_user()
     assert list(SystemUser.objects.filter(taxpayer__name__has_words="uncit ahm")) == [user]
 
 
 def test_similar_names_are_found_and_unlike_ones_not() -> None:
     """What is alike, test_names.py says; here the database finds it."""
-    wanted = TaxpayerFactory.create(name="Kilang Papan Jaya Sdn Bhd")
+    wanted = make.taxpayer(name="Kilang Papan Jaya Sdn Bhd")
     for other in ("Kilang Emas Sdn Bhd", "Papan Iklan Sdn Bhd", "Jaya Grocer Sdn Bhd"):
-        TaxpayerFactory.create(name=other)
+        make.taxpayer(name=other)
     for name in ("kilang papan jaya", "Kilang Papan Jayaa Sdn Bhd", "Jaya Papan Kilang"):
         assert similar_taxpayers(name) == [wanted]
     for name in ("Perniagaan Batu Sdn Bhd", "Sdn Bhd", "% _"):

@@ -16,16 +16,11 @@ from identity.staff.logins import login_search
 from identity.staff.models import StaffSignIn
 from identity.staff.registry.taxpayers import TaxpayerAdmin
 from taxpayers.models import Change, SystemUser, Taxpayer
+from tests.support import make
 from tests.support.accounts import signed_in, with_totp
 from tests.support.answers import body_of
 from tests.support.erp import Erp
-from tests.support.factories import (
-    CredentialFactory,
-    IntermediaryFactory,
-    SystemUserFactory,
-    TaxpayerFactory,
-    stored_login,
-)
+from tests.support.factories import stored_login
 from tests.support.staff import list_url, page_url, text_of
 from tokens.models import LoginEvent
 
@@ -36,8 +31,8 @@ AJAX = {"X-Requested-With": "XMLHttpRequest"}
 
 @pytest.fixture
 def shop(db: None) -> Taxpayer:
-    TaxpayerFactory.create(name="Another company")
-    return TaxpayerFactory.create(tin="C77000111", name="Kedai Runcit Ahmad Sdn Bhd")
+    make.taxpayer(name="Another company")
+    return make.taxpayer(tin="C77000111", name="Kedai Runcit Ahmad Sdn Bhd")
 
 
 def found(client: Client, term: str) -> dict[str, list[Any]]:
@@ -52,8 +47,8 @@ def found(client: Client, term: str) -> dict[str, list[Any]]:
 def test_a_part_of_a_name_or_tin_finds_every_kind_of_record(
     term: str, officer: Client, shop: Taxpayer
 ) -> None:
-    SystemUserFactory.create(taxpayer=shop, name="Shop till")
-    IntermediaryFactory.create(taxpayer=shop)
+    make.system_user(taxpayer=shop, name="Shop till")
+    make.intermediary(taxpayer=shop)
     assert found(officer, term) == {
         "Taxpayers": [shop.name],
         "System users": ["Shop till"],
@@ -62,8 +57,8 @@ def test_a_part_of_a_name_or_tin_finds_every_kind_of_record(
 
 
 def test_the_exact_hit_comes_first_with_its_badge(officer: Client, shop: Taxpayer) -> None:
-    user = SystemUserFactory.create(taxpayer=shop, name="Shop till")
-    longer = TaxpayerFactory.create(tin="C770001112", name="Another")
+    user = make.system_user(taxpayer=shop, name="Shop till")
+    longer = make.taxpayer(tin="C770001112", name="Another")
     assert found(officer, "c77000111") == {
         "Exact match": [shop.name],
         "Taxpayers": [longer.name],
@@ -73,11 +68,11 @@ def test_the_exact_hit_comes_first_with_its_badge(officer: Client, shop: Taxpaye
     page = officer.get(URL, {"q": user.client_id}).content.decode()
     assert page_url(user) in page
     assert 'class="badge' in page
-    TaxpayerFactory.create(tin="C99000111", name="Head office")
-    TaxpayerFactory.create(tin="C99000111", rob="ROB-12345", name="Branch")
+    make.taxpayer(tin="C99000111", name="Head office")
+    make.taxpayer(tin="C99000111", rob="ROB-12345", name="Branch")
     assert found(officer, "C99000111:ROB-12345") == {"Exact match": ["Branch"]}
     assert found(officer, "rob-123") == found(officer, "branch") == {"Taxpayers": ["Branch"]}
-    TaxpayerFactory.create_batch(8, name="Emas")
+    [make.taxpayer(name="Emas") for _ in range(8)]
     many = officer.get(URL, {"q": "emas"})
     assert len(many.context["found"][0].hits) == 6
     assert f"{reverse('admin:taxpayers_taxpayer_changelist')}?q=emas" in many.content.decode()
@@ -86,7 +81,7 @@ def test_the_exact_hit_comes_first_with_its_badge(officer: Client, shop: Taxpaye
 def test_a_client_id_and_a_reference_are_found_in_a_pasted_message(
     officer: Client, erp: Erp
 ) -> None:
-    user = SystemUserFactory.create(name="Shop till")
+    user = make.system_user(name="Shop till")
     hits = found(officer, f"Our client_id is {user.client_id}, please help")
     assert hits["Exact match"] == ["Shop till"]
     assert hits["Logins"] == ["Logins of this client ID"]
@@ -137,7 +132,7 @@ def test_a_plain_form_leads_to_an_address_that_can_be_sent_to_a_colleague(
 def test_a_pasted_secret_is_neither_searched_nor_shown_nor_put_into_an_address(
     officer: Client,
 ) -> None:
-    row: Any = CredentialFactory.create()
+    row: Any = make.credential()
     for typed in (row.clear, "Bearer eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJ4In0.c2ln"):
         for headers in ({}, AJAX):
             response: Any = officer.post(URL, {"q": typed}, headers=headers)
@@ -193,7 +188,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> None:
     minute = Q(pk__in=RawSQL(sql, ()))  # noqa: S611 - a constant
     monkeypatch.setattr(search, "SEARCH_SECONDS", 0.05)
     monkeypatch.setattr(TaxpayerAdmin, "search_conditions", lambda *_: [minute])
-    TaxpayerFactory.create()
+    make.taxpayer()
 
 
 @pytest.mark.postgresql
@@ -217,7 +212,7 @@ def test_there_is_no_empty_export_of_it_and_there_are_no_suggestions(registrar: 
 
 @pytest.mark.postgresql
 def test_the_limit_is_for_the_search_and_for_nothing_after_it(registrar: Client) -> None:
-    TaxpayerFactory.create(name="Kedai Emas")
+    make.taxpayer(name="Kedai Emas")
     assert "Kedai Emas" in text_of(registrar.get(TAXPAYERS, {"q": "emas"}))
     with connection.cursor() as cursor:
         cursor.execute("SHOW statement_timeout")
@@ -253,10 +248,10 @@ def test_who_is_limited_to_networks_that_meet_it(
     typed: str, names: set[str], officer: Client
 ) -> None:
     for name, networks in LIMITED.items():
-        CredentialFactory.create(system_user__name=name, allowed_networks=networks)
-    SystemUserFactory.create(name="from anywhere")
+        make.credential(system_user__name=name, allowed_networks=networks)
+    make.system_user(name="from anywhere")
     replaced = {"slot": None, "allowed_networks": "0.0.0.0/1"}
-    CredentialFactory.create(system_user__name="replaced", **replaced)
+    make.credential(system_user__name="replaced", **replaced)
     listed = officer.get(list_url(SystemUser), {"q": typed}).context["cl"].result_list
     assert {row.name for row in listed} == names
     assert set(found(officer, typed).get("System users", ())) == names

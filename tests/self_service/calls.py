@@ -7,14 +7,13 @@ from typing import Any
 from django.http import HttpResponse
 from django.test import Client
 
-from tests.support.answers import body_of, headers_of
+from tests.support import make
+from tests.support.answers import UUID7, body_of, headers_of
 from tests.support.erp import Erp
-from tests.support.factories import CredentialFactory
 
 CREDENTIALS, PERMISSIONS = "/api/v1/credentials/current", "/api/v1/permissions"
 REVOKE_LAST = f"{CREDENTIALS}?revoke_last=true"
 REPRESENTATIVES, STATEMENT = "/api/v1/representatives", "/api/v1/statement"
-_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"
 
 
 def call(method: str, path: str, token: str | None, **extra: Any) -> HttpResponse:
@@ -31,7 +30,7 @@ def explanation_path(reference: str) -> str:
 def assert_answer(response: HttpResponse, status: int, allow: str, **more: str) -> dict[str, Any]:
     """The status and all headers; returns the body."""
     assert response.status_code == status, response.content
-    assert re.fullmatch(_UUID, response["correlationId"])
+    assert re.fullmatch(UUID7, response["correlationId"])
     assert headers_of(response) == {
         "Content-Type": "application/json",
         "Cache-Control": "no-store",
@@ -56,7 +55,7 @@ def assert_error(
 
 def second_secret(erp: Erp, **fields: Any) -> Erp:
     """The same client with another live secret."""
-    secret: Any = CredentialFactory.create(**{"system_user": erp.system_user, "slot": 2} | fields)
+    secret: Any = make.credential(**{"system_user": erp.system_user, "slot": 2} | fields)
     return Erp(erp.client_id, secret.clear, erp.registered)
 
 

@@ -9,11 +9,10 @@ from pytest_django.fixtures import Settings
 
 from tests.introspection.api import token_of
 from tests.self_service.calls import assert_answer, assert_error, call, explanation_path, text_of
+from tests.support import make
 from tests.support.answers import body_of
 from tests.support.command_line import json_output_of
-from tests.support.erp import Erp, new_erp
-from tests.support.factories import GrantedPermissionFactory
-from tokens.models import LoginEvent
+from tests.support.erp import Erp, description_of, event_of, new_erp
 
 pytestmark = pytest.mark.django_db
 NOT_FOUND = "No login of this client has this reference."
@@ -24,15 +23,11 @@ def explained(erp: Erp, reference: str, **extra: Any) -> HttpResponse:
     return call("POST", explanation_path(reference), token, **extra)
 
 
-def reference_of(response: HttpResponse) -> str:
-    return response["correlationId"]
-
-
 def test_the_whole_answer_for_a_refused_login(erp: Erp) -> None:
     refused = erp.login(on_behalf_of="C9999999999")
-    reference = reference_of(refused)
-    told = body_of(refused)["error_description"].partition(" Reference: ")[0]
-    event = LoginEvent.objects.get(pk=reference)
+    reference = refused["correlationId"]
+    told = description_of(refused)
+    event = event_of(refused)
     body = assert_answer(explained(erp, reference), 200, "POST")
     checks = {check["question"]: check for check in body.pop("checks")}
     when = body["explanation"].partition(" the login was refused: ")
@@ -56,7 +51,7 @@ def test_the_whole_answer_for_a_refused_login(erp: Erp) -> None:
 
 
 def test_it_has_the_words_of_explain_login(intermediary: Erp) -> None:
-    permission = GrantedPermissionFactory.create(intermediary=intermediary.role)
+    permission = make.permission(intermediary=intermediary.role)
     logins = [
         intermediary.login(),
         intermediary.login(on_behalf_of=permission.taxpayer.tin),
@@ -65,8 +60,8 @@ def test_it_has_the_words_of_explain_login(intermediary: Erp) -> None:
         intermediary.login(on_behalf_of="not a TIN"),
     ]
     for login in logins:
-        by_staff = json_output_of("explain_login", reference_of(login))
-        body = body_of(explained(intermediary, reference_of(login)))
+        by_staff = json_output_of("explain_login", login["correlationId"])
+        body = body_of(explained(intermediary, login["correlationId"]))
         for name in ("reference", "outcome", "explanation", "actor", "scope", "checks"):
             assert body[name] == by_staff[name], name
 
@@ -75,8 +70,8 @@ def test_nothing_that_only_staff_may_see_is_in_it(erp: Erp, settings: Settings) 
     settings.TRUSTED_PROXIES = ["127.0.0.1"]
     sent = {"user-agent": "Agent 47", "x-forwarded-for": "203.0.113.7"}
     login = erp.login(scope="Unknown", headers=sent)
-    text = explained(erp, reference_of(login)).content.decode()
-    event = LoginEvent.objects.get(pk=reference_of(login))
+    text = explained(erp, login["correlationId"]).content.decode()
+    event = event_of(login)
     assert event.source_address == "203.0.113.7"
     for inside in (event.source_address, "Agent 47", "Unknown", "Scope not allowed"):
         assert inside not in text
@@ -84,7 +79,7 @@ def test_nothing_that_only_staff_may_see_is_in_it(erp: Erp, settings: Settings) 
 
 def test_another_clients_login_and_an_unknown_one_get_the_same_answer(erp: Erp) -> None:
     other = new_erp(taxpayer=erp.system_user.taxpayer)
-    theirs = reference_of(other.login())
+    theirs = other.login()["correlationId"]
     answers = [explained(erp, reference) for reference in (theirs, str(uuid4()), "nonsense")]
     for answer in answers:
         assert_error(answer, 404, "not_found", NOT_FOUND, "POST")
@@ -96,9 +91,9 @@ def test_a_login_with_a_wrong_secret_is_explained_without_what_it_asked_for(erp:
     """Another program may have sent it: the taxpayer that it named is not shown."""
     secret = new_erp().client_secret
     login = erp.login(client_secret=secret, on_behalf_of="C9999999999")
-    event = LoginEvent.objects.get(pk=reference_of(login))
+    event = event_of(login)
     assert (event.reason, event.subject) == ("invalid_credentials", "C9999999999")
-    answer = explained(erp, reference_of(login))
+    answer = explained(erp, login["correlationId"])
     assert body_of(answer)["outcome"] == "invalid_credentials"
     assert body_of(answer)["subject"] is None
     assert "C9999999999" not in answer.content.decode()
@@ -107,7 +102,7 @@ def test_a_login_with_a_wrong_secret_is_explained_without_what_it_asked_for(erp:
 def test_the_reference_may_be_pasted_with_the_text_around_it_and_a_body_is_not_read(
     erp: Erp,
 ) -> None:
-    reference, token = reference_of(erp.login()), token_of(erp)
+    reference, token = erp.login()["correlationId"], token_of(erp)
     for form in ("{}", "Reference:%20{}", "{}.", "%7B{}%7D"):
         for written in (reference, reference.upper(), UUID(reference).hex):
             answer = explained(erp, form.format(written), token=token)

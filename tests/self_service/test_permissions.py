@@ -10,15 +10,10 @@ from django.http import HttpResponse
 from taxpayers.models import GrantedPermission, Intermediary, SystemUser, Taxpayer
 from tests.introspection.api import token_of
 from tests.self_service.calls import PERMISSIONS, assert_answer, assert_error, call, text_of
+from tests.support import make
 from tests.support.answers import body_of
 from tests.support.erp import Erp, new_erp
-from tests.support.factories import (
-    SUBMIT,
-    VIEW,
-    GrantedPermissionFactory,
-    IntermediaryFactory,
-    TaxpayerFactory,
-)
+from tests.support.factories import SUBMIT, VIEW
 from tests.support.moments import now
 
 pytestmark = pytest.mark.django_db
@@ -33,7 +28,7 @@ def listed(token: str, **parameters: Any) -> HttpResponse:
 
 def grant(intermediary: Erp, tin: str = "", **fields: Any) -> GrantedPermission:
     taxpayer = {"taxpayer__tin": tin} if tin else {}
-    return GrantedPermissionFactory.create(intermediary=intermediary.role, **taxpayer, **fields)
+    return make.permission(intermediary=intermediary.role, **taxpayer, **fields)
 
 
 def taxpayers_of(answer: HttpResponse) -> list[str]:
@@ -76,8 +71,8 @@ def test_what_is_in_force_gets_a_token_and_what_is_not_listed_does_not(intermedi
     grant(intermediary, "C1000000004", valid_from=now() + DAY)
     grant(intermediary, "C1000000005", taxpayer__is_active=False)
     grant(intermediary, "C1000000006", codes=[])
-    TaxpayerFactory.create(tin="C1000000007")
-    GrantedPermissionFactory.create(taxpayer__tin="C1000000008")  # to another intermediary
+    make.taxpayer(tin="C1000000007")
+    make.permission(taxpayer__tin="C1000000008")  # to another intermediary
     grant(intermediary, "C1000000009", revoked_at=now() + DAY)
     answer = listed(token_of(intermediary))
     assert taxpayers_of(answer) == ["C1000000001", "C1000000004", "C1000000006"]
@@ -89,7 +84,7 @@ def test_what_is_in_force_gets_a_token_and_what_is_not_listed_does_not(intermedi
 
 
 def test_a_taxpayer_that_is_no_intermediary_acts_for_no_other(erp: Erp) -> None:
-    GrantedPermissionFactory.create()
+    make.permission()
     assert body_of(listed(token_of(erp))) == {
         "intermediary": None,
         "permissions": [],
@@ -123,11 +118,11 @@ def test_a_token_on_behalf_of_one_taxpayer_does_not_show_the_others(intermediary
 def test_pages_have_each_permission_once_in_an_order_that_lasts(intermediary: Erp) -> None:
     several = Taxpayer.objects.get(pk=grant(intermediary).taxpayer_id)
     for _ in range(4):
-        GrantedPermissionFactory.create(intermediary=intermediary.role, taxpayer=several)
+        make.permission(intermediary=intermediary.role, taxpayer=several)
     for _ in range(6):
         grant(intermediary)
     # One of an earlier taxpayer that is granted last: the order is not that of granting.
-    GrantedPermissionFactory.create(intermediary=intermediary.role, taxpayer=several)
+    make.permission(intermediary=intermediary.role, taxpayer=several)
     token = token_of(intermediary)
     whole = body_of(listed(token))["permissions"]
     assert len(whole) == 12
@@ -148,7 +143,7 @@ def test_one_taxpayer_can_be_asked_for(intermediary: Erp) -> None:
     token = token_of(intermediary)
     assert taxpayers_of(listed(token, taxpayer="C1000000001")) == ["C1000000001"]
     assert taxpayers_of(listed(token, taxpayer=" c1000000001:rob-1")) == ["C1000000001:ROB-1"]
-    GrantedPermissionFactory.create(taxpayer__tin="C1000000002")
+    make.permission(taxpayer__tin="C1000000002")
     for tin in ("C1000000002", "C1000000003"):
         assert taxpayers_of(listed(token, taxpayer=tin)) == [], "whether it exists is not shown"
 
@@ -170,7 +165,7 @@ def test_a_bad_parameter_is_named_and_not_repeated(intermediary: Erp, name: str)
 
 
 def test_a_cursor_of_another_intermediary_shows_nothing_of_it(intermediary: Erp) -> None:
-    other = new_erp(taxpayer=IntermediaryFactory.create().taxpayer)
+    other = new_erp(taxpayer=make.intermediary().taxpayer)
     for _ in range(3):
         grant(other)
         grant(intermediary)
@@ -185,9 +180,7 @@ def test_a_limited_client_sees_what_it_may_do_for_the_taxpayer_of_its_token(
     """It gets no token for its own taxpayer; and a token for one does not show the others."""
     first = grant(intermediary, "C1000000001", codes=[SUBMIT, VIEW])
     later = {"codes": [SUBMIT], "valid_from": now() + DAY}
-    GrantedPermissionFactory.create(
-        taxpayer=first.taxpayer, intermediary=intermediary.role, **later
-    )
+    make.permission(taxpayer=first.taxpayer, intermediary=intermediary.role, **later)
     grant(intermediary, "C1000000002", codes=[VIEW])
     one = "C1000000001"
     unlimited = token_of(intermediary, on_behalf_of=one)

@@ -1,8 +1,8 @@
 """`/api/v1/credentials/current`: a client reads of itself, and ends the secret of its token."""
 
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from threading import Barrier
+from functools import partial
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -21,9 +21,11 @@ from tests.self_service.calls import (
     second_secret,
     text_of,
 )
+from tests.support import make
 from tests.support.answers import body_of
+from tests.support.at_once import at_once
 from tests.support.erp import Erp, new_erp
-from tests.support.factories import VIEW, CredentialFactory, GrantedPermissionFactory
+from tests.support.factories import VIEW
 from tests.support.moments import now
 from tests.support.outages import writing_fails
 from tests.support.staff import staff_client
@@ -92,11 +94,7 @@ def test_the_history_has_who_when_what_and_why(erp: Erp) -> None:
     assert (change.action, change.object_type) == ("revoke_secret", "systemuser")
     assert (change.by, change.address) == (f"{erp.client_id} (client)", "192.0.2.9")
     assert change.object_id == str(erp.system_user.pk)
-    assert change.before == {
-        "secret": hint,
-        "credential": "secret",
-        "secret_revoked_at": None,
-    }
+    assert change.before == {"secret": hint, "credential": "secret", "secret_revoked_at": None}
     assert change.after["secret"] == hint
     assert change.after["secret_revoked_at"]
     assert change.reason == (
@@ -156,18 +154,8 @@ def test_what_cannot_be_recorded_is_not_done(erp: Erp) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_two_secrets_that_end_each_other_at_once_leave_one(erp: Erp) -> None:
     tokens = [token_of(erp), token_of(second_secret(erp))]
-    barrier = Barrier(len(tokens))
-
-    def one(token: str) -> int:
-        try:
-            connection.ensure_connection()
-            barrier.wait()
-            return end(token).status_code
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(len(tokens)) as pool:
-        outcomes = sorted(pool.map(one, tokens))
+    answers: list[Any] = at_once(*(partial(end, token) for token in tokens))
+    outcomes = sorted(answer.status_code for answer in answers)
     # SQLite has one writer: the one that finds the other writing may be told to try again.
     assert outcomes[0] == 200
     assert outcomes[1] in ((409,) if connection.vendor == "postgresql" else (409, 503))
@@ -231,7 +219,7 @@ def test_a_secret_is_not_used_before_it_was_created(erp: Erp) -> None:
 
 def test_secrets_that_ended_within_30_days_are_shown_behind_the_live_ones(erp: Erp) -> None:
     def ended(hint: str, *, expires: timedelta, revoked: timedelta | None = None) -> None:
-        CredentialFactory.create(
+        make.credential(
             system_user=erp.system_user,
             slot=None,
             hint=hint,
@@ -270,7 +258,7 @@ def test_a_client_without_a_limit_or_whose_window_is_over(erp: Erp) -> None:
 
 
 def test_the_limits_are_shown_but_not_the_other_taxpayers(intermediary: Erp) -> None:
-    tin = str(GrantedPermissionFactory.create(intermediary=intermediary.role).taxpayer.identifier)
+    tin = str(make.permission(intermediary=intermediary.role).taxpayer.identifier)
     SystemUser.objects.update(allowed_permissions=VIEW, allowed_taxpayers=f"C0000000000 {tin}")
     Credential.objects.update(allowed_networks="127.0.0.0/8 2001:db8::/32")
     answer = credentials(token_of(intermediary, on_behalf_of=tin))

@@ -14,7 +14,6 @@ def production(settings: Settings) -> None:
     """The settings of production, on every database of the tests."""
     settings.SECOND_FACTOR_REQUIRED = True
     settings.IS_EMBEDDED = False
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # quick
 
 
 @pytest.fixture

@@ -28,10 +28,15 @@ def html_of(answer: Any) -> str:
     return str(answer.content.decode())
 
 
-def aged(client: Client, seconds: float) -> Client:
-    """The browser as if its last password or code had been given so many seconds earlier."""
+def aged(client: Client, seconds: float = 0, **moments: float) -> Client:
+    """The browser as if its last password or code had been given so many seconds earlier.
+
+    `moments`: what else its session stores as moments, and how many seconds earlier they are.
+    """
     session = client.session
     for record in session["account_authentication_methods"]:
         record["at"] -= seconds
+    for name, earlier in moments.items():
+        session[name] -= earlier
     session.save()
     return client

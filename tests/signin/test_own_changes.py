@@ -13,13 +13,14 @@ from django.utils import timezone
 
 from identity.staff.accounts.changes import sign_in
 from identity.staff.accounts.changes.sign_in import IssuedPassword, set_first_password
-from identity.staff.models import FirstPassword, StaffAccount
+from identity.staff.models import FirstPassword
 from taxpayers.models import Change
 from taxpayers.services import Author
 from tests.signin.passkey import Passkey, set_up, sign_in_with
 from tests.signin.steps import ADMIN, SIGN_IN, give_code, give_password, html_of
 from tests.support.accounts import PASSWORD, new_staff, signed_in, totp_code, with_totp
-from tests.support.staff import staff_client, text_of
+from tests.support.moments import why
+from tests.support.staff import page_url, staff_client, text_of
 
 pytestmark = pytest.mark.django_db
 OWN = "another-long-Password-2"
@@ -61,10 +62,8 @@ def test_a_new_password_is_in_the_history_without_the_password(officer: User) ->
 
 
 def test_the_replacement_of_a_first_password_is_in_the_history(client: Client) -> None:
-    account = StaffAccount.objects.get(pk=new_staff("viewer", "badrul").pk)
-    issued = set_first_password(
-        account=account, reason="New", by=Author("mariam"), at=timezone.now()
-    )
+    account = new_staff("viewer", "badrul")
+    issued = set_first_password(account=account, **why(Author("mariam")))
     Change.objects.all().delete()
     give_password(client, "badrul", issued.password)
     post(client, "choose_own_password", {"password1": OWN, "password2": OWN})
@@ -94,8 +93,7 @@ def test_an_app_that_is_set_up_or_removed_is_in_the_history_without_its_secret(
     row = only_change(owner, "change_own_second_step")
     assert row.before["second_step"] == ["authenticator app"]
     assert row.after["second_step"] == []
-    account = reverse("admin:staff_staffaccount_change", args=[owner.pk])
-    page = text_of(staff_client("account manager").get(account))
+    page = text_of(staff_client("account manager").get(page_url(owner)))
     assert "Changed their own second step" in page
     assert "authenticator app" in page
 
@@ -149,8 +147,7 @@ CHOOSE = "/signin/password/own/"
 @pytest.fixture
 def issued() -> IssuedPassword:
     """The first password of an account that was never used."""
-    account = StaffAccount.objects.get(pk=new_staff("viewer", "badrul").pk)
-    return set_first_password(account=account, reason="New", by=Author("mariam"), at=timezone.now())
+    return set_first_password(account=new_staff("viewer", "badrul"), **why(Author("mariam")))
 
 
 def choose(client: Client, password: str, again: str = "") -> str:

@@ -1,6 +1,5 @@
 """Sign-ins and sessions of staff: cookies, timeouts, what is stored of them, how they are ended."""
 
-import time
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -34,9 +33,7 @@ def test_an_idle_session_ends(officer: User, settings: Settings) -> None:
     assert is_signed_in(client)
     left = Session.objects.get().expire_date - timezone.now()
     assert timedelta(minutes=29) < left <= timedelta(minutes=30)
-    session = client.session
-    session["seen_at"] -= 61
-    session.save()
+    aged(client, seen_at=61)
     Session.objects.update(expire_date=timezone.now() + timedelta(seconds=30))
     assert is_signed_in(client)  # which restarts the idle time
     assert Session.objects.get().expire_date > timezone.now() + timedelta(minutes=29)
@@ -45,17 +42,12 @@ def test_an_idle_session_ends(officer: User, settings: Settings) -> None:
 
 
 def test_a_long_session_ends_even_if_it_is_active(officer: User) -> None:
-    client = signed_in(officer)
-    session = client.session
-    started = session["signed_in_at"] = time.time() - timedelta(hours=9.9).total_seconds()
-    session["seen_at"] -= 61
-    session.save()
+    client = aged(signed_in(officer), signed_in_at=9.9 * 3600, seen_at=61)
+    started = client.session["signed_in_at"]
     assert is_signed_in(client)
     assert client.get(f"{SIGN_IN}stay/").json()["seconds"] <= 0.1 * 3600
-    session = client.session
-    assert session["signed_in_at"] == started  # use does not make it younger
-    session["signed_in_at"] -= timedelta(hours=0.1, seconds=1).total_seconds()
-    session.save()
+    assert client.session["signed_in_at"] == started  # use does not make it younger
+    aged(client, signed_in_at=0.1 * 3600 + 1)
     answer = client.get(ADMIN, follow=True)
     assert answer.redirect_chain[-1][0].startswith(SIGN_IN)
     assert "maximum length" in html_of(answer)
@@ -227,7 +219,7 @@ def test_rows_are_deleted_after_400_days() -> None:
 
 
 @pytest.fixture
-def clerk(db: None) -> User:
+def clerk(db: None) -> StaffAccount:
     """Signed in at two computers."""
     user = with_totp(new_staff("registrar", "nurul"))
     for address in ("192.0.2.1", "192.0.2.2"):
@@ -243,7 +235,7 @@ def clerk(db: None) -> User:
 
 @pytest.mark.parametrize("role", ["auditor", "account manager"])
 def test_auditors_and_account_managers_see_sign_ins_and_open_sessions(
-    role: str, clerk: User
+    role: str, clerk: StaffAccount
 ) -> None:
     client = staff_client(role)
     page = text_of(client.get(SIGN_INS))
@@ -251,23 +243,22 @@ def test_auditors_and_account_managers_see_sign_ins_and_open_sessions(
         assert shown in page
     assert "192.0.2.9" not in text_of(client.get(SIGN_INS, {"q": "192.0.2.77"}))
     assert "192.0.2.9" in text_of(client.get(SIGN_INS, {"q": "192.0.2.9", "outcome": "failed"}))
-    own = text_of(client.get(page_url(StaffAccount.objects.get(pk=clerk.pk))))
+    own = text_of(client.get(page_url(clerk)))
     assert "Open sessions" in own
     assert "192.0.2.2" in own
     assert ("End sessions" in own) == (role == "account manager")
 
 
 @pytest.mark.parametrize("is_one", [True, False], ids=["one", "all"])
-def test_an_account_manager_ends_sessions(clerk: User, is_one: bool) -> None:
-    account = StaffAccount.objects.get(pk=clerk.pk)
-    manager, url = staff_client("account manager"), task_url(account, "end_sessions")
-    first = open_sessions(timezone.now(), account)[0]
+def test_an_account_manager_ends_sessions(clerk: StaffAccount, is_one: bool) -> None:
+    manager, url = staff_client("account manager"), task_url(clerk, "end_sessions")
+    first = open_sessions(timezone.now(), clerk)[0]
     asked = manager.get(f"{url}?session={first.mark}")
     assert asked.context["form"]["session"].value() == first.mark
     assert first.key not in asked.content.decode()
     sent = {"session": first.mark if is_one else "", "reason": "a lost laptop"}
     assert manager.post(url, sent).status_code == 302
-    left = {one.key for one in open_sessions(timezone.now(), account)}
+    left = {one.key for one in open_sessions(timezone.now(), clerk)}
     assert len(left) == (1 if is_one else 0)
     assert first.key not in left
     change = Change.objects.latest("pk")
@@ -275,6 +266,6 @@ def test_an_account_manager_ends_sessions(clerk: User, is_one: bool) -> None:
     assert (change.before, change.after) == ({"open_sessions": 2}, {"open_sessions": len(left)})
 
 
-def test_an_operator_ends_them_by_a_command(clerk: User) -> None:
+def test_an_operator_ends_them_by_a_command(clerk: StaffAccount) -> None:
     assert output_of("end_sessions", "nurul") == "nurul is signed out everywhere.\n"
     assert not Session.objects.exists()

@@ -13,9 +13,9 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from taxpayers.models import SystemUser, Taxpayer
-from tests.signin.steps import SIGN_IN, give_code, give_password, html_of
+from tests.signin.steps import SIGN_IN, aged, give_code, give_password, html_of
+from tests.support import make
 from tests.support.accounts import new_staff, signed_in, totp_code, with_totp
-from tests.support.factories import SystemUserFactory
 from tests.support.staff import errors_of, list_url, opened, task_url, text_of
 
 pytestmark = pytest.mark.django_db
@@ -103,7 +103,7 @@ def test_who_was_not_signed_in_stores_nothing() -> None:
 
 
 def test_passwords_and_secrets_are_not_stored(officer: User) -> None:
-    url = task_url(SystemUserFactory.create(), "block_system_user")
+    url = task_url(make.system_user(), "block_system_user")
     secret = "cs_test_6GKfzaScRpPgQkVDIuxfPaHQntHPKzeApvGRXlvM9NH2UpRB0"
     client = signed_in(officer)
     sent_too_late(
@@ -119,15 +119,10 @@ def test_passwords_and_secrets_are_not_stored(officer: User) -> None:
 
 
 def test_an_edit_conflict_in_the_meantime_is_found(officer: User) -> None:
-    row = SystemUserFactory.create(name="Before")
+    row = make.system_user(name="Before")
     client, url = signed_in(officer), task_url(row, "change_system_user")
-    form = opened(client, url) | {
-        "name": "Mine",
-        "scopes": ["InvoicingAPI"],
-        "logins_per_minute": 12,
-        "reason": "Ticket",
-    }
-    sent_too_late(client, url, **form)
+    form = {"name": "Mine", "scopes": ["InvoicingAPI"], "logins_per_minute": 12, "reason": "Ticket"}
+    sent_too_late(client, url, **opened(client, url) | form)
     SystemUser.objects.update(name="Theirs")
     sign_in(client, officer)
     page = client.get(url)
@@ -168,19 +163,13 @@ def test_another_site_cannot_fill_in_a_form(registrar: User, origin: str) -> Non
 def test_a_form_knows_how_long_its_session_lasts(registrar: User, settings: Settings) -> None:
     client = signed_in(registrar)
     assert 'data-session-seconds="1' in html_of(client.get(REGISTER))
-    session = client.session
-    session["seen_at"] -= 59
-    session["signed_in_at"] -= 9 * 3600 + 59 * 60
-    session.save()
+    aged(client, seen_at=59, signed_in_at=9 * 3600 + 59 * 60)
     page = html_of(client.get(REGISTER))
     assert any(f'data-session-seconds="{left}"' in page for left in range(50, 61))
 
 
 def test_staying_signed_in_restarts_the_idle_time(registrar: User) -> None:
-    client = signed_in(registrar)
-    session = client.session
-    session["seen_at"] -= 30
-    session.save()
+    client = aged(signed_in(registrar), seen_at=30)
     before = Session.objects.get().expire_date
     Session.objects.update(expire_date=before - timedelta(minutes=28))
     assert client.get(f"{SIGN_IN}stay/").json()["seconds"] >= 1795

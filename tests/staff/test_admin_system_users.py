@@ -14,18 +14,12 @@ from pytest_django import Settings
 from identity.staff.expiring.extend_tasks import ExtendSystemUser
 from identity.staff.logins import impact
 from taxpayers.models import Change, GrantedPermission, SystemUser, Taxpayer
-from taxpayers.services import Author, ServiceError, change_system_user
+from taxpayers.services import ServiceError, change_system_user
 from taxpayers.services.granted_permissions import codes_of
+from tests.support import make
 from tests.support.erp import Erp, new_erp
-from tests.support.factories import (
-    SUBMIT,
-    VIEW,
-    CredentialFactory,
-    GrantedPermissionFactory,
-    IntermediaryFactory,
-    SystemUserFactory,
-    TaxpayerFactory,
-)
+from tests.support.factories import SUBMIT, VIEW
+from tests.support.moments import why
 from tests.support.staff import ADDRESS, errors_of, list_url, opened, page_url, task_url, text_of
 
 pytestmark = pytest.mark.django_db
@@ -33,12 +27,12 @@ pytestmark = pytest.mark.django_db
 
 def test_only_on_behalf_is_offered_where_the_taxpayer_is_an_intermediary(officer: Client) -> None:
     url = task_url(SystemUser, "issue_credentials")
-    role = IntermediaryFactory.create()
-    for taxpayer, is_offered in ((role.taxpayer, True), (TaxpayerFactory.create(), False)):
+    role = make.intermediary()
+    for taxpayer, is_offered in ((role.taxpayer, True), (make.taxpayer(), False)):
         form = officer.get(url, {"taxpayer": str(taxpayer.identifier)}).context["form"]
         assert ("only_on_behalf" in form.fields) == is_offered
     assert "only_on_behalf" not in officer.get(url).context["form"].fields
-    wrong = {"taxpayer": TaxpayerFactory.create().tin, "name": "x", "only_on_behalf": "on"}
+    wrong = {"taxpayer": make.taxpayer().tin, "name": "x", "only_on_behalf": "on"}
     wrong |= {"reason": "new system", "method": "client_secret"}
     response = officer.post(url, wrong | {"scopes": ["InvoicingAPI"], "logins_per_minute": "12"})
     assert "is not an intermediary" in errors_of(response)
@@ -49,8 +43,8 @@ def test_of_a_client_of_the_management_api_staff_are_offered_only_what_stops_it(
     boss: Client, method: str, settings: Settings
 ) -> None:
     settings.MTLS_URL = "https://mtls.example.org"
-    user = SystemUserFactory.create(scopes="RegistryAPI", token_endpoint_auth_method=method)
-    CredentialFactory.create(system_user=user)
+    user = make.system_user(scopes="RegistryAPI", token_endpoint_auth_method=method)
+    make.credential(system_user=user)
     context = boss.get(page_url(user)).context
     buttons = [*context["buttons"], *context["secrets"][0]["buttons"]]
     assert {urlsplit(button.url).path.split("/")[-2] for button in buttons} == {
@@ -71,7 +65,7 @@ def test_who_unblocks_sees_why_it_is_blocked_and_what_works_again(
     assert (change.action, change.by, change.address) == ("block_system_user", "kumar", ADDRESS)
     assert "badge-bad" in officer.get(task_url(SystemUser, "changelist")).content.decode()
     created = timezone.now() + timedelta(seconds=1)
-    new = CredentialFactory.create(system_user=user, slot=2, created_at=created)
+    new = make.credential(system_user=user, slot=2, created_at=created)
     response = officer.get(unblock)
     for page in (text_of(response), text_of(officer.get(page_url(user)))):
         assert "Blocked by kumar since" in page
@@ -95,9 +89,9 @@ def test_the_page_to_block_shows_the_logins_that_it_would_have_refused(
 ) -> None:
     user = erp.system_user
     url = task_url(user, "block_system_user")
-    role = IntermediaryFactory.create(taxpayer=user.taxpayer)
+    role = make.intermediary(taxpayer=user.taxpayer)
     for revoked_at in (None, None, timezone.now()):
-        GrantedPermissionFactory.create(intermediary=role, revoked_at=revoked_at)
+        make.permission(intermediary=role, revoked_at=revoked_at)
     asked = text_of(officer.get(url))
     assert "in the last 7 days None." in asked
     assert f"{user} · {user.taxpayer} · {user.client_id}" in asked
@@ -115,10 +109,10 @@ def test_the_page_to_block_shows_the_logins_that_it_would_have_refused(
 def test_the_page_to_revoke_shows_the_logins_that_no_other_permission_allows(
     intermediary: Erp, registrar: Client
 ) -> None:
-    role = intermediary.system_user.taxpayer.intermediary
-    single = GrantedPermissionFactory.create(intermediary=role)
-    doubled = GrantedPermissionFactory.create(intermediary=role, codes=["documents:view"])
-    reduced = GrantedPermissionFactory.create(intermediary=role, taxpayer=doubled.taxpayer)
+    role = intermediary.role
+    single = make.permission(intermediary=role)
+    doubled = make.permission(intermediary=role, codes=["documents:view"])
+    reduced = make.permission(intermediary=role, taxpayer=doubled.taxpayer)
     for permission in (single, single, doubled):
         on_behalf_of = str(permission.taxpayer.identifier)
         assert intermediary.login(on_behalf_of=on_behalf_of).status_code == 200
@@ -138,7 +132,7 @@ def test_the_page_to_deactivate_a_taxpayer_shows_the_logins_for_it_and_by_it(
     intermediary: Erp, registrar: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taxpayer = intermediary.system_user.taxpayer
-    permission = GrantedPermissionFactory.create(intermediary=taxpayer.intermediary)
+    permission = make.permission(intermediary=taxpayer.intermediary)
     represented = str(permission.taxpayer.identifier)
     references = [
         intermediary.login(**for_whom)["correlationId"]
@@ -162,13 +156,11 @@ def test_the_page_to_deactivate_a_taxpayer_shows_the_logins_for_it_and_by_it(
 def test_a_form_that_was_opened_before_a_colleagues_change_does_not_undo_it(
     officer: Client,
 ) -> None:
-    user = SystemUserFactory.create(name="Old", logins_per_minute=12)
+    user = make.system_user(name="Old", logins_per_minute=12)
     url = task_url(user, "change_system_user")
     form = {"name": "New", "scopes": ["InvoicingAPI"], "logins_per_minute": "12", "reason": "typo"}
     sent = opened(officer, url) | form
-    change_system_user(
-        system_user=user, logins_per_minute=600, reason="hub", by=Author("x"), at=timezone.now()
-    )
+    change_system_user(system_user=user, logins_per_minute=600, **why())
     refused = officer.post(url, sent)
     assert "this record was changed" in errors_of(refused)
     assert "Logins per minute: 600" in errors_of(refused)
@@ -188,9 +180,9 @@ def test_a_form_that_was_opened_before_a_colleagues_change_does_not_undo_it(
 
 # The task, what is entered, and what a colleague has changed meanwhile.
 OUTDATED: dict[str, tuple[Any, dict[str, Any], dict[str, Any], str]] = {
-    "rename_taxpayer": (TaxpayerFactory, {"name": "Mine"}, {"name": "Theirs"}, "Name: Theirs"),
+    "rename_taxpayer": (make.taxpayer, {"name": "Mine"}, {"name": "Theirs"}, "Name: Theirs"),
     "end_system_user_earlier": (
-        SystemUserFactory,
+        make.system_user,
         {"expires": "2098-01-01"},
         {"expires_at": datetime(2099, 1, 1, 4, tzinfo=UTC)},
         "New last day: 1 Jan 2099, 12:00",
@@ -200,8 +192,8 @@ OUTDATED: dict[str, tuple[Any, dict[str, Any], dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("task", OUTDATED)
 def test_an_outdated_form_undoes_nothing(task: str, boss: Client) -> None:
-    factory, entered, changed, says = OUTDATED[task]
-    record = factory.create()
+    new, entered, changed, says = OUTDATED[task]
+    record = new()
     url, rows = task_url(record, task), type(record)._default_manager
     sent = opened(boss, url) | entered | {"reason": "typo"}
     rows.update(**changed)
@@ -213,7 +205,7 @@ def test_an_outdated_form_undoes_nothing(task: str, boss: Client) -> None:
 
 
 def test_a_change_between_reading_and_locking_is_not_undone() -> None:
-    as_loaded = SystemUserFactory.create(expires_at=None)
+    as_loaded = make.system_user(expires_at=None)
     data = {"original": '{"expires": null}', "expires": timezone.now(), "reason": "x"}
     SystemUser.objects.update(expires_at=timezone.now() + timedelta(days=1))
     with pytest.raises(ServiceError, match="this record was changed"), transaction.atomic():
@@ -226,15 +218,15 @@ GRANT = task_url(GrantedPermission, "grant_permission")
 
 
 def test_the_page_of_a_taxpayer_shows_who_logs_in_and_who_acts_for_it(registrar: Client) -> None:
-    granted = GrantedPermissionFactory.create()
+    granted = make.permission()
     row = granted.taxpayer
-    user = SystemUserFactory.create(taxpayer=row, name="Shop till")
+    user = make.system_user(taxpayer=row, name="Shop till")
     response = registrar.get(page_url(row))
     page = text_of(response)
     for shown in (row.name, row.tin, "Shop till", user.client_id, "Valid", SUBMIT):
         assert shown in page
     assert str(granted.intermediary) in page
-    SystemUserFactory.create(taxpayer=granted.intermediary.taxpayer, name="Hub")
+    make.system_user(taxpayer=granted.intermediary.taxpayer, name="Hub")
     assert "Hub" in text_of(registrar.get(page_url(granted.intermediary)))
     buttons = " ".join(button.url for button in response.context["buttons"])
     for task in ("register_intermediary", "grant_permission"):
@@ -242,7 +234,7 @@ def test_the_page_of_a_taxpayer_shows_who_logs_in_and_who_acts_for_it(registrar:
 
 
 def test_a_permission_is_granted_from_day_to_day(registrar: Client) -> None:
-    taxpayer, role = TaxpayerFactory.create(), IntermediaryFactory.create()
+    taxpayer, role = make.taxpayer(), make.intermediary()
     form = {"taxpayer": taxpayer.tin, "intermediary": role.taxpayer.tin.lower()}
     days = {"valid_from": "2099-01-01", "valid_until": "2099-12-31"}
     registrar.post(GRANT, {**form, "codes": [SUBMIT, VIEW], **days})
@@ -258,7 +250,7 @@ def test_a_permission_is_granted_from_day_to_day(registrar: Client) -> None:
 @pytest.mark.parametrize("ended", ["valid_until", "revoked_at"])
 def test_an_ended_permission_is_granted_again_as_it_was(ended: str, registrar: Client) -> None:
     now = timezone.now()
-    valid = GrantedPermissionFactory.create(valid_from=now - timedelta(days=9))
+    valid = make.permission(valid_from=now - timedelta(days=9))
     assert "Grant again" not in text_of(registrar.get(page_url(valid)))
     GrantedPermission.objects.filter(pk=valid.pk).update(**{ended: now - timedelta(days=1)})
     buttons = registrar.get(page_url(valid)).context["buttons"]
@@ -287,7 +279,7 @@ def test_an_ended_permission_is_granted_again_as_it_was(ended: str, registrar: C
 def test_an_invalid_permission_shows_the_error_at_its_field(
     wrong: dict[str, Any], error: str, registrar: Client
 ) -> None:
-    taxpayer, role = TaxpayerFactory.create(), IntermediaryFactory.create()
+    taxpayer, role = make.taxpayer(), make.intermediary()
     form = {"taxpayer": taxpayer.tin, "intermediary": role.taxpayer.tin, "codes": [SUBMIT]} | wrong
     form["intermediary"] = form["intermediary"].format(taxpayer=taxpayer.tin)
     page = registrar.post(GRANT, form)
@@ -297,7 +289,7 @@ def test_an_invalid_permission_shows_the_error_at_its_field(
 
 
 def test_the_history_shows_before_and_after(registrar: Client) -> None:
-    row = TaxpayerFactory.create(name="Before")
+    row = make.taxpayer(name="Before")
     url = task_url(row, "rename_taxpayer")
     registrar.post(url, opened(registrar, url) | {"name": "After", "reason": "new register"})
     page = text_of(registrar.get(page_url(Change.objects.latest("pk"))))
@@ -313,8 +305,7 @@ TIN = "C77000999"
 
 
 def sent(client: Client, **values: str) -> Any:
-    url = task_url(Taxpayer, "register_taxpayer")
-    return client.post(url, {"identifier": TIN, "name": "Kedai Runcit Ahmad"} | values)
+    return client.post(REGISTER, {"identifier": TIN, "name": "Kedai Runcit Ahmad"} | values)
 
 
 def test_a_tin_without_digits_is_asked_back(registrar: Client) -> None:
@@ -329,10 +320,10 @@ def test_a_tin_without_digits_is_asked_back(registrar: Client) -> None:
 def test_similar_taxpayers_are_shown_and_nothing_is_saved_until_it_is_sent_again(
     registrar: Client,
 ) -> None:
-    assert opened(registrar, task_url(Taxpayer, "register_taxpayer"))["shown_for"] in (None, "")
+    assert opened(registrar, REGISTER)["shown_for"] in (None, "")
     unlike = sent(registrar, identifier="C77000888", name="Kilang Papan Jaya")
     assert unlike.status_code == 302
-    existing = TaxpayerFactory.create(name="KEDAI RUNCIT AHMAD SDN BHD", is_active=False)
+    existing = make.taxpayer(name="KEDAI RUNCIT AHMAD SDN BHD", is_active=False)
     assert "Nothing was saved yet" in errors_of(sent(registrar, shown_for="Something else"))
     page = sent(registrar)
     assert "Nothing was saved yet" in errors_of(page)

@@ -26,7 +26,7 @@ from taxpayers.models import (
     Taxpayer,
 )
 from tests.every_address.test_staff import records
-from tests.support.factories import CredentialFactory, GrantedPermissionFactory
+from tests.support import make
 from tests.support.staff import list_url, task_url
 from tokens.models import LoginEvent, SigningKey
 
@@ -95,7 +95,7 @@ def client(boss: Client) -> Client:
 
 @pytest.mark.parametrize(("model", "value"), [*each_with_some(*LISTS)])
 def test_a_list_and_its_export(model: type[Model], value: str, client: Client) -> None:
-    GrantedPermissionFactory.create()
+    make.permission()
     has_export = isinstance(admin.site._registry[model], ExportingAdmin)
     for name in parameters_of(model):
         check(client.get(f"{list_url(model)}?{encoded(**{name: value})}"))
@@ -182,7 +182,7 @@ def sample(field: Any, records: dict[str, Any]) -> Any:
 
 @values
 def test_selected_records(value: str, client: Client) -> None:
-    CredentialFactory.create()
+    make.credential()
     for action in ("bulk_block_system_user", value):
         for selected in (value, "1"):
             sent = {"action": action, ACTION_CHECKBOX_NAME: selected, "index": value}

@@ -4,25 +4,19 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db.models import Model
 from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
-from identity.staff.models import StaffAccount, StaffSignIn, WaitingChange
+from identity.staff.models import StaffSignIn, WaitingChange
 from identity.webhooks.models import WebhookEndpoint
 from taxpayers.models import Change, PermissionCode, SystemUser, Taxpayer
 from tests.every_address.test_staff import NEEDED, url_of
+from tests.support import make
 from tests.support.accounts import new_staff, with_totp
 from tests.support.erp import new_erp
-from tests.support.factories import (
-    GrantedPermissionFactory,
-    IntermediaryFactory,
-    PermissionRequestFactory,
-    ProtectedApiSecretFactory,
-)
 from tests.support.staff import list_url, opened, task_url
 from tokens.keys.store import read_key_ring
 from tokens.models import LoginEvent, SigningKey
@@ -46,16 +40,16 @@ def records(settings: Settings) -> dict[str, Model]:
     """One of each kind, with such a text in every field that holds one."""
     settings.MTLS_URL = "https://mtls.id.example.org"
     at, soon = timezone.now(), timezone.now() + timedelta(days=9)
-    role = IntermediaryFactory.create(taxpayer__name=hostile("agent"), active_until=soon)
+    role = make.intermediary(taxpayer__name=hostile("agent"), active_until=soon)
     erp = new_erp(taxpayer=role.taxpayer, name=hostile("system-user"), expires_at=soon)
     user = erp.system_user
     blocked = {"blocked_by": hostile("blocked-by"), "blocked_reason": hostile("blocked-reason")}
     SystemUser.objects.filter(pk=user.pk).update(blocked_at=at, **blocked)
     erp.login(headers={"user-agent": hostile("user-agent")})
-    permission = GrantedPermissionFactory.create(
+    permission = make.permission(
         intermediary=role, taxpayer__name=hostile("taxpayer"), valid_until=soon
     )
-    revoked = GrantedPermissionFactory.create(intermediary=role, revoked_at=at)
+    revoked = make.permission(intermediary=role, revoked_at=at)
     change = {"by": hostile("author"), "reason": hostile("reason"), "label": hostile("label")}
     renamed = {"before": {"name": hostile("before")}, "after": {"name": "x"}}
     ended = {"by": hostile("revoked-by"), "reason": hostile("revoked-why")}
@@ -68,9 +62,10 @@ def records(settings: Settings) -> dict[str, Model]:
         kind = row._meta.model_name
         about = {"action": action, "object_type": kind, "object_id": row.pk, "at": at}
         Change.objects.create(**change | about | values)
-    api = ProtectedApiSecretFactory.create(protected_api__name=hostile("api")).protected_api
+    api = make.api_secret(protected_api__name=hostile("api")).protected_api
     account = with_totp(new_staff("viewer", "canary"))
-    User.objects.filter(pk=account.pk).update(first_name=hostile("account"))
+    account.first_name = hostile("account")
+    account.save()
     asked = {"asked_by": hostile("asked-by"), "reason": hostile("why-asked")}
     WaitingChange.objects.create(
         account_id=account.pk, action="activate_account", asked_at=at, expires_at=soon, **asked
@@ -79,8 +74,8 @@ def records(settings: Settings) -> dict[str, Model]:
     made: list[Model] = [
         *(user, permission.taxpayer, permission, role, api, PermissionCode.objects.all()[0]),
         *(Change.objects.latest("pk"), LoginEvent.objects.latest("pk")),
-        PermissionRequestFactory.create(intermediary=role, own_reference=hostile("reference")),
-        StaffAccount.objects.get(pk=account.pk),
+        make.permission_request(intermediary=role, own_reference=hostile("reference")),
+        account,
         WebhookEndpoint.objects.create(url="https://x", created_at=at, description=hostile("hook")),
         StaffSignIn.objects.create(at=at, outcome="signed in", program=hostile("program")),
     ]

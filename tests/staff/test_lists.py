@@ -24,28 +24,17 @@ from identity.staff.models import StaffAccount
 from taxpayers.files.csv_reader import escape_formula, unescape_formula
 from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.operations import SERVICES
-from taxpayers.services import Author, ServiceError, block_system_user
+from taxpayers.services import ServiceError, block_system_user
 from taxpayers.services.system_users import BLOCK_SYSTEM_USER
 from tests.registry.workbooks import formulas_of, rows_of
-from tests.support.factories import (
-    CredentialFactory,
-    GrantedPermissionFactory,
-    IntermediaryFactory,
-    SystemUserFactory,
-    TaxpayerFactory,
-    stored_login,
-)
+from tests.support import make
+from tests.support.factories import stored_login
+from tests.support.moments import why
 from tests.support.staff import ADDRESS, csv_rows_of, errors_of, list_url, text_of
 from tokens.models import LoginEvent
 
 pytestmark = pytest.mark.django_db
-LISTS: list[type[Model]] = [
-    Taxpayer,
-    Intermediary,
-    GrantedPermission,
-    SystemUser,
-    LoginEvent,
-]
+LISTS: list[type[Model]] = [Taxpayer, Intermediary, GrantedPermission, SystemUser, LoginEvent]
 
 
 def listed(client: Client, model: type[Model], query: str) -> list[Any]:
@@ -66,12 +55,7 @@ def test_a_list_counts_no_further_than_its_cap_and_takes_no_condition_of_the_rea
         counts = [sql for sql in asked if re.search(r"\bCOUNT\(", sql, re.IGNORECASE)]
         assert all(f"LIMIT {CappedPaginator.max_rows + 1}" in sql for sql in counts), counts
         assert not page.context["cl"].add_facets
-    for query in (
-        "?pk__gt=1",
-        "?name__icontains=a",
-        "?at__lt=2026-01-01",
-        "?credentials__lookup=x",
-    ):
+    for query in ("pk__gt=1", "name__icontains=a", "at__lt=2026-01-01", "credentials__lookup=x"):
         assert officer.get(f"{list_url(model)}?{query}").status_code == 400, query
 
 
@@ -79,18 +63,18 @@ def test_a_list_beyond_the_cap_says_so_without_counting(
     officer: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(CappedPaginator, "max_rows", 3)
-    TaxpayerFactory.create_batch(5)
+    [make.taxpayer() for _ in range(5)]
     response = officer.get(list_url(Taxpayer))
     assert b"The first 3 records. Search or filter to see others." in response.content
 
 
 def test_a_record_is_found_by_what_it_is_known_by(officer: Client) -> None:
-    GrantedPermissionFactory.create()
-    SystemUserFactory.create_batch(2)
-    owner = TaxpayerFactory.create(tin="C77000111", rob="ROB-12345", name="Kedai Runcit Ahmad")
-    user = SystemUserFactory.create(taxpayer=owner, name="Shop till")
-    role = IntermediaryFactory.create(taxpayer__tin="C88000222")
-    granted = GrantedPermissionFactory.create(taxpayer=owner, intermediary=role)
+    make.permission()
+    [make.system_user() for _ in range(2)]
+    owner = make.taxpayer(tin="C77000111", rob="ROB-12345", name="Kedai Runcit Ahmad")
+    user = make.system_user(taxpayer=owner, name="Shop till")
+    role = make.intermediary(taxpayer__tin="C88000222")
+    granted = make.permission(taxpayer=owner, intermediary=role)
     for record, terms in {
         owner: ("c77000", "C77000111", "c77000111:rob-1", "Kedai", "kedai run"),
         user: (user.client_id, user.client_id[:20], "C77000111", "Kedai", "shop"),
@@ -104,16 +88,16 @@ def test_a_record_is_found_by_what_it_is_known_by(officer: Client) -> None:
 
 def test_lists_are_filtered_by_state_and_end(officer: Client) -> None:
     at, day = timezone.now(), timedelta(days=1)
-    blocked = SystemUserFactory.create(blocked_at=at, blocked_by="x", blocked_reason="y")
-    ended = SystemUserFactory.create(expires_at=at - day)
-    soon, later = (SystemUserFactory.create(expires_at=at + days * day) for days in (5, 60))
-    inactive = SystemUserFactory.create(taxpayer__is_active=False)
-    CredentialFactory.create()
-    endless = GrantedPermissionFactory.create()
-    ending = GrantedPermissionFactory.create(valid_until=at + 5 * day)
-    over = GrantedPermissionFactory.create(valid_from=at - 14 * day, valid_until=at - 7 * day)
-    revoked = GrantedPermissionFactory.create(revoked_at=at - day / 24)
-    coming = GrantedPermissionFactory.create(valid_from=at + 7 * day)
+    blocked = make.system_user(blocked_at=at)
+    ended = make.system_user(expires_at=at - day)
+    soon, later = (make.system_user(expires_at=at + days * day) for days in (5, 60))
+    inactive = make.system_user(taxpayer__is_active=False)
+    make.credential()
+    endless = make.permission()
+    ending = make.permission(valid_until=at + 5 * day)
+    over = make.permission(valid_from=at - 14 * day, valid_until=at - 7 * day)
+    revoked = make.permission(revoked_at=at - day / 24)
+    coming = make.permission(valid_from=at + 7 * day)
     for model, query, rows in (
         (SystemUser, "state=blocked", [blocked]),
         (SystemUser, "state=expired", [ended]),
@@ -131,15 +115,14 @@ def test_lists_are_filtered_by_state_and_end(officer: Client) -> None:
 
 
 def test_a_field_suggests_taxpayers_by_identifier_and_name(officer: Client) -> None:
-    TaxpayerFactory.create_batch(12, name="Borneo Timber")
-    wanted = TaxpayerFactory.create(tin="C77000111", rob="ROB-12345", name="Kedai Runcit")
-    IntermediaryFactory.create(taxpayer=wanted)
+    [make.taxpayer(name="Borneo Timber") for _ in range(12)]
+    wanted = make.taxpayer(tin="C77000111", rob="ROB-12345", name="Kedai Runcit")
+    make.intermediary(taxpayer=wanted)
     for model in (Taxpayer, Intermediary):
         for term in ("C7700", "kedai"):
             answer = officer.get(f"{list_url(model)}suggest/?q={term}").json()
-            assert answer == {
-                "suggestions": [{"value": "C77000111:ROB-12345", "label": "Kedai Runcit"}]
-            }
+            shown = {"value": "C77000111:ROB-12345", "label": "Kedai Runcit"}
+            assert answer == {"suggestions": [shown]}
     assert len(officer.get(f"{list_url(Taxpayer)}suggest/?q=borneo").json()["suggestions"]) == 10
     assert officer.get(f"{list_url(Taxpayer)}suggest/?q=C7").json() == {"suggestions": []}
     assert Client().get(f"{list_url(Taxpayer)}suggest/?q=borneo").status_code == 302
@@ -204,12 +187,8 @@ def test_a_chip_removes_its_own_filter_and_the_page_number_only(auditor: Client)
     assert "Remove all filters" not in text_of(page_of(auditor, LoginEvent, "q=C1"))
     chips = {chip.title: chip.url for chip in page.context["chips"]}
     every = {"q": ["C1"], "reason": ["refused"], "from": ["2026-03-01"], "to": ["2026-03-02"]}
-    for title, names in {
-        "Search": ["q"],
-        "Result": ["reason"],
-        "Time range": ["from", "to"],
-    }.items():
-        left = {name: value for name, value in every.items() if name not in names}
+    for title, names in {"Search": "q", "Result": "reason", "Time range": "from to"}.items():
+        left = {name: value for name, value in every.items() if name not in names.split()}
         assert parse_qs(chips[title][1:]) == left
 
 
@@ -217,9 +196,7 @@ def test_a_chip_removes_its_own_filter_and_the_page_number_only(auditor: Client)
     ("model", "query"),
     [
         (LoginEvent, "period=99"),
-        (SystemUser, "state=99"),
-        (GrantedPermission, "state=99"),
-        (StaffAccount, "state=99"),
+        *((model, "state=99") for model in (SystemUser, GrantedPermission, StaffAccount)),
     ],
 )
 def test_a_choice_that_a_filter_does_not_have_finds_nothing(
@@ -228,8 +205,8 @@ def test_a_choice_that_a_filter_does_not_have_finds_nothing(
     """An address may have one of an earlier version; its chip must not stand above all rows."""
     at = timezone.now()
     stored_login(at)
-    GrantedPermissionFactory.create()
-    SystemUserFactory.create()
+    make.permission()
+    make.system_user()
     name = query.partition("=")[0]
     assert page_of(auditor, model, f"{name}=").context["cl"].result_list
     page = page_of(auditor, model, query)
@@ -244,8 +221,8 @@ def export(client: Client, model: Any, form: str = "csv", query: str = "") -> An
 def test_an_export_has_what_the_list_shows(
     registrar: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    TaxpayerFactory.create(tin="C0000000001", name="One")
-    TaxpayerFactory.create(tin="C0000000002", rob="R-123", name="Two", is_active=False)
+    make.taxpayer(tin="C0000000001", name="One")
+    make.taxpayer(tin="C0000000002", rob="R-123", name="Two", is_active=False)
     header, *rows = csv_rows_of(export(registrar, Taxpayer, query="?is_active__exact=0"))
     assert header == ["tin", "rob", "name", "active", "registered_at"]
     assert [row[:4] for row in rows] == [["C0000000002", "R-123", "Two", "no"]]
@@ -265,7 +242,7 @@ def test_an_export_has_what_the_list_shows(
 @pytest.mark.parametrize("form", ["csv", "xlsx"])
 def test_no_cell_of_an_export_is_a_formula(form: str, registrar: Client) -> None:
     for number, name in enumerate(["=1+1", "+1", "-1", "@sum", "\uff1d1", "plain"]):
-        TaxpayerFactory.create(tin=f"C000000000{number}", name=name)
+        make.taxpayer(tin=f"C000000000{number}", name=name)
     response = export(registrar, Taxpayer, form)
     if form == "csv":
         names = [row[2] for row in csv_rows_of(response)[1:]]
@@ -288,9 +265,9 @@ def test_a_long_export_is_read_in_batches_and_has_every_row_once_in_its_order(
     model: Any, officer: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(7):
-        taxpayer = TaxpayerFactory.create(tin=f"C{number % 3:010}", rob=f"R-{9 - number:04}")
-        SystemUserFactory.create(taxpayer=taxpayer)
-        GrantedPermissionFactory.create(taxpayer=taxpayer)
+        taxpayer = make.taxpayer(tin=f"C{number % 3:010}", rob=f"R-{9 - number:04}")
+        make.system_user(taxpayer=taxpayer)
+        make.permission(taxpayer=taxpayer)
         stored_login(client_id=f"c{number}")
     whole = csv_rows_of(export(officer, model))
     monkeypatch.setattr("identity.staff.framework.export._CHUNK", 3)
@@ -326,7 +303,7 @@ def button_of(shown: Any) -> dict[str, list[str]]:
 
 @pytest.fixture
 def users(db: None) -> list[SystemUser]:
-    return SystemUserFactory.create_batch(3)
+    return [make.system_user() for _ in range(3)]
 
 
 def blocked() -> int:
@@ -341,7 +318,7 @@ def test_several_are_blocked_after_a_confirmation_as_one_task(
     assert "2 selected" in shown
     assert [user.name in shown for user in users] == [True, True, False]
     assert blocked() == 0
-    block_system_user(system_user=users[0], reason="before", by=Author("x"), at=timezone.now())
+    block_system_user(system_user=users[0], **why() | {"reason": "before"})
     done = act(registrar, "block_system_user", users, confirmed="1", reason="fraud")
     assert "2 done" in text_of(done)
     assert blocked() == 3

@@ -20,29 +20,16 @@ from pytest_django import DjangoDbBlocker
 from identity.demo.sample_day import make_sample_day
 from identity.staff.expiring.kinds import KIND_NAMES
 from identity.staff.framework.export import ExportingAdmin
-from identity.staff.models import StaffAccount, StaffSignIn
+from identity.staff.models import StaffSignIn
+from identity.staff.overview import logins
 from identity.staff.overview import page as counting
-from identity.staff.overview.logins import (
-    LOOKBACK,
-    STARTED_WITHIN,
-    Traffic,
-    failing_clients,
-    traffic,
-)
 from identity.staff.overview.page import expiring
 from taxpayers.models import Change, SystemUser
-from taxpayers.rules import RegistryReason
 from taxpayers.sandbox.clients import CREDENTIALS, SandboxName
 from tests.staff.test_admin_safety import ADMINS
+from tests.support import make
 from tests.support.accounts import new_staff, with_totp
-from tests.support.factories import (
-    CredentialFactory,
-    GrantedPermissionFactory,
-    IntermediaryFactory,
-    ProtectedApiSecretFactory,
-    SystemUserFactory,
-    stored_login,
-)
+from tests.support.factories import stored_login
 from tests.support.staff import list_url, page_url, staff_client, task_url, text_of
 from tokens.login_events.counting import SETTLED_AFTER, count_settled
 from tokens.models import LoginCount, LoginEvent
@@ -53,14 +40,14 @@ NOW = datetime(2026, 5, 20, 4, 30, tzinfo=UTC)  # half past noon in Kuala Lumpur
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
 
-def now() -> Traffic:
-    return traffic(NOW, count_settled(NOW))
+def now() -> logins.Traffic:
+    return logins.traffic(NOW, count_settled(NOW))
 
 
 def test_every_login_is_counted_once_however_often_the_page_is_opened() -> None:
     for minutes in (0, 1, 7, 59, 61, 600):
         stored_login(NOW - minutes * MINUTE)
-    stored_login(NOW - 7 * MINUTE, RegistryReason.NO_PERMISSION)
+    stored_login(NOW - 7 * MINUTE, "no_permission")
     for _ in range(3):
         found = now()
         assert (found.issued, found.refused) == (6, 1)
@@ -78,7 +65,7 @@ def test_one_request_counts_a_limited_number_and_reports_the_rest() -> None:
     for minutes in range(10, 20):
         stored_login(NOW - minutes * MINUTE)
     assert count_settled(NOW, most=4).is_behind
-    assert traffic(NOW, count_settled(NOW, most=4)).lacks_latest
+    assert logins.traffic(NOW, count_settled(NOW, most=4)).lacks_latest
     assert not count_settled(NOW, most=4).is_behind
     assert now().issued == 10
 
@@ -104,7 +91,7 @@ def test_what_is_pruned_was_counted_before() -> None:
 
 def test_bars_are_the_latest_hours() -> None:
     stored_login(datetime(2026, 5, 19, 15, 59, tzinfo=UTC))
-    stored_login(datetime(2026, 5, 19, 16, 1, tzinfo=UTC), RegistryReason.NO_PERMISSION)
+    stored_login(datetime(2026, 5, 19, 16, 1, tzinfo=UTC), "no_permission")
     stored_login(NOW - 25 * HOUR)  # too old
     found = now()
     assert len(found.bars) == 24
@@ -116,82 +103,65 @@ def test_bars_are_the_latest_hours() -> None:
 
 
 def test_the_most_frequent_reasons_come_first() -> None:
-    for reason, ages in (
-        (RegistryReason.NO_PERMISSION, [HOUR]),
-        (RegistryReason.SECRET_EXPIRED, [HOUR, 2 * HOUR]),
-        (RegistryReason.INVALID_SCOPE, [3 * DAY, 4 * DAY, 5 * DAY]),  # too old
-    ):
+    for reason, ages in {
+        "no_permission": [HOUR],
+        "secret_expired": [HOUR, 2 * HOUR],
+        "invalid_scope": [3 * DAY, 4 * DAY, 5 * DAY],  # too old
+    }.items():
         for age in ages:
             stored_login(NOW - age, reason)
-    assert now().top_reasons == [
-        (RegistryReason.SECRET_EXPIRED, 2),
-        (RegistryReason.NO_PERMISSION, 1),
-    ]
+    assert now().top_reasons == [("secret_expired", 2), ("no_permission", 1)]
 
 
 # --- System users that started to fail, and throttled ones --------------------------------------
 
 
 def failing(*story: tuple[timedelta, str]) -> list[tuple[int, str]]:
-    user = SystemUserFactory.create()
+    user = make.system_user()
     for age, reason in story:
         stored_login(NOW - age, reason, user)
-    return [(client.refusals, client.reason) for client in failing_clients(NOW)]
+    return [(client.refusals, client.reason) for client in logins.failing_clients(NOW)]
 
 
 def test_a_client_that_only_fails_since_its_last_token_started_to_fail() -> None:
-    story = [
-        (9 * HOUR, RegistryReason.NO_PERMISSION),
-        (8 * HOUR, ""),
-        (2 * HOUR, RegistryReason.SECRET_EXPIRED),
-    ]
-    assert failing(*story, (HOUR, RegistryReason.SECRET_REVOKED)) == [
-        (2, RegistryReason.SECRET_REVOKED)
-    ]
+    story = [(9 * HOUR, "no_permission"), (8 * HOUR, ""), (2 * HOUR, "secret_expired")]
+    assert failing(*story, (HOUR, "secret_revoked")) == [(2, "secret_revoked")]
 
 
-@pytest.mark.parametrize(
-    "story",
-    [
-        [(3 * HOUR, ""), (2 * HOUR, RegistryReason.NO_PERMISSION)],
-        [
-            (3 * HOUR, RegistryReason.NO_PERMISSION),
-            (2 * HOUR, RegistryReason.NO_PERMISSION),
-            (HOUR, ""),
-        ],
-        [(3 * HOUR, RegistryReason.NO_PERMISSION), (2 * HOUR, RegistryReason.NO_PERMISSION)],
-        [
-            (STARTED_WITHIN + HOUR, ""),
-            (2 * HOUR, RegistryReason.NO_PERMISSION),
-            (HOUR, "invalid_scope"),
-        ],
-        [(9 * DAY, ""), (LOOKBACK + HOUR, "no_permission"), (LOOKBACK + DAY, "x")],
-    ],
-    ids=["one slip", "fixed", "never worked", "for long", "gave up"],
-)
-def test_no_other_client_started_to_fail(story: list[tuple[timedelta, str]]) -> None:
-    assert failing(*story) == []
+LONG_AGO, GIVEN_UP = logins.STARTED_WITHIN + HOUR, logins.LOOKBACK + HOUR
+OTHER_STORIES = {
+    "one slip": [(3 * HOUR, ""), (2 * HOUR, "no_permission")],
+    "fixed": [(3 * HOUR, "no_permission"), (2 * HOUR, "no_permission"), (HOUR, "")],
+    "never worked": [(3 * HOUR, "no_permission"), (2 * HOUR, "no_permission")],
+    "for long": [(LONG_AGO, ""), (2 * HOUR, "no_permission"), (HOUR, "invalid_scope")],
+    "gave up": [(9 * DAY, ""), (GIVEN_UP + DAY, "x"), (GIVEN_UP, "no_permission")],
+}
+
+
+@pytest.mark.parametrize("story", OTHER_STORIES)
+def test_no_other_client_started_to_fail(story: str) -> None:
+    assert failing(*OTHER_STORIES[story]) == []
 
 
 def test_the_latest_failing_client_comes_first() -> None:
     for hours in range(1, 7):
-        user = SystemUserFactory.create(name=f"after {hours:02}")
+        user = make.system_user(name=f"after {hours:02}")
         stored_login(NOW - (hours + 1) * HOUR, "", user)
         for minutes in (30, 31):
-            stored_login(NOW - minutes * MINUTE, RegistryReason.SECRET_EXPIRED, user)
-    names = [client.system_user.name for client in failing_clients(NOW)]
+            stored_login(NOW - minutes * MINUTE, "secret_expired", user)
+    names = [client.system_user.name for client in logins.failing_clients(NOW)]
     assert names == [f"after {hours:02}" for hours in range(1, 7)]
 
 
 def test_clients_of_the_sandbox_are_not_failing() -> None:
     client_id = CREDENTIALS[SandboxName.ONE_LOGIN_A_MINUTE].client_id
-    user = SystemUserFactory.create(client_id=client_id)
-    for age, reason in ((300, ""), (299, RegistryReason.NO_PERMISSION), (298, "invalid_scope")):
+    user = make.system_user(client_id=client_id)
+    for age, reason in ((300, ""), (299, "no_permission"), (298, "invalid_scope")):
         stored_login(NOW - timedelta(seconds=age), reason, user)
-    assert failing_clients(NOW) == []
+    assert logins.failing_clients(NOW) == []
     for rows in (SystemUser.objects, LoginEvent.objects):
         rows.filter(client_id=client_id).update(client_id="ci_test_other")
-    assert [client.system_user for client in failing_clients(NOW)] == [user]
+    assert [client.system_user for client in logins.failing_clients(NOW)] == [user]
 
 
 # --- Expiring soon -----------------------------------------------------------------------------
@@ -199,19 +169,17 @@ def test_clients_of_the_sandbox_are_not_failing() -> None:
 
 def test_what_expires_is_counted_within_7_30_and_90_days(monkeypatch: pytest.MonkeyPatch) -> None:
     for days in (-1, 1, 8, 29, 31, 91):
-        SystemUserFactory.create(expires_at=NOW + days * DAY)
-        CredentialFactory.create(created_at=NOW - 2 * DAY, expires_at=NOW + days * DAY)
-        GrantedPermissionFactory.create(valid_from=NOW - 2 * DAY, valid_until=NOW + days * DAY)
-        IntermediaryFactory.create(active_until=NOW + days * DAY)
-        ProtectedApiSecretFactory.create(created_at=NOW - 2 * DAY, expires_at=NOW + days * DAY)
+        make.system_user(expires_at=NOW + days * DAY)
+        make.credential(created_at=NOW - 2 * DAY, expires_at=NOW + days * DAY)
+        make.permission(valid_from=NOW - 2 * DAY, valid_until=NOW + days * DAY)
+        make.intermediary(active_until=NOW + days * DAY)
+        make.api_secret(created_at=NOW - 2 * DAY, expires_at=NOW + days * DAY)
     ends = {"created_at": NOW - 2 * DAY, "expires_at": NOW + DAY}
-    ProtectedApiSecretFactory.create(revoked_at=NOW - HOUR, **ends)
-    ProtectedApiSecretFactory.create(protected_api__is_active=False, **ends)
-    CredentialFactory.create(slot=None, created_at=NOW - DAY, expires_at=NOW + DAY)
-    GrantedPermissionFactory.create(
-        valid_from=NOW - DAY, valid_until=NOW + DAY, revoked_at=NOW - HOUR
-    )
-    IntermediaryFactory.create(active_until=NOW + DAY, is_active=False)
+    make.api_secret(revoked_at=NOW - HOUR, **ends)
+    make.api_secret(protected_api__is_active=False, **ends)
+    make.credential(slot=None, created_at=NOW - DAY, expires_at=NOW + DAY)
+    make.permission(valid_from=NOW - DAY, valid_until=NOW + DAY, revoked_at=NOW - HOUR)
+    make.intermediary(active_until=NOW + DAY, is_active=False)
     for name, kind in KIND_NAMES.items():
         assert expiring(kind, NOW) == {7: 1, 30: 3, 90: 4}, name
     monkeypatch.setattr(counting, "MAX_COUNTED", 2)
@@ -229,19 +197,13 @@ def test_what_colleagues_changed_since_the_sign_in_before_is_on_the_page(
     change = {"object_type": "taxpayer", "action": "rename_taxpayer"}
     for by, hours in (("nurul", 1), ("nurul", 99), ("kumar", 1)):
         Change.objects.create(by=by, at=at - hours * HOUR, label=f"{by} {hours}", **change)
-    for who in (
-        "nurul change_own_password",
-        "nurul export_logins",
-        "ci_1 (client) rename_taxpayer",
-    ):
-        by, _space, action = who.rpartition(" ")
-        Change.objects.create(
-            by=by, at=at - 2 * HOUR, object_type="taxpayer", label="unwanted", action=action
-        )
+    unwanted = {"object_type": "taxpayer", "label": "unwanted", "at": at - 2 * HOUR}
+    for action in ("change_own_password", "export_logins"):
+        Change.objects.create(by="nurul", action=action, **unwanted)
+    Change.objects.create(by="ci_1 (client)", action="rename_taxpayer", **unwanted)
+    signed_in = {"outcome": StaffSignIn.SIGNED_IN, "username": "kumar"}
     for hours in (90, 0):
-        StaffSignIn.objects.create(
-            at=at - hours * HOUR, outcome=StaffSignIn.SIGNED_IN, username="kumar"
-        )
+        StaffSignIn.objects.create(at=at - hours * HOUR, **signed_in)
     for _ in range(2):
         Change.objects.create(by="nurul", at=at, label="imported", task_id=UUID(int=1), **change)
     shown = officer.get(reverse("admin:index"))
@@ -312,23 +274,23 @@ class Registry:
 
     def __init__(self) -> None:
         self.at = timezone.now()
-        self.role = IntermediaryFactory.create()
-        self.user = CredentialFactory.create(system_user__taxpayer=self.role.taxpayer).system_user
-        self.permission = GrantedPermissionFactory.create(intermediary=self.role)
-        self.api = ProtectedApiSecretFactory.create().protected_api
-        self.account = StaffAccount.objects.get(pk=with_totp(new_staff("viewer", "zul")).pk)
+        self.role = make.intermediary()
+        self.user = make.credential(system_user__taxpayer=self.role.taxpayer).system_user
+        self.permission = make.permission(intermediary=self.role)
+        self.api = make.api_secret().protected_api
+        self.account = with_totp(new_staff("viewer", "zul"))
         self.add(3)
 
     def add(self, count: int) -> None:
         soon = self.at + timedelta(days=1)
         for _ in range(count):
-            number = SystemUserFactory.create(taxpayer=self.role.taxpayer, expires_at=soon).pk
-            CredentialFactory.create(system_user=self.user, slot=None, revoked_at=self.at)
-            other = CredentialFactory.create(expires_at=soon).system_user
-            IntermediaryFactory.create(taxpayer=other.taxpayer, active_until=soon)
-            GrantedPermissionFactory.create(intermediary=self.role)
-            GrantedPermissionFactory.create(taxpayer=self.role.taxpayer)
-            ProtectedApiSecretFactory.create()
+            number = make.system_user(taxpayer=self.role.taxpayer, expires_at=soon).pk
+            make.credential(system_user=self.user, slot=None, revoked_at=self.at)
+            other = make.credential(expires_at=soon).system_user
+            make.intermediary(taxpayer=other.taxpayer, active_until=soon)
+            make.permission(intermediary=self.role)
+            make.permission(taxpayer=self.role.taxpayer)
+            make.api_secret()
             with_totp(new_staff("viewer", f"viewer-{number}"))
             for user, hours in ((self.user, 2), (other, 3), (other, 2), (other, 1)):
                 reason = "no_permission" if hours < 3 else ""

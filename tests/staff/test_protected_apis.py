@@ -14,13 +14,8 @@ from django.utils import timezone
 
 from taxpayers.models import Change, Credential, SystemUser
 from taxpayers.moments import moment_text
+from tests.support import make
 from tests.support.erp import Erp, new_erp
-from tests.support.factories import (
-    CredentialFactory,
-    IntermediaryFactory,
-    ProtectedApiSecretFactory,
-    TaxpayerFactory,
-)
 from tests.support.staff import errors_of, list_url, opened, page_url, task_url, text_of
 from tokens.models import ProtectedApi, ProtectedApiSecret
 from tokens.protected_apis.registration import live_secrets
@@ -67,11 +62,8 @@ def test_a_registered_api_gets_its_secret_on_one_page_with_a_question_that_works
 def test_a_secret_is_replaced_and_the_former_one_revoked(
     officer: Client, api: ProtectedApi
 ) -> None:
-    at, url, revoking = (
-        timezone.now(),
-        task_url(api, "rotate_secret"),
-        task_url(api, "revoke_secret"),
-    )
+    at = timezone.now()
+    url, revoking = (task_url(api, f"{task}_secret") for task in ("rotate", "revoke"))
     assert "Ends soon" not in text_of(officer.get(page_url(api)))
     ProtectedApiSecret.objects.update(expires_at=at + timedelta(days=20))
     assert "Active Ends soon Its last valid secret" in text_of(officer.get(page_url(api)))
@@ -92,7 +84,7 @@ def test_a_secret_is_replaced_and_the_former_one_revoked(
     assert live_secrets(api, at) == [new]
     assert "This form was already submitted" in errors_of(officer.post(url, sent))
     assert warning in text_of(officer.get(revoking))
-    foreign = ProtectedApiSecretFactory.create()
+    foreign = make.api_secret()
     for other in (foreign, old):
         assert "Select a valid choice" in errors_of(revoke(officer, api, other))
     assert foreign.is_live(at)
@@ -101,7 +93,7 @@ def test_a_secret_is_replaced_and_the_former_one_revoked(
 
 
 def test_apis_are_found_by_name_and_client_id(officer: Client, api: ProtectedApi) -> None:
-    ProtectedApiSecretFactory.create()
+    make.api_secret()
     ProtectedApi.objects.update(is_active=False)
     page = text_of(officer.get(page_url(api)))
     assert "Not active Everything that it asks is refused." in page
@@ -135,7 +127,7 @@ def issue(client: Client, **form: object) -> Any:
 
 
 def test_issued_credentials_log_in_and_are_handed_over_on_one_sheet(officer: Client) -> None:
-    taxpayer = IntermediaryFactory.create(taxpayer__rob="ROB-12345").taxpayer
+    taxpayer = make.intermediary(taxpayer__rob="ROB-12345").taxpayer
     response = issue(officer, taxpayer=str(taxpayer.identifier), expires="2099-01-01")
     user, secret = SystemUser.objects.get(), shown_secret(response)
     erp = Erp(user.client_id, secret, user)
@@ -164,12 +156,12 @@ def test_issued_credentials_log_in_and_are_handed_over_on_one_sheet(officer: Cli
     assert "already has a system user named Shop till" in errors_of(again)
     assert not SECRET.search(again.content.decode())
     assert Credential.objects.count() == 1
-    other = issue(officer, taxpayer=TaxpayerFactory.create().tin)
+    other = issue(officer, taxpayer=make.taxpayer().tin)
     assert "onbehalfof" not in text_of(other)
 
 
 def test_the_page_with_the_secret_is_not_stored_anywhere(officer: Client) -> None:
-    response = issue(officer, taxpayer=TaxpayerFactory.create().tin)
+    response = issue(officer, taxpayer=make.taxpayer().tin)
     secret = shown_secret(response)
     assert "no-store" in response["Cache-Control"]
     assert list(get_messages(response.wsgi_request)) == []
@@ -211,7 +203,7 @@ def test_reloading_the_page_with_the_secret_issues_no_second_one(officer: Client
 def test_a_task_for_a_secret_that_is_not_named_leads_to_the_list_of_them(officer: Client) -> None:
     erp = new_erp()
     user, old = erp.system_user, erp.system_user.credentials.get()
-    new = CredentialFactory.create(system_user=user, slot=2)
+    new = make.credential(system_user=user, slot=2)
     url = task_url(user, "revoke_secret")
     for asked in (url, f"{url}?secret=0", f"{url}?secret=nonsense"):
         response = officer.get(asked, follow=True)
@@ -224,7 +216,7 @@ def test_a_task_for_a_secret_that_is_not_named_leads_to_the_list_of_them(officer
     assert f"What remains valid {new} until" in page
     assert "never used" in page
     assert f"Revoke {new}" not in page
-    foreign = {"secret": CredentialFactory.create().pk}
+    foreign = {"secret": make.credential().pk}
     for sent in ({}, foreign):
         refused = officer.post(url, sent | {"reason": "leaked"}, follow=True)
         assert "Nothing was changed: choose one that is valid" in text_of(refused)
@@ -236,7 +228,7 @@ def test_a_warning_comes_before_the_last_valid_secret_ends(officer: Client, task
     user = new_erp().system_user
     url = task_url(user, task)
     assert "It is the last one that is valid." in text_of(officer.get(url))
-    CredentialFactory.create(system_user=user, slot=2)
+    make.credential(system_user=user, slot=2)
     other = officer.get(f"{url}?secret={user.credentials.earliest('pk').pk}")
     assert "It is the last one that is valid." not in text_of(other)
 
@@ -244,7 +236,7 @@ def test_a_warning_comes_before_the_last_valid_secret_ends(officer: Client, task
 def test_the_last_characters_of_a_secret_in_use_must_be_entered(officer: Client) -> None:
     erp = new_erp()
     user, old = erp.system_user, erp.system_user.credentials.get()
-    new = CredentialFactory.create(system_user=user, slot=2)
+    new = make.credential(system_user=user, slot=2)
     url = task_url(user, "revoke_secret")
     assert erp.login().status_code == 200
     asked = officer.get(f"{url}?secret={old.pk}")

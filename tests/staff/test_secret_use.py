@@ -15,13 +15,16 @@ from identity.staff.logins.secret_use import use_of_secrets
 from identity.staff.system_users.revoke_secrets import advice_on, is_in_use
 from taxpayers.models import Change, Credential, SystemUser
 from taxpayers.moments import moment_text
-from taxpayers.services import Author, revoke_credential
+from taxpayers.services import revoke_credential
 from tests.certificates.certificate_erp import certificate, new_certificate_erp
 from tests.client_auth.key_erp import new_key_erp, new_pair
 from tests.servers.certificates import MTLS_URL, PROXY
+from tests.staff.test_lists import act_on
+from tests.support import make
 from tests.support.command_line import output_of
-from tests.support.erp import new_erp
-from tests.support.factories import CredentialFactory, SystemUserFactory, stored_login
+from tests.support.erp import event_of, new_erp
+from tests.support.factories import stored_login
+from tests.support.moments import why
 from tests.support.staff import list_url, page_url, staff_client, task_url, text_of
 from tokens.models import LoginEvent
 
@@ -44,15 +47,15 @@ def log_in(
 
 def test_the_logins_of_each_secret_are_counted_by_address_and_program() -> None:
     at = timezone.now()
-    old = CredentialFactory.create()
+    old = make.credential()
     user = old.system_user
-    new = CredentialFactory.create(system_user=user, slot=2)
+    new = make.credential(system_user=user, slot=2)
     for moment, address in ((at - 2 * DAY, "203.0.113.4"), (at - DAY, "203.0.113.9")):
         log_in(old, moment, address=address)
     log_in(old, at - 3 * DAY, address="203.0.113.9", user_agent="curl/8")
     log_in(new, at - HOUR, reason="invalid_scope", address="203.0.113.7")
     log_in(old, at - 31 * DAY)  # too long ago
-    log_in(CredentialFactory.create(), at - HOUR)  # another client's
+    log_in(make.credential(), at - HOUR)  # another client's
 
     used = use_of_secrets(user, [old, new], at)
     assert used.is_complete
@@ -73,9 +76,9 @@ def test_of_a_busy_client_only_the_latest_logins_are_read(
     monkeypatch.setattr(secret_use, "MAX_LOGINS", 3)
     at = timezone.now().replace(second=0, microsecond=0)
     stored = at - 5 * DAY - timedelta(seconds=20)  # less than a minute before the login
-    quiet = CredentialFactory.create(created_at=at - 9 * DAY, last_used_at=stored)
+    quiet = make.credential(created_at=at - 9 * DAY, last_used_at=stored)
     user = quiet.system_user
-    busy = CredentialFactory.create(system_user=user, slot=2, last_used_at=at - HOUR)
+    busy = make.credential(system_user=user, slot=2, last_used_at=at - HOUR)
     log_in(quiet, at - 5 * DAY, address="203.0.113.99")
     for minutes in range(5):
         log_in(busy, at - HOUR - minutes * timedelta(minutes=1))
@@ -98,10 +101,10 @@ def test_the_page_shows_what_uses_each_secret_and_who_still_sends_an_ended_one(
     officer: Client,
 ) -> None:
     at = timezone.now()
-    ended = CredentialFactory.create(slot=None, revoked_at=at - DAY)
+    ended = make.credential(slot=None, revoked_at=at - DAY)
     user = ended.system_user
-    valid = CredentialFactory.create(system_user=user, last_used_at=at - HOUR)
-    forgotten = CredentialFactory.create(system_user=user, slot=None, revoked_at=at - 90 * DAY)
+    valid = make.credential(system_user=user, last_used_at=at - HOUR)
+    forgotten = make.credential(system_user=user, slot=None, revoked_at=at - 90 * DAY)
     log_in(valid, at - HOUR)
     log_in(ended, at - 2 * HOUR, reason="secret_revoked", address="203.0.113.66")
     response = officer.get(page_url(user))
@@ -136,11 +139,11 @@ def test_the_advice_says_whether_a_secret_may_go(
     in_use: tuple[bool, bool],
 ) -> None:
     at = timezone.now()
-    user = SystemUserFactory.create()
+    user = make.system_user()
 
     def secret(slot: int, age: int, used_days_ago: float | None) -> Credential:
         used = None if used_days_ago is None else at - used_days_ago * DAY
-        return CredentialFactory.create(
+        return make.credential(
             system_user=user, slot=slot, created_at=at - age * DAY, last_used_at=used
         )
 
@@ -168,8 +171,8 @@ def test_the_advice_says_whether_a_secret_may_go(
 def test_the_only_valid_secret_is_not_advised_to_go(used_days_ago: float | None, says: str) -> None:
     at = timezone.now()
     used_at = None if used_days_ago is None else at - used_days_ago * DAY
-    only = CredentialFactory.create(created_at=at - 90 * DAY, last_used_at=used_at)
-    ended = CredentialFactory.create(system_user=only.system_user, slot=None, revoked_at=at)
+    only = make.credential(created_at=at - 90 * DAY, last_used_at=used_at)
+    ended = make.credential(system_user=only.system_user, slot=None, revoked_at=at)
     secrets = list(SystemUser.objects.get().credentials.order_by("pk"))
     advice = advice_on(secrets[0], secrets, at)
     assert advice is not None
@@ -209,14 +212,10 @@ def test_pages_commands_and_the_history_say_what_it_is(settings: Settings, kind:
     erp = new()
     row, title = erp.system_user.credentials.get(), kind.capitalize()
     assert_login_says(officer, send_another(erp), *wrong)
-    bulk = {
-        "action": "bulk_revoke_secrets",
-        "which": "every",
-        "_selected_action": row.system_user_id,
-    }
-    assert f"Valid: {kind} {row}" in text_of(officer.post(list_url(SystemUser), bulk))
+    page = act_on(officer, SystemUser, "revoke_secrets", [row.system_user], which="every")
+    assert f"Valid: {kind} {row}" in text_of(page)
 
-    revoke_credential(credential=row, reason="r", by=Author("x"), at=timezone.now())
+    revoke_credential(credential=row, **why())
     assert_login_says(officer, erp.login(), *revoked)
     none = f"It has no valid {kind}."
     assert none in text_of(officer.get(task_url(row.system_user, "revoke_secret"), follow=True))
@@ -236,7 +235,7 @@ def test_pages_commands_and_the_history_say_what_it_is(settings: Settings, kind:
 
 
 def assert_login_says(officer: Client, response: Any, what: str, question: str) -> None:
-    event = LoginEvent.objects.get(pk=response["correlationId"])
+    event = event_of(response)
     page = text_of(officer.get(page_url(event)))
     assert f"{question}: no" in page
     assert f"{what}." in page

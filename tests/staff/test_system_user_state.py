@@ -14,8 +14,8 @@ from taxpayers.services import Author, register_system_user_with_keys
 from taxpayers.services import revoke_credential as revoke_secret_by_service
 from taxpayers.services.credential_changes import store_last_end
 from tests.client_auth.key_erp import jwks, new_pair
+from tests.support import make
 from tests.support.erp import Erp, new_erp
-from tests.support.factories import CredentialFactory, SystemUserFactory, TaxpayerFactory
 from tests.support.staff import list_url, page_url, text_of
 
 pytestmark = pytest.mark.django_db
@@ -43,7 +43,7 @@ def deactivate(user: SystemUser) -> None:
 
 
 def give_another_secret(user: SystemUser) -> None:
-    CredentialFactory.create(system_user=user)
+    make.credential(system_user=user)
 
 
 expire_secret = set_secrets(expires_at=timezone.now() - timedelta(seconds=1))
@@ -93,7 +93,7 @@ def test_the_list_without_a_valid_secret_has_those_without_a_valid_key(viewer: C
     at = timezone.now()
     user = register_system_user_with_keys(
         reason="a test",
-        taxpayer=TaxpayerFactory.create(),
+        taxpayer=make.taxpayer(),
         name="ERP",
         keys=jwks(new_pair()),
         **BY,
@@ -114,14 +114,14 @@ def words_of(badge: Badge) -> list[str]:
 
 def test_the_end_of_the_last_valid_secret_is_announced() -> None:
     at = timezone.now()
-    user = SystemUserFactory.create()
+    user = make.system_user()
     badge = badge_of_system_user(user, at)  # that never had a secret
     assert (badge.word, badge.is_good) == ("No valid secret", False)
-    first = CredentialFactory.create(system_user=user, expires_at=at + 30 * DAY)
+    first = make.credential(system_user=user, expires_at=at + 30 * DAY)
     badge = badge_of_system_user(user, at)
     assert (words_of(badge), badge.is_good) == (["Active", "Ends soon"], True)
     assert f"The last valid one, {first}, ends" in badge.sentence
-    CredentialFactory.create(system_user=user, slot=2, expires_at=at + 31 * DAY)
+    make.credential(system_user=user, slot=2, expires_at=at + 31 * DAY)
     assert words_of(badge_of_system_user(user, at)) == ["Active"]
     SystemUser.objects.update(expires_at=at + 5 * DAY)  # it ends before its secrets
     badge = badge_of_system_user(SystemUser.objects.get(), at)

@@ -1,6 +1,5 @@
 """The staff's pages in English and Malay: complete catalogues, and pages that use them."""
 
-import json
 import re
 from datetime import UTC, datetime
 from typing import Any
@@ -13,11 +12,9 @@ from django.utils import timezone
 
 from identity.staff.display import moment
 from taxpayers.models import Change, SystemUser
-from tests.support import catalogues
-from tests.support.erp import Erp
-from tests.support.factories import SystemUserFactory
+from tests.support import catalogues, make
+from tests.support.erp import Erp, description_of, event_of
 from tests.support.staff import list_url, page_url, staff_client, task_url, text_of
-from tokens.models import LoginEvent
 
 MALAY = {"Accept-Language": "ms"}
 _PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|%[sd]|\{\w*\}")
@@ -69,7 +66,7 @@ def test_each_kind_of_page_is_in_malay(officer: Client) -> None:
     for text in ("Taxpayers", "System users", "Signing keys", "Audit and keys"):
         assert text not in shown
     assert "Sejarah" in text_of(officer.get(list_url(Change), follow=True))
-    task = officer.get(task_url(SystemUserFactory.create(), "block_system_user"))
+    task = officer.get(task_url(make.system_user(), "block_system_user"))
     assert heading_of(task) == "Sekat pengguna sistem"
     assert "Sebab" in text_of(task)
     new = officer.get(task_url(SystemUser, "issue_credentials"))
@@ -116,9 +113,9 @@ def test_on_a_page_in_malay_the_explanation_is_malay_and_the_answer_stays_englis
     officer: Client, blocked: Erp
 ) -> None:
     answer = blocked.login(headers=MALAY)
-    told = json.loads(answer.content)["error_description"].split(" Reference: ")[0]
+    told = description_of(answer)
     assert told.startswith("This system user was blocked on ")
-    page = officer.get(page_url(LoginEvent.objects.get(pk=answer["correlationId"])))
+    page = officer.get(page_url(event_of(answer)))
     (failed,) = [check for check in page.context["checks"] if check.kind == "failed"]
     assert failed.result.advice.startswith("Pengguna sistem ini disekat pada ")
     assert told.partition(" on ")[2][:19] in failed.result.advice  # the date

@@ -12,7 +12,7 @@ from django.urls import reverse
 from taxpayers.credentials import new_client_secret
 from taxpayers.models import Change, Intermediary, SystemUser, Taxpayer, UploadedFile
 from taxpayers.redaction import hide_pasted_secrets, holds_secret
-from tests.support.factories import SystemUserFactory, TaxpayerFactory
+from tests.support import make
 from tests.support.staff import list_url, task_url, text_of
 from tokens.models import LoginEvent
 
@@ -106,7 +106,7 @@ def test_the_search_of_a_list_is_sent_in_the_body_and_gets_an_address_without_on
 
 @pytest.mark.parametrize("text", [SECRET, f"Bearer {TOKEN}"], ids=["secret", "token"])
 def test_a_form_with_one_is_stored_without_it(text: str, officer: Client) -> None:
-    user = SystemUserFactory.create()
+    user = make.system_user()
     assert officer.post(task_url(user, "block_system_user"), {"reason": text}).status_code == 302
     assert Change.objects.get().reason
     found = stored()
@@ -116,7 +116,7 @@ def test_a_form_with_one_is_stored_without_it(text: str, officer: Client) -> Non
 @pytest.mark.parametrize("kind", ["taxpayers", "intermediaries"])
 def test_an_imported_file_with_one_is_stored_without_it(kind: str, registrar: Client) -> None:
     """Neither in its name, which the history shows, nor in the names in it."""
-    TaxpayerFactory.create(tin="C7000000001")
+    make.taxpayer(tin="C7000000001")
     model, task, row = {
         "taxpayers": (Taxpayer, "import_registry", f"tin,name\nC7000000002,Kedai {TOKEN}\n"),
         "intermediaries": (Intermediary, "import_intermediaries", "tin\nC7000000001\n"),

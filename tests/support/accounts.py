@@ -2,37 +2,38 @@
 
 import base64
 import time
-from typing import Any
+from typing import Any, TypeVar
 
 from allauth.account.internal.flows.login import record_authentication
 from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal.auth import TOTP
 from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.twofactor import totp
-from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group, User
 from django.http import HttpRequest
 from django.test import Client
 
+from identity.staff.models import StaffAccount
 from tests.servers.processes import slowness
 
 PASSWORD = "a-long-Password-for-tests-1"
+Person = TypeVar("Person", bound=User)
 _TIME_TO_TYPE = 4  # seconds
 TOTP_SECRET = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"
 
 
-def new_staff(role: str = "", username: str = "", password: str | None = PASSWORD) -> User:
+def new_staff(role: str = "", username: str = "", password: str | None = PASSWORD) -> StaffAccount:
     """A member of staff in the group `role`; without one, a superuser."""
     username = username or role.replace(" ", "-") or "boss"
-    users = get_user_model().objects
-    if not role:
-        return users.create_superuser(username, password=password)
-    user = users.create_user(username, password=password, is_staff=True)
-    user.groups.add(Group.objects.get(name=role))
-    return user
+    if role:
+        user = User.objects.create_user(username, password=password, is_staff=True)
+        user.groups.add(Group.objects.get(name=role))
+    else:
+        user = User.objects.create_superuser(username, password=password)
+    return StaffAccount.objects.get(pk=user.pk)
 
 
-def with_totp(user: User) -> User:
+def with_totp(user: Person) -> Person:
     """The same, with an authenticator app that knows TOTP_SECRET."""
     TOTP.activate(user, TOTP_SECRET)
     return user

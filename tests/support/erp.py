@@ -14,12 +14,12 @@ from django.http import HttpResponse
 from django.test import Client
 
 from taxpayers.models import Intermediary, SystemUser
+from tests.support.answers import UUID7
 from tokens.models import LoginEvent
 from tokens.refusals.table import REFUSALS
 
 FORM = "application/x-www-form-urlencoded"
 PATH = "/connect/token"
-_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"
 
 
 @dataclass
@@ -47,12 +47,12 @@ class Erp:
         return self.system_user.taxpayer.intermediary
 
     @property
+    def credentials(self) -> dict[str, str]:
+        return {"client_id": self.client_id, "client_secret": self.client_secret}
+
+    @property
     def form(self) -> dict[str, str]:
-        return {
-            "grant_type": "client_credentials",
-            "client_id": self.client_id,
-            "client_secret": self.client_secret,
-        }
+        return {"grant_type": "client_credentials", **self.credentials}
 
     @property
     def basic(self) -> str:
@@ -90,9 +90,14 @@ def claims_of(response: HttpResponse) -> dict[str, Any]:
     return claims
 
 
+def event_of(response: HttpResponse) -> LoginEvent:
+    """Its record."""
+    return LoginEvent.objects.get(pk=response["correlationId"])
+
+
 def reason_of(response: HttpResponse) -> str:
     """Why the login was refused, as it is recorded; empty if there is a token."""
-    return LoginEvent.objects.get(pk=response["correlationId"]).reason
+    return event_of(response).reason
 
 
 def description_of(response: HttpResponse) -> str:
@@ -107,7 +112,7 @@ def assert_every_answer(response: HttpResponse) -> str:
     assert response["Cache-Control"] == "no-store"
     assert response["Pragma"] == "no-cache"
     assert response["Content-Length"]  # without it the connection would close
-    assert re.fullmatch(_UUID, response["correlationId"])
+    assert re.fullmatch(UUID7, response["correlationId"])
     assert not response.cookies
     for absent in ("WWW-Authenticate", "Location", "Set-Cookie", "Vary"):
         assert absent not in response
@@ -165,8 +170,8 @@ def assert_unavailable(response: HttpResponse, headers: dict[str, str] | None = 
 
 def new_erp(**system_user: Any) -> Erp:
     """A system user with one live secret; arguments are those of `SystemUserFactory`."""
-    from tests.support.factories import CredentialFactory, SystemUserFactory
+    from tests.support import make
 
-    user = SystemUserFactory.create(**system_user)
-    secret: Any = CredentialFactory.create(system_user=user)
+    user = make.system_user(**system_user)
+    secret: Any = make.credential(system_user=user)
     return Erp(user.client_id, secret.clear, user)

@@ -91,6 +91,8 @@ class SystemUserFactory(DjangoModelFactory[SystemUser]):
     client_id = LazyFunction(lambda: new_client_id(ENVIRONMENT))
     taxpayer = SubFactory(TaxpayerFactory)
     name = Sequence(lambda n: f"ERP {n}")
+    blocked_by = LazyAttribute(lambda row: "officer" if getattr(row, "blocked_at", None) else "")
+    blocked_reason = LazyAttribute(lambda row: "abuse" if row.blocked_by else "")
 
 
 class CredentialFactory(DjangoModelFactory[Credential]):

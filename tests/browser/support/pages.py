@@ -23,16 +23,8 @@ from identity.webhooks.models import WebhookEndpoint
 from taxpayers.models import DEFAULT_SCOPE, Change, SystemUser
 from tests.client_auth.key_erp import new_key_erp
 from tests.servers.certificates import MTLS_URL
+from tests.support import make
 from tests.support.accounts import new_staff, signed_in, with_totp
-from tests.support.factories import (
-    CredentialFactory,
-    GrantedPermissionFactory,
-    IntermediaryFactory,
-    PermissionRequestFactory,
-    ProtectedApiSecretFactory,
-    SystemUserFactory,
-    TaxpayerFactory,
-)
 from tokens.models import LoginEvent
 
 URLCONF = "identity.staff.urls"
@@ -91,28 +83,27 @@ def _names(resolver: URLResolver, prefix: str = "") -> Iterator[str]:
 def _prepare() -> None:
     """Records in the states that the sample day does not have."""
     at, soon = timezone.now(), timezone.now() + timedelta(days=9)
-    TaxpayerFactory.create(is_active=False)
-    IntermediaryFactory.create(is_active=False)
-    role = IntermediaryFactory.create(active_until=soon)
-    GrantedPermissionFactory.create(intermediary=role, valid_until=soon)
+    make.taxpayer(is_active=False)
+    make.intermediary(is_active=False)
+    role = make.intermediary(active_until=soon)
+    make.permission(intermediary=role, valid_until=soon)
     limits = {"allowed_permissions": "documents:view", "allowed_taxpayers": "C2581234010"}
-    user = SystemUserFactory.create(taxpayer=role.taxpayer, expires_at=soon, **limits)
+    user = make.system_user(taxpayer=role.taxpayer, expires_at=soon, **limits)
     for slot in (1, 2):
-        CredentialFactory.create(
+        make.credential(
             system_user=user, slot=slot, allowed_networks="203.0.113.0/24", expires_at=soon
         )
     new_key_erp(token_binding="dpop")
-    with_certificate = SystemUserFactory.create(token_endpoint_auth_method="tls_client_auth")
-    CredentialFactory.create(system_user=with_certificate, certificate_name="CN=erp,C=MY")
-    blocked = {"blocked_at": at, "blocked_by": "kumar", "blocked_reason": "leaked"}
-    CredentialFactory.create(system_user=SystemUserFactory.create(**blocked))
+    with_certificate = make.system_user(token_endpoint_auth_method="tls_client_auth")
+    make.credential(system_user=with_certificate, certificate_name="CN=erp,C=MY")
+    make.credential(system_user=make.system_user(blocked_at=at))
     for secret in ({"expires_at": soon}, {"protected_api__is_active": False}):
-        ProtectedApiSecretFactory.create(**secret)
-    PermissionRequestFactory.create(intermediary=role)
+        make.api_secret(**secret)
+    make.permission_request(intermediary=role)
     key = json.dumps(ECKey.generate_key("P-256").as_dict(private=False))
     connection = {"intermediary": None, "client_id": "", "codes": DEFAULT_SCOPE, "name": "Ledger"}
-    PermissionRequestFactory.create(**connection, public_jwk=key)
-    imported = {"object_type": "taxpayer", "object_id": TaxpayerFactory.create().pk, "label": "C1"}
+    make.permission_request(**connection, public_jwk=key)
+    imported = {"object_type": "taxpayer", "object_id": make.taxpayer().pk, "label": "C1"}
     Change.objects.create(by="x", action="import_registry", task_id=uuid4(), at=at, **imported)
     WebhookEndpoint.objects.create(url="https://erp.example.org/hooks", created_at=at)
     # Sessions of others may have ended by now, and sign-ins may not have begun.

@@ -1,6 +1,5 @@
 """Logins on the staff pages: found, explained, simulated, and what callers are told of them."""
 
-import json
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -20,12 +19,8 @@ from taxpayers.credentials import new_client_id
 from taxpayers.models import Change
 from taxpayers.rules import RegistryReason
 from tests.client_auth.key_erp import new_key_erp
-from tests.support.erp import Erp, new_erp, post
-from tests.support.factories import (
-    CredentialFactory,
-    GrantedPermissionFactory,
-    SystemUserFactory,
-)
+from tests.support import make
+from tests.support.erp import Erp, description_of, event_of, new_erp, post
 from tests.support.staff import list_url, page_url, task_url, text_of
 from tokens.answers.description import describe
 from tokens.explanation import CheckState, refusal_of
@@ -37,17 +32,11 @@ from tokens.refusals.table import ON_BEHALF_CHECKS, REFUSALS
 pytestmark = pytest.mark.django_db
 
 
-def refused(response: object) -> tuple[LoginEvent, str]:
-    """The login, and what the client was told."""
-    event = LoginEvent.objects.get(pk=response["correlationId"])  # type: ignore[index]
-    body = json.loads(response.content)  # type: ignore[attr-defined]
-    return event, body["error_description"].split(" Reference: ")[0]
-
-
 def test_the_sentence_for_the_caller_is_on_the_page_in_every_language(
     blocked: Erp, officer: Client, django_assert_max_num_queries: Any
 ) -> None:
-    event, told = refused(blocked.login())
+    answer = blocked.login()
+    event, told = event_of(answer), description_of(answer)
     with django_assert_max_num_queries(14):
         response = officer.get(page_url(event))
     assert response.context["answer"]["client"] is None  # nothing of credentials
@@ -80,7 +69,7 @@ def test_of_a_wrong_secret_staff_see_whose_id_it_is_and_when_it_last_worked(view
     erp = new_erp(name="Opera PMS")
     erp.login()
     other = new_erp()
-    wrong = [refused(erp.login(client_secret=other.client_secret))[0] for _ in range(2)]
+    wrong = [event_of(erp.login(client_secret=other.client_secret)) for _ in range(2)]
     page = viewer.get(page_url(wrong[-1]))
     client = page.context["answer"]["client"]
     assert (client["system_user"], client["refusals"]) == (erp.system_user, 2)
@@ -97,7 +86,7 @@ def test_of_a_wrong_secret_staff_see_whose_id_it_is_and_when_it_last_worked(view
 
 def test_of_an_unknown_id_staff_see_that_no_client_has_it(viewer: Client) -> None:
     unknown = new_client_id("test")
-    event, _told = refused(new_erp().login(client_id=unknown))
+    event = event_of(new_erp().login(client_id=unknown))
     page = text_of(viewer.get(page_url(event)))
     assert f"No system user has the client ID {unknown}." in page
     assert "Last token None is stored" in page
@@ -108,7 +97,7 @@ def test_a_limited_number_of_logins_is_read(
 ) -> None:
     monkeypatch.setattr(reading, "MAX_LOGINS", 2)
     erp, other = new_erp(), new_erp()
-    events = [refused(erp.login(client_secret=other.client_secret))[0] for _ in range(3)]
+    events = [event_of(erp.login(client_secret=other.client_secret)) for _ in range(3)]
     found = latest_logins(erp.client_id)
     assert [row.pk for row in found.rows] == [event.pk for event in events[:0:-1]]
     assert found.has_more
@@ -119,7 +108,7 @@ def test_a_limited_number_of_logins_is_read(
 
 
 def test_a_token_for_another_taxpayer_does_not_count_as_fixed() -> None:
-    event = LoginEvent.objects.get(pk=post(b"")["correlationId"])
+    event = event_of(post(b""))
     event.subject, event.actor = "C2", "C1"
     erp = new_erp()
     erp.login()
@@ -185,7 +174,7 @@ def test_a_throttled_reference_is_explained_with_its_time_and_what_to_tell_the_c
 
 
 def test_a_login_that_filters_hide_is_shown_by_a_link(viewer: Client, erp: Erp) -> None:
-    event = LoginEvent.objects.get(pk=erp.login()["correlationId"])
+    event = event_of(erp.login())
     page = viewer.get(list_url(LoginEvent), {"q": str(event.pk), "reason": "refused"})
     assert "your filters hide it" in text_of(page)
     assert "Tell the caller" not in text_of(page)
@@ -193,10 +182,6 @@ def test_a_login_that_filters_hide_is_shown_by_a_link(viewer: Client, erp: Erp) 
 
 
 WHAT_IF = reverse("admin:tokens_loginevent_what_if")
-
-
-def event_of(response: object) -> LoginEvent:
-    return LoginEvent.objects.get(pk=response["correlationId"])  # type: ignore[index]
 
 
 def test_a_login_of_an_unknown_client_is_explained_too(viewer: Client) -> None:
@@ -214,11 +199,10 @@ def what_if(client: Client, **asked: str) -> str:
 
 
 def test_a_simulation_on_behalf_of_another_taxpayer(viewer: Client, intermediary: Erp) -> None:
-    role = intermediary.system_user.taxpayer.intermediary
-    granted = GrantedPermissionFactory.create(intermediary=role)
+    granted = make.permission(intermediary=intermediary.role)
     represented = str(granted.taxpayer.identifier)
     page = what_if(viewer, client_id=intermediary.client_id, on_behalf_of=represented)
-    assert f"Intermediary {intermediary.system_user.taxpayer.identifier}" in page
+    assert f"Intermediary {intermediary.tin}" in page
     assert "documents:submit, documents:view" in page
     assert "A token would be issued." in page
     page = what_if(viewer, client_id=intermediary.client_id, on_behalf_of="C999999")
@@ -236,8 +220,8 @@ def test_a_simulation_on_behalf_of_another_taxpayer(viewer: Client, intermediary
 
 
 def test_a_simulation_at_another_time(viewer: Client) -> None:
-    user = SystemUserFactory.create(expires_at=datetime(2030, 6, 30, 15, 59, 59, tzinfo=UTC))
-    CredentialFactory.create(system_user=user, expires_at=datetime(2040, 1, 1, tzinfo=UTC))
+    user = make.system_user(expires_at=datetime(2030, 6, 30, 15, 59, 59, tzinfo=UTC))
+    make.credential(system_user=user, expires_at=datetime(2040, 1, 1, tzinfo=UTC))
     asked = {"client_id": user.client_id}
     for moment, result in {
         "2030-06-30T23:59": "A token would be issued.",
@@ -249,17 +233,17 @@ def test_a_simulation_at_another_time(viewer: Client) -> None:
 
 def test_a_simulation_uses_the_secret_that_expires_last(viewer: Client) -> None:
     at = timezone.now()
-    old = CredentialFactory.create(slot=None, revoked_at=at)
+    old = make.credential(slot=None, revoked_at=at)
     assert "Secret revoked" in what_if(viewer, client_id=old.system_user.client_id)
-    new = CredentialFactory.create(system_user=old.system_user, created_at=at - timedelta(days=2))
+    new = make.credential(system_user=old.system_user, created_at=at - timedelta(days=2))
     assert answer(viewer, client_id=old.system_user.client_id)["secret"] == new
-    longer = CredentialFactory.create(system_user=old.system_user, slot=2, created_at=at)
+    longer = make.credential(system_user=old.system_user, slot=2, created_at=at)
     assert answer(viewer, client_id=f" {old.system_user.client_id} ")["secret"] == longer
 
 
 def test_a_simulation_shows_each_state_as_it_will_be_then(viewer: Client) -> None:
     at = timezone.now()
-    secret = CredentialFactory.create(expires_at=at + timedelta(days=2))
+    secret = make.credential(expires_at=at + timedelta(days=2))
     asked = {"client_id": secret.system_user.client_id}
     now = answer(viewer, **asked)
     moment = f"{timezone.localtime(at + timedelta(days=9)):%Y-%m-%dT%H:%M}"
@@ -292,7 +276,7 @@ def test_a_simulation_names_the_key_of_a_client_that_has_no_secret(viewer: Clien
 def test_a_simulation_with_wrong_values_shows_why(
     asked: dict[str, str], shown: str, viewer: Client
 ) -> None:
-    known = SystemUserFactory.create().client_id
+    known = make.system_user().client_id
     asked = {name: value.format(known=known) for name, value in asked.items()}
     assert shown in what_if(viewer, **asked)
 

@@ -13,15 +13,11 @@ from django.utils import timezone
 from identity.staff.logins.refused.cures import CURES, offered_cures
 from identity.staff.logins.refused.involved import Involved
 from taxpayers.models import Credential, SystemUser, Taxpayer
-from taxpayers.services import Author, extend_system_user
+from taxpayers.services import extend_system_user
 from tests.client_auth.key_erp import new_key_erp, new_pair
-from tests.support.erp import Erp, new_erp
-from tests.support.factories import (
-    CredentialFactory,
-    GrantedPermissionFactory,
-    IntermediaryFactory,
-    TaxpayerFactory,
-)
+from tests.support import make
+from tests.support.erp import Erp, event_of, new_erp
+from tests.support.moments import why
 from tests.support.staff import opened, page_url, staff_client, task_url, text_of
 from tokens.models import LoginEvent
 from tokens.refusals.table import REFUSALS
@@ -35,14 +31,8 @@ def test_no_reason_is_forgotten() -> None:
     assert set(CURES) <= set(REFUSALS)
 
 
-def event_of(response: Any) -> LoginEvent:
-    event = LoginEvent.objects.get(pk=response["correlationId"])
-    assert event.reason
-    return event
-
-
 def _agent(**role: Any) -> Erp:
-    return new_erp(taxpayer=IntermediaryFactory.create(**role).taxpayer)
+    return new_erp(taxpayer=make.intermediary(**role).taxpayer)
 
 
 OTHER = "C8888888888"
@@ -51,18 +41,18 @@ OTHER = "C8888888888"
 def _for_other(**values: Any) -> Any:
     """A login for OTHER, which was registered with these values, or not at all."""
     if values:
-        TaxpayerFactory.create(tin=OTHER, **values)
+        make.taxpayer(tin=OTHER, **values)
     return _agent().login(on_behalf_of=OTHER)
 
 
 def _permission(**values: Any) -> Any:
     agent = _agent()
-    GrantedPermissionFactory.create(intermediary=agent.role, taxpayer__tin=OTHER, **values)
+    make.permission(intermediary=agent.role, taxpayer__tin=OTHER, **values)
     return agent.login(on_behalf_of=OTHER)
 
 
 def _secret(**values: Any) -> Any:
-    secret: Any = CredentialFactory.create(**values)
+    secret: Any = make.credential(**values)
     return Erp(secret.system_user.client_id, secret.clear, secret.system_user).login()
 
 
@@ -102,7 +92,7 @@ OF_OFFICERS: dict[str, tuple[Callable[[], Any], Tasks]] = {
 }
 OF_REGISTRARS: dict[str, tuple[Callable[[], Any], Tasks]] = {
     "taxpayer not active": (
-        lambda: new_erp(taxpayer=TaxpayerFactory.create(is_active=False)).login(),
+        lambda: new_erp(taxpayer=make.taxpayer(is_active=False)).login(),
         {"activate_taxpayer": {}},
     ),
     "not an intermediary": (
@@ -139,6 +129,7 @@ def test_the_tasks_that_cure_it_are_offered_to_those_who_may_and_others_read_who
 ) -> None:
     role, refused, tasks = CASES[name]
     event = event_of(refused())
+    assert event.reason
     officer = staff_client(role)
     offered = {}
     for button in officer.get(page_url(event)).context["answer"]["cures"].buttons:
@@ -158,7 +149,7 @@ def test_the_tasks_that_cure_it_are_offered_to_those_who_may_and_others_read_who
 
 def test_a_task_that_is_not_possible_now_says_why() -> None:
     erp = new_erp()
-    CredentialFactory.create(system_user=erp.system_user, slot=2)
+    make.credential(system_user=erp.system_user, slot=2)
     event = event_of(erp.login(client_secret=new_erp().client_secret))
     page = staff_client("security officer").get(page_url(event))
     assert page.context["answer"]["cures"].buttons == []
@@ -172,13 +163,7 @@ def test_a_reason_of_a_later_version_is_no_error(rf: Any) -> None:
 
 def test_the_task_cures_the_login_and_the_page_says_so(viewer: Client) -> None:
     erp = new_erp(**BLOCKED)
-    extend_system_user(
-        system_user=erp.system_user,
-        expires_at=NOW() + DAY,
-        reason="asked",
-        by=Author("x"),
-        at=NOW(),
-    )
+    extend_system_user(system_user=erp.system_user, expires_at=NOW() + DAY, **why())
     event = event_of(erp.login())
     officer = staff_client("security officer", "ravi")
     before = text_of(officer.get(page_url(event)))
@@ -252,5 +237,5 @@ def test_of_a_fault_of_the_request_only_a_later_token_is_known(
 def test_a_secret_that_expired_is_not_fixed_by_one_that_is_not_used() -> None:
     event = event_of(_secret(created_at=NOW() - 2 * DAY, expires_at=NOW() - DAY))
     Credential.objects.update(slot=None)
-    CredentialFactory.create(system_user_id=event.system_user_id)
+    make.credential(system_user_id=event.system_user_id)
     assert "Fixed since then." not in text_of(staff_client("viewer").get(page_url(event)))

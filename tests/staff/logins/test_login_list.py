@@ -12,14 +12,10 @@ from django.utils import timezone
 from identity.staff.logins import login_search
 from identity.staff.logins.login_search import parsed_moment
 from taxpayers.models import Change, Intermediary
+from tests.support import make
 from tests.support.answers import body_of
-from tests.support.erp import Erp
-from tests.support.factories import (
-    GrantedPermissionFactory,
-    SystemUserFactory,
-    TaxpayerFactory,
-    stored_login,
-)
+from tests.support.erp import Erp, event_of
+from tests.support.factories import stored_login
 from tests.support.staff import csv_rows_of, list_url, page_url, text_of
 from tokens.models import LoginEvent
 
@@ -82,7 +78,7 @@ def test_logins_are_filtered_by_result_and_period_and_by_who_can_fix_them(viewer
 def test_a_login_is_found_by_reference_client_tin_and_address(viewer: Client, erp: Erp) -> None:
     stored_login()
     refused = erp.login(scope="unknown")
-    wanted = LoginEvent.objects.get(pk=refused["correlationId"])
+    wanted = event_of(refused)
     LoginEvent.objects.filter(pk=wanted.pk).update(source_address="2001:db8::7")
     message = body_of(refused)["error_description"]
     terms = (str(wanted.pk), message, wanted.client_id, wanted.subject.lower(), "2001:DB8::7")
@@ -128,7 +124,7 @@ def test_of_two_parts_the_newest_are_listed_and_all_are_exported(
 def test_the_pages_of_taxpayer_and_intermediary_lead_to_their_logins(
     viewer: Client, intermediary: Erp
 ) -> None:
-    granted = GrantedPermissionFactory.create(intermediary=intermediary.role)
+    granted = make.permission(intermediary=intermediary.role)
     represented = granted.taxpayer
     by_it = intermediary.login(on_behalf_of=str(represented.identifier))["correlationId"]
     itself = intermediary.login()["correlationId"]
@@ -168,9 +164,9 @@ def test_names_stand_beside_tins_and_client_ids_with_the_same_number_of_queries(
     counts = set()
     for number in range(3):
         rob, name = f"ROB-0000{number}", f"Kedai <{number}>"
-        shop = str(TaxpayerFactory.create(tin="C77000111", rob=rob, name=name).identifier)
-        agent = TaxpayerFactory.create(name=f"Agent {number}")
-        user = SystemUserFactory.create(taxpayer=agent, name=f"Till {number}")
+        shop = str(make.taxpayer(tin="C77000111", rob=rob, name=name).identifier)
+        agent = make.taxpayer(name=f"Agent {number}")
+        user = make.system_user(taxpayer=agent, name=f"Till {number}")
         stored_login(AT, "no_permission", user, subject=shop, actor=agent.tin)
         with CaptureQueriesContext(connection) as queries:
             page = viewer.get(list_url(LoginEvent))
@@ -183,7 +179,7 @@ def test_names_stand_beside_tins_and_client_ids_with_the_same_number_of_queries(
 
 
 def test_the_page_of_a_system_user_has_its_5_newest_logins(viewer: Client) -> None:
-    user = SystemUserFactory.create()
+    user = make.system_user()
     for minute in range(6):
         stored_login(AT + minute * MINUTE, "", user, source_address=f"192.0.2.{minute}")
     page = text_of(viewer.get(page_url(user))).partition("Recent logins")[2]
