@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from identity.staff.history.verification import verify
+from identity.staff.management.commands.verify_history import verify
 from taxpayers.credentials import new_client_secret
 from taxpayers.models import Taxpayer
 from tests.browser import open_window

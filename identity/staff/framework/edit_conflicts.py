@@ -40,11 +40,9 @@ class EditConflictForm(TaskForm):
 
     original = _OriginalValuesField(required=False)
 
-    def __init__(
-        self, data: Any = None, files: Any = None, *, record: Any = None, initial: Any = None
-    ) -> None:
-        super().__init__(data, files, record=record, initial=initial)
-        self.initial["original"] = json.dumps(self._values(record))
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial["original"] = json.dumps(self._values(self.record))
 
     def clean(self) -> None:
         if self._is_outdated(self.record, self.cleaned_data):

@@ -150,9 +150,10 @@ class TaxpayerField(forms.CharField):
     """A taxpayer by its TIN or TIN:ROB, with suggestions while typing."""
 
     suggests = "taxpayer"
+    title = gettext_lazy("Taxpayer")
 
     def __init__(self, **kwargs: Any) -> None:
-        kwargs.setdefault("label", gettext_lazy("Taxpayer"))
+        kwargs.setdefault("label", self.title)
         kwargs.setdefault("help_text", gettext_lazy("TIN, TIN:ROB, or any part of the name."))
         suggest_url = reverse_lazy(f"admin:taxpayers_{self.suggests}_suggest")
         suggests = {"data-suggest": suggest_url, "data-suggest-title": gettext_lazy("Suggestions")}
@@ -168,10 +169,7 @@ class TaxpayerField(forms.CharField):
 
 class IntermediaryField(TaxpayerField):
     suggests = "intermediary"
-
-    def __init__(self, **kwargs: Any) -> None:
-        kwargs.setdefault("label", gettext_lazy("Intermediary"))
-        super().__init__(**kwargs)
+    title = gettext_lazy("Intermediary")
 
     def clean(self, value: Any) -> Any:
         taxpayer = super().clean(value)

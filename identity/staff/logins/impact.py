@@ -17,7 +17,6 @@ from tokens.models import LoginEvent
 
 LOOKBACK = timedelta(days=7)
 MAX_LOGINS = 1000
-MAX_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +30,6 @@ class Impact:
     refused: list[LoginEvent]
     reduced: int = 0
     has_more: bool = False
-
-    @property
-    def shown(self) -> list[LoginEvent]:
-        return self.refused[:MAX_SHOWN]
 
 
 def impact_of(

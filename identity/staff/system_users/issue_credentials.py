@@ -15,8 +15,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldBooleanWidget
 from identity.staff.framework import fields
 from identity.staff.framework.secret_once import SecretOnceTask
 from identity.staff.framework.tasks import Call, Data
-from identity.staff.system_users.login_methods import LONG_TEXT, KeysWidget, TextOrFileForm
-from taxpayers.client_keys import MAX_KEYS_LENGTH
+from identity.staff.system_users.login_methods import PublicTextField, TextOrFileForm
 from taxpayers.credential_kind import CredentialKind
 from taxpayers.models import DEFAULT_LOGINS_PER_MINUTE, DEFAULT_SCOPE, SystemUser
 from taxpayers.services import (
@@ -105,15 +104,12 @@ class IssueCredentialsForm(TextOrFileForm):
         initial=CredentialKind.SECRET,
         required=False,
     )
-    text = forms.CharField(
+    text = PublicTextField(
         label=gettext_lazy("Public key or certificate"),
         help_text=gettext_lazy(
             "Leave empty for a secret. Else as the operator of the ERP system sent it; never ask"
             " for the private key."
         ),
-        max_length=MAX_KEYS_LENGTH,
-        required=False,
-        widget=KeysWidget(attrs=LONG_TEXT),
     )
     scopes = fields.CheckboxesField(
         label=gettext_lazy("Scopes"), choices=fields.scope_choices, initial=[DEFAULT_SCOPE]

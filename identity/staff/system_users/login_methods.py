@@ -4,6 +4,7 @@ A key or certificate is entered as text, or uploaded as a file. It is removed, o
 last day, by the tasks for secrets: it is in the same table.
 """
 
+from functools import partial
 from typing import Any, ClassVar
 
 from django import forms
@@ -24,14 +25,20 @@ from taxpayers.services.login_method.registration import (
     REGISTER_CLIENT_KEY,
 )
 
-LONG_TEXT = fields.CODE | {"rows": 6}
-
 
 class KeysWidget(UnfoldAdminTextareaWidget):
     """Shows nothing of what was entered: it could be a private key."""
 
     def format_value(self, value: Any) -> str:
         return ""
+
+
+PublicTextField = partial(
+    forms.CharField,
+    max_length=MAX_KEYS_LENGTH,
+    required=False,
+    widget=KeysWidget(attrs=fields.CODE | {"rows": 6}),
+)
 
 
 class TextOrFileForm(TaskForm):
@@ -66,15 +73,12 @@ class TextOrFileForm(TaskForm):
 class KeyForm(TextOrFileForm):
     text_field = "keys"
 
-    keys = forms.CharField(
+    keys = PublicTextField(
         label=gettext_lazy("Public key"),
         help_text=gettext_lazy(
             "A JWK, a JWK Set or a PEM file, as the operator of the ERP system sent it. Never"
             " ask for the private key."
         ),
-        max_length=MAX_KEYS_LENGTH,
-        required=False,
-        widget=KeysWidget(attrs=LONG_TEXT),
     )
     expires = fields.LifetimeField(label=gettext_lazy("Last day of the key"))
     reason = fields.CredentialReasonField()
@@ -84,15 +88,13 @@ class KeyForm(TextOrFileForm):
 class CertificateForm(TextOrFileForm):
     text_field = "certificate"
 
-    certificate = forms.CharField(
+    certificate = PublicTextField(
         label=gettext_lazy("Certificate (PEM)"),
         help_text=gettext_lazy(
             "As the operator of the ERP system sent it; never ask for the private key. Its subject"
             " is registered: a renewed certificate with the same one needs no new registration."
         ),
         max_length=MAX_TEXT_LENGTH,
-        required=False,
-        widget=KeysWidget(attrs=LONG_TEXT),
     )
     expires = fields.LifetimeField(label=gettext_lazy("Last day of the registration"))
     reason = fields.CredentialReasonField()

@@ -78,10 +78,11 @@ def rate(context: Context, system_user: SystemUser) -> dict[str, Any]:
 def refused_logins(context: Context, record: Any) -> dict[str, Any]:
     """What blocking, deactivating or revoking this record would have refused."""
     impact = impact_of(record, context["at"])
+    shown = impact.refused[:RECENT]
     return {
         "consequences": impact,
-        "logins": _listed(impact.shown) if may_see_logins(context) else [],
-        "hidden": max(0, len(impact.refused) - len(impact.shown)),
+        "logins": _listed(shown) if may_see_logins(context) else [],
+        "hidden": len(impact.refused) - len(shown),
     }
 
 
