@@ -4,7 +4,7 @@ Of the latest logins a limited number is read, so the cost is limited (contract 
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -85,42 +85,28 @@ def draw_bars(rows: Sequence[tuple[HourOfLogins, str]]) -> dict[str, Any]:
     return {"bars": bars, "width": width, "height": HEIGHT, "bar_width": BAR_WIDTH}
 
 
-LoginCounts = Iterable[tuple[datetime, str, int]]  # start of the hour, reason, logins
-
-
 def traffic(at: datetime, counted: CountingProgress) -> Traffic:
     """The traffic until now: stored hourly counts, plus a live count of the latest logins."""
     this_hour = timezone.localtime(at, timezone.get_default_timezone())
     # In UTC no hour is missing or repeated when clocks change.
     last = this_hour.replace(minute=0, second=0, microsecond=0).astimezone(UTC)
-    begin = last - timedelta(hours=HOURS)
+    begins = [last - timedelta(hours=back) for back in range(HOURS - 1, -1, -1)]
     live = {} if counted.is_behind else by_hour(counted.next_id, first_id(at + _CLOCKS_DIFFER))
-    stored = LoginCount.objects.filter(hour__gte=begin, hour__lt=at)
-    recent = [
+    stored = LoginCount.objects.filter(hour__gte=begins[0], hour__lt=at)
+    found = [Counter[str]() for _hour in begins]
+    for hour, reason, logins in (
         *stored.values_list("hour", "reason", "logins"),
         *((hour, reason, logins) for (hour, reason), logins in live.items()),
-    ]
-    by_bar = [
-        (hour, _by_reason(recent, hour, hour + timedelta(hours=1)))
-        for hour in (last - timedelta(hours=back) for back in range(HOURS - 1, -1, -1))
-    ]
-    reasons = sum((found for _hour, found in by_bar), Counter[str]())
+    ):
+        if 0 <= (place := (hour - begins[0]) // timedelta(hours=1)) < HOURS:
+            found[place][reason] += logins
+    reasons = sum(found, Counter[str]())
     del reasons[""]
-    return Traffic(
-        bars=tuple(
-            HourOfLogins(hour, found[""], found.total() - found[""]) for hour, found in by_bar
-        ),
-        reasons=reasons,
-        lacks_latest=counted.is_behind,
+    bars = (
+        HourOfLogins(hour, by_reason[""], by_reason.total() - by_reason[""])
+        for hour, by_reason in zip(begins, found, strict=True)
     )
-
-
-def _by_reason(counts: LoginCounts, begin: datetime, end: datetime) -> Counter[str]:
-    found: Counter[str] = Counter()
-    for hour, reason, logins in counts:
-        if begin <= hour < end:
-            found[reason] += logins
-    return found
+    return Traffic(tuple(bars), reasons, lacks_latest=counted.is_behind)
 
 
 LOOKBACK = timedelta(hours=24)
