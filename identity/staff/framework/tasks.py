@@ -92,7 +92,7 @@ class Task:
     form: ClassVar[type[TaskForm]] = TaskForm
     template: ClassVar[str] = "staff/framework/task.html"
     is_for_record: ClassVar[bool]
-    leads_to: ClassVar[str] = ""  # what of the result has the page to show next; empty: itself
+    leads_to: ClassVar[str] = ""  # which attribute of the result is shown next; empty: itself
     has_button: ClassVar[bool] = True  # False: the page of the record has its own links to it
     # Whether it could help to log in as the system user: not for those of the management API.
     gives_access: ClassVar[bool] = False
