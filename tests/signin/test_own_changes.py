@@ -132,7 +132,7 @@ def test_what_cannot_be_recorded_is_not_changed(
     def fail(*args: Any, **kwargs: Any) -> None:
         raise RuntimeError("no history")
 
-    monkeypatch.setattr(sign_in, "record_change", fail)
+    monkeypatch.setattr(sign_in.history, "record_change", fail)
     own = {"oldpassword": PASSWORD, "password1": OWN, "password2": OWN}
     with pytest.raises(RuntimeError, match="no history"):
         post(signed_in(officer), page, own)
