@@ -11,7 +11,6 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from identity.staff.accounts.changes import sign_in
 from identity.staff.accounts.changes.sign_in import IssuedPassword, set_first_password
 from identity.staff.models import FirstPassword
 from taxpayers.models import Change
@@ -132,7 +131,7 @@ def test_what_cannot_be_recorded_is_not_changed(
     def fail(*args: Any, **kwargs: Any) -> None:
         raise RuntimeError("no history")
 
-    monkeypatch.setattr(sign_in.history, "record_change", fail)
+    monkeypatch.setattr("taxpayers.services.history.record_change", fail)
     own = {"oldpassword": PASSWORD, "password1": OWN, "password2": OWN}
     with pytest.raises(RuntimeError, match="no history"):
         post(signed_in(officer), page, own)
