@@ -23,19 +23,13 @@ _METADATA, _OTHER_METADATA = (
 _KEYS, _ME, _OPENAPI = "/.well-known/jwks.json", "/api/v1/me", "/openapi.json"
 # The method that each takes.
 _METHODS: Mapping[str, str] = {
-    **dict.fromkeys((_LOGIN, _INTROSPECTION, _REVOCATION), "POST"),
-    **dict.fromkeys((_METADATA, _OTHER_METADATA, _KEYS, _ME, _OPENAPI), "GET"),
-    "/status": "GET",
-    "/api/v1/credentials/current": "GET",
-    "/api/v1/permissions": "GET",
+    **dict.fromkeys((_LOGIN, _INTROSPECTION, _REVOCATION, "/sandbox/reset"), "POST"),
     **dict.fromkeys(("/api/v1/permission-requests", "/api/v1/connections"), "POST"),
-    **dict.fromkeys(("/api/v1/representatives", "/api/v1/statement"), "GET"),
-    "/health": "GET",
-    "/health/live": "GET",
-    "/errors/": "GET",
-    "/clientcheck.py": "GET",
+    **dict.fromkeys((_METADATA, _OTHER_METADATA, _KEYS, _ME, _OPENAPI, "/status"), "GET"),
+    **dict.fromkeys(("/api/v1/credentials/current", "/api/v1/permissions"), "GET"),
+    **dict.fromkeys(("/api/v1/representatives", "/api/v1/statement", "/errors/"), "GET"),
+    **dict.fromkeys(("/health", "/health/live", "/clientcheck.py"), "GET"),
     **dict.fromkeys(("/sandbox", "/sandbox.json"), "GET"),
-    "/sandbox/reset": "POST",
 }
 # The last part of a path as other services name theirs, without punctuation.
 _LAST_PARTS: Mapping[str, str] = {

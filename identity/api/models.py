@@ -4,8 +4,10 @@ from typing import ClassVar
 
 from django.db import models
 
+from taxpayers.models import NoPage
 
-class StoredAnswer(models.Model):
+
+class StoredAnswer(NoPage):
     """The answer to a request that has changed something. Never a secret.
 
     It is stored in the transaction of the change: both are there, or neither.
@@ -19,13 +21,9 @@ class StoredAnswer(models.Model):
     body = models.JSONField()
     stored_at = models.DateTimeField()
 
-    class Meta:
+    class Meta(NoPage.Meta):
         db_table = "management_answers"
-        default_permissions: ClassVar = ()  # no page shows it
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["client_id", "key"], name="management_answer_once")
         ]
         indexes: ClassVar = [models.Index(fields=["stored_at"], name="management_answer_by_age")]
-
-    def __str__(self) -> str:
-        return f"{self.client_id} {self.key}"

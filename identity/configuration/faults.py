@@ -6,6 +6,7 @@ a hint. What needs two settings or the protocol is in `tokens.checks` and `ident
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from ipaddress import ip_address, ip_network
 from typing import Any
 from urllib.parse import urlsplit
@@ -52,15 +53,28 @@ def auth_url(value: str) -> Iterator[Fault]:
 
 
 def _unless(is_right: Callable[[str], object], *fault: str) -> Callable[[Any], Iterator[Fault]]:
-    """Names this fault of a text, or of a list of texts, that is not right."""
+    """Names this fault of each text that is not right; the message may show it by `{!r}`."""
+    id_, message, hint = fault
 
     def check(value: str | list[str]) -> Iterator[Fault]:
         values = [value] if isinstance(value, str) else value
-        if not all(is_right(one) for one in values):
-            id_, message, hint = fault
-            yield id_, message, hint
+        wrong = (message.format(one) for one in values if not is_right(one))
+        yield from ((id_, text, hint) for text in dict.fromkeys(wrong))
 
     return check
+
+
+def _is_made_by(make: Callable[[str], object]) -> Callable[[str], bool]:
+    """Whether this function takes a text."""
+
+    def is_right(text: str) -> bool:
+        try:
+            make(text)
+        except ValueError:
+            return False
+        return True
+
+    return is_right
 
 
 staff_url = _unless(
@@ -105,35 +119,18 @@ encryption_keys = _unless(
 )
 
 
-def trusted_proxies(values: list[str]) -> Iterator[Fault]:
-    """Addresses or networks of proxies."""
-    for value in values:
-        try:
-            ip_network(value, strict=False)
-        except ValueError:
-            yield (
-                "tokens.E012",
-                f"TRUSTED_PROXIES: {value!r} is not an address or a network.",
-                "For example 10.0.0.1, 10.0.0.0/8 or fd00::/8, separated by commas.",
-            )
-
-
-def bind(value: str) -> Iterator[Fault]:
-    """Where the server listens."""
-    if not (_is_address(value) or _HOST_NAME.fullmatch(value)):
-        yield (
-            "tokens.E014",
-            f"BIND: {value!r} is not an address on which a server can listen.",
-            "For example 127.0.0.1, 0.0.0.0, ::1 or localhost; the port is in PORT.",
-        )
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ip_address(text)
-    except ValueError:
-        return False
-    return True
+trusted_proxies = _unless(
+    _is_made_by(partial(ip_network, strict=False)),
+    "tokens.E012",
+    "TRUSTED_PROXIES: {!r} is not an address or a network.",
+    "For example 10.0.0.1, 10.0.0.0/8 or fd00::/8, separated by commas.",
+)
+bind = _unless(
+    lambda value: _is_made_by(ip_address)(value) or _HOST_NAME.fullmatch(value),
+    "tokens.E014",
+    "BIND: {!r} is not an address on which a server can listen.",
+    "For example 127.0.0.1, 0.0.0.0, ::1 or localhost; the port is in PORT.",
+)
 
 
 def scopes(value: Any) -> Iterator[Fault]:

@@ -16,12 +16,6 @@ from tokens.answers.response import help_path
 from tokens.refusals.table import REFUSALS, Check, ProtocolReason, Refusal
 
 _REASONS = list(REFUSALS)
-_RETRY = {
-    "at_once": _("Yes, at once, with a new proof that has the nonce of this answer."),
-    "later": _("Yes, after as many seconds as Retry-After says; wait longer after each failure."),
-    "backoff": _("Yes, and wait longer after each failure."),
-    "never": _("No. The same request gets the same answer until the cause is fixed."),
-}
 
 
 def error(request: HttpRequest, language: str, reason: str) -> HttpResponse:
@@ -51,7 +45,7 @@ def _context(reason: str) -> Mapping[str, Any]:
         "question": refusal.check and gettext(refusal.check.question()),
         "number": refusal.check and list(Check).index(refusal.check) + 1,
         "checks": len(Check),
-        "retry": gettext(_RETRY[_retry(reason, refusal)]),
+        "retry": gettext(_retry(reason, refusal)),
         "example": refused_example(reason, settings.AUTH_URL).text,
         "before": _row(_REASONS[place - 1]) if place else None,
         "after": _row(_REASONS[place + 1]) if place + 1 < len(_REASONS) else None,
@@ -71,7 +65,9 @@ def _row(reason: str) -> dict[str, Any]:
 
 def _retry(reason: str, refusal: Refusal) -> str:
     if reason == ProtocolReason.USE_DPOP_NONCE:
-        return "at_once"
+        return _("Yes, at once, with a new proof that has the nonce of this answer.")
     if refusal.status in (429, 503):
-        return "later"
-    return "backoff" if refusal.status == 500 else "never"
+        return _("Yes, after as many seconds as Retry-After says; wait longer after each failure.")
+    if refusal.status == 500:
+        return _("Yes, and wait longer after each failure.")
+    return _("No. The same request gets the same answer until the cause is fixed.")

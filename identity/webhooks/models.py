@@ -8,7 +8,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 from uuid_utils.compat import uuid7
 
-from taxpayers.models import VIEW_ONLY
+from taxpayers.models import VIEW_ONLY, NoPage
 
 LONGEST_RECORD = 80
 
@@ -54,7 +54,7 @@ class WebhookEndpoint(models.Model):
         return not self.event_types or event_type in self.event_types
 
 
-class WebhookEvent(models.Model):
+class WebhookEvent(NoPage):
     """What is sent, the same bytes in each attempt and to each endpoint."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -62,12 +62,8 @@ class WebhookEvent(models.Model):
     body = models.TextField()
     created_at = models.DateTimeField(db_index=True)
 
-    class Meta:
+    class Meta(NoPage.Meta):
         db_table = "webhook_events"
-        default_permissions: ClassVar = ()
-
-    def __str__(self) -> str:
-        return f"{self.type} {self.message_id}"
 
     @property
     def message_id(self) -> str:
@@ -75,7 +71,7 @@ class WebhookEvent(models.Model):
         return str(self.id)
 
 
-class WebhookDelivery(models.Model):
+class WebhookDelivery(NoPage):
     """One event for one endpoint."""
 
     PENDING, DELIVERED, FAILED = "pending", "delivered", "failed"
@@ -92,9 +88,8 @@ class WebhookDelivery(models.Model):
     last_result = models.CharField(max_length=96, blank=True)
     finished_at = models.DateTimeField(null=True)
 
-    class Meta:
+    class Meta(NoPage.Meta):
         db_table = "webhook_deliveries"
-        default_permissions: ClassVar = ()
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["event", "endpoint"], name="webhook_delivery_once")
         ]
@@ -117,11 +112,8 @@ class WebhookDelivery(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.event_id} to {self.endpoint_id}: {self.state}"
 
-
-class EndReminder(models.Model):
+class EndReminder(NoPage):
     """That the coming end of a record was announced so many days before."""
 
     kind = models.CharField(max_length=16)
@@ -129,15 +121,11 @@ class EndReminder(models.Model):
     ends_at = models.DateTimeField()
     days = models.PositiveSmallIntegerField()
 
-    class Meta:
+    class Meta(NoPage.Meta):
         db_table = "webhook_end_reminders"
-        default_permissions: ClassVar = ()
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["kind", "record_id", "ends_at", "days"], name="webhook_end_reminder_once"
             )
         ]
         indexes: ClassVar = [models.Index(fields=["ends_at"], name="webhook_end_reminder_by_end")]
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.record_id}, {self.days} days"

@@ -18,4 +18,4 @@ from taxpayers.models.system_user import (
 from taxpayers.models.taxpayer import Intermediary, Taxpayer
 from taxpayers.models.upload import UploadedFile
 from taxpayers.models.usage import RateLimitCounter
-from taxpayers.models.view_only import VIEW_ONLY
+from taxpayers.models.view_only import VIEW_ONLY, NoPage

@@ -11,9 +11,10 @@ from django.db import models
 from django.db.models.functions import Now
 
 from taxpayers.models.usage import RandomEpoch
+from taxpayers.models.view_only import NoPage
 
 
-class StatusIndex(models.Model):
+class StatusIndex(NoPage):
     """The index of all tokens that one secret of a client got for one taxpayer.
 
     The columns say what these tokens say. Only the service writes here; a row that is deleted,
@@ -39,9 +40,8 @@ class StatusIndex(models.Model):
     # Processes read what is new by it: whose index it is (`tokens/status_lists/owners.py`).
     taken_at = models.DateTimeField(db_default=Now(), editable=False)
 
-    class Meta:
+    class Meta(NoPage.Meta):
         db_table = "status_indexes"
-        default_permissions: ClassVar = ()  # no page shows it
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["system_user_id", "secret_id", "tin", "rob", "actor"],
@@ -57,26 +57,19 @@ class StatusIndex(models.Model):
             models.Index(fields=["taken_at"], name="status_index_by_taking"),
         ]
 
-    def __str__(self) -> str:
-        return str(self.index)
 
-
-class StatusChange(models.Model):
+class StatusChange(NoPage):
     """What triggers note in the transaction of a change: a client to check, or an index to end."""
 
     id = models.BigAutoField(primary_key=True)
     system_user_id = models.BigIntegerField(null=True)
     ended_index = models.BigIntegerField(null=True)
 
-    class Meta:
+    class Meta(NoPage.Meta):
         db_table = "status_changes"
-        default_permissions: ClassVar = ()  # no page shows it
-
-    def __str__(self) -> str:
-        return str(self.pk)
 
 
-class EndedStatusIndex(models.Model):
+class EndedStatusIndex(NoPage):
     """An index whose bit is set. One process at a time adds rows: who read up to `number` has all.
 
     Later, when all tokens of the index have expired, it is free to be used again.
@@ -86,9 +79,5 @@ class EndedStatusIndex(models.Model):
     index = models.BigIntegerField(unique=True)
     ended_at = models.DateTimeField()
 
-    class Meta:
+    class Meta(NoPage.Meta):
         db_table = "ended_status_indexes"
-        default_permissions: ClassVar = ()  # no page shows it
-
-    def __str__(self) -> str:
-        return str(self.index)

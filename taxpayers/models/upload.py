@@ -1,11 +1,11 @@
 """Uploaded files between preview and confirmation."""
 
-from typing import ClassVar
-
 from django.db import models
 
+from taxpayers.models.view_only import NoPage
 
-class UploadedFile(models.Model):
+
+class UploadedFile(NoPage):
     """A file that waits for confirmation by the person who sent it."""
 
     name = models.CharField(max_length=255)
@@ -13,9 +13,5 @@ class UploadedFile(models.Model):
     by = models.CharField(max_length=150)
     at = models.DateTimeField()
 
-    class Meta:
+    class Meta(NoPage.Meta):
         db_table = "uploaded_files"
-        default_permissions: ClassVar = ()  # no page lists it
-
-    def __str__(self) -> str:
-        return self.name

@@ -1,7 +1,7 @@
 """How often a client has logged in during a minute, when with which secret, and its epoch."""
 
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any
 
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -9,6 +9,7 @@ from django.db.models.sql.compiler import SQLCompiler
 
 from taxpayers.facts.epochs.row import RANDOM_EPOCH
 from taxpayers.models.system_user import SystemUser
+from taxpayers.models.view_only import NoPage
 
 
 class RandomEpoch(models.Func):
@@ -23,7 +24,7 @@ class RandomEpoch(models.Func):
         return RANDOM_EPOCH[connection.vendor], []
 
 
-class RateLimitCounter(models.Model):
+class RateLimitCounter(NoPage):
     """The only row that a successful login updates (contract 1, Limits; contract 3, last used).
 
     A window of a minute starts with a login; in it the client has logged in `used` times. Triggers
@@ -41,12 +42,8 @@ class RateLimitCounter(models.Model):
     secrets_used = models.JSONField(default=dict)
     epoch = models.BigIntegerField(db_default=RandomEpoch(), editable=False)
 
-    class Meta:
+    class Meta(NoPage.Meta):
         db_table = "client_usage"
-        default_permissions: ClassVar = ()  # no page shows it
-
-    def __str__(self) -> str:
-        return f"{self.used} since {self.window_started_at}"
 
     def last_use_of(self, secret_id: int) -> datetime | None:
         started_at = self.secrets_used.get(str(secret_id))

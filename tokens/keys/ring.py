@@ -8,6 +8,7 @@ module does not know where keys are stored.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ec import generate_private_key as generate_ec
@@ -29,12 +30,9 @@ class NoUsableKey(LookupError):
     """KEY_ENCRYPTION_KEYS decrypts none of the private keys."""
 
 
-def _new_rsa() -> RSAPrivateKey:
-    return generate_rsa(public_exponent=65537, key_size=2048)
-
-
+_new_rsa = partial(generate_rsa, public_exponent=65537, key_size=2048)
 _GENERATORS: dict[str, Callable[[], PrivateKey]] = {
-    "ES256": lambda: generate_ec(ec.SECP256R1()),
+    "ES256": partial(generate_ec, ec.SECP256R1()),
     "RS256": _new_rsa,
     "PS256": _new_rsa,
 }

@@ -6,7 +6,7 @@ from typing import ClassVar
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from taxpayers.models import VIEW_ONLY, SystemUser
+from taxpayers.models import VIEW_ONLY, NoPage, SystemUser
 
 
 class LoginEvent(models.Model):
@@ -112,32 +112,24 @@ class SigningKey(models.Model):
         return self.kid
 
 
-class RevokedToken(models.Model):
+class RevokedToken(NoPage):
     """A token that its client has ended, until it would have expired anyway (RFC 7009)."""
 
     jti = models.UUIDField(primary_key=True, editable=False)
     expires_at = models.DateTimeField()
     revoked_at = models.DateTimeField()
 
-    class Meta:
+    class Meta(NoPage.Meta):
         db_table = "revoked_tokens"
-        default_permissions: ClassVar = ()  # no page shows it
         indexes: ClassVar = [models.Index(fields=["expires_at"], name="revoked_token_by_end")]
 
-    def __str__(self) -> str:
-        return str(self.jti)
 
-
-class _UsedOnce(models.Model):
+class _UsedOnce(NoPage):
     id = models.UUIDField(primary_key=True, editable=False)
     expires_at = models.DateTimeField()
 
-    class Meta:
+    class Meta(NoPage.Meta):
         abstract = True
-        default_permissions: ClassVar = ()  # no page shows it
-
-    def __str__(self) -> str:
-        return str(self.id)
 
 
 class UsedAssertion(_UsedOnce):
@@ -162,7 +154,7 @@ class UsedProof(_UsedOnce):
         indexes: ClassVar = [models.Index(fields=["expires_at"], name="used_proof_by_end")]
 
 
-class FailureBucket(models.Model):
+class FailureBucket(NoPage):
     """Failed logins of all callers whose keyed hash is this number: a table of a fixed size.
 
     The numbers, also those of rejected requests, are in `tokens.rate_limits.backoff`.
@@ -173,40 +165,28 @@ class FailureBucket(models.Model):
     last_at = models.DateTimeField()
     retry_at = models.DateTimeField()  # the next failure is checked from this moment on
 
-    class Meta:
+    class Meta(NoPage.Meta):
         db_table = "failure_buckets"
-        default_permissions: ClassVar = ()  # no page shows it
-
-    def __str__(self) -> str:
-        return f"{self.failures} until {self.last_at}"
 
 
-class LoginCount(models.Model):
+class LoginCount(NoPage):
     """How many logins of one hour ended in one way; an empty reason: a token was issued."""
 
     hour = models.DateTimeField()
     reason = models.CharField(max_length=32, blank=True)
     logins = models.PositiveBigIntegerField()
 
-    class Meta:
+    class Meta(NoPage.Meta):
         db_table = "login_counts"
-        default_permissions: ClassVar = ()  # no page shows it
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["hour", "reason"], name="login_counted_once")
         ]
 
-    def __str__(self) -> str:
-        return f"{self.logins} {self.reason or 'issued'} since {self.hour}"
 
-
-class CountingMark(models.Model):
+class CountingMark(NoPage):
     """How far the logins are counted: one row, locked while a process counts."""
 
     next_id = models.UUIDField()  # every event below it is in a LoginCount
 
-    class Meta:
+    class Meta(NoPage.Meta):
         db_table = "login_counting_mark"
-        default_permissions: ClassVar = ()  # no page shows it
-
-    def __str__(self) -> str:
-        return str(self.next_id)

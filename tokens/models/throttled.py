@@ -4,8 +4,10 @@ from typing import ClassVar
 
 from django.db import models
 
+from taxpayers.models import NoPage
 
-class ThrottledCaller(models.Model):
+
+class ThrottledCaller(NoPage):
     """A client, an address, or both, with the first denial of the hour that was remembered.
 
     `reference` is that of the denial; the others of the hour have no record.
@@ -18,9 +20,8 @@ class ThrottledCaller(models.Model):
     at = models.DateTimeField()
     reference = models.UUIDField()
 
-    class Meta:
+    class Meta(NoPage.Meta):
         db_table = "throttled_callers"
-        default_permissions: ClassVar = ()  # shown with logins
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["hour", "cause", "client_id", "source"], name="throttled_once_an_hour"
@@ -30,6 +31,3 @@ class ThrottledCaller(models.Model):
             models.Index(fields=["client_id", "-hour"], name="throttled_by_client"),
             models.Index(fields=["source", "-hour"], name="throttled_by_source"),
         ]
-
-    def __str__(self) -> str:
-        return f"{self.client_id or self.source} since {self.at}"

@@ -31,9 +31,6 @@ class Once:
     secret_name: str  # of what is never stored
     note_later: str
 
-    def shown_later(self) -> dict[str, Any]:
-        return {**self.shown, self.secret_name: None, "note": self.note_later}
-
 
 @dataclass(frozen=True, slots=True)
 class Asker:

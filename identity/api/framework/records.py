@@ -99,7 +99,8 @@ class RecordView(ManagementView):
         stored = shown = body
         if isinstance(done, Once):
             shown = {**body, "issued": done.shown}
-            stored = {**body, "issued": done.shown_later()}
+            later = {done.secret_name: None, "note": done.note_later}
+            stored = {**body, "issued": {**done.shown, **later}}
         return Done(shown, stored, status, headers)
 
     # --- The record ---------------------------------------------------------------------------
