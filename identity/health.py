@@ -53,12 +53,8 @@ def ready_answer(checks: dict[str, str]) -> HttpResponse:
 
 def public_answer(passed: bool) -> HttpResponse:
     """For everybody: nothing of what is not ready."""
-    return _answer(
-        passed,
-        version=settings.VERSION,
-        commit=settings.COMMIT,
-        environment=settings.ENVIRONMENT,
-    )
+    version = {"version": settings.VERSION, "commit": settings.COMMIT}
+    return _answer(passed, **version, environment=settings.ENVIRONMENT)
 
 
 def _answer(passed: bool, **more: object) -> HttpResponse:

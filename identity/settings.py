@@ -130,12 +130,8 @@ OAUTH2_PROVIDER: dict[str, Any] = {
     **{
         f"COMPLIANT_BCP_RFC9700_{practice}": True
         for practice in (
-            "IMPLICIT_GRANT",
-            "PASSWORD_GRANT",
-            "PKCE_METHOD",
-            "ACCESS_TOKEN_TRANSPORT",
-            "AUTHZ_RESPONSE_ISS",
-            "TOKEN_STORAGE",
+            *("IMPLICIT_GRANT", "PASSWORD_GRANT", "PKCE_METHOD", "ACCESS_TOKEN_TRANSPORT"),
+            *("AUTHZ_RESPONSE_ISS", "TOKEN_STORAGE"),
         )
     },
     "REFRESH_TOKEN_REUSE_PROTECTION": True,
@@ -167,10 +163,7 @@ LOGGING: dict[str, Any] = {
             "formatter": read("LOG_FORMAT", "text" if sys.stderr.isatty() else "json"),
         }
     },
-    "root": {
-        "handlers": ["stderr"],
-        "level": read("LOG_LEVEL"),
-    },
+    "root": {"handlers": ["stderr"], "level": read("LOG_LEVEL")},
     "loggers": {
         # They log requests at DEBUG: never let a secret come near a log.
         "oauthlib": {"level": "WARNING"},

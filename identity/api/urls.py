@@ -19,16 +19,11 @@ from identity.api.registry import (
 from identity.api.registry.history import history_of
 from identity.management_api import BASE_PATH
 
-_READ, _ADD, _CHANGE, _TASK = (
-    ("get", "head"),
-    ("get", "head", "post"),
-    ("get", "head", "patch"),
-    ("post",),
-)
+_READ, _TASK = ("get", "head"), ("post",)
 
 
 def _list(kind: RecordKind) -> URLPattern:
-    methods = _ADD if kind.create else _READ
+    methods = (*_READ, "post") if kind.create else _READ
     view = ListView.as_view(
         kind=kind, listing=kind.listing, task=kind.create, http_method_names=methods
     )
@@ -36,7 +31,7 @@ def _list(kind: RecordKind) -> URLPattern:
 
 
 def _record(kind: RecordKind) -> URLPattern:
-    methods, parsers = _CHANGE if kind.change else _READ, (JsonBody, MergePatchBody)
+    methods, parsers = (*_READ, "patch") if kind.change else _READ, (JsonBody, MergePatchBody)
     view = RecordView.as_view(
         kind=kind, task=kind.change, http_method_names=methods, parser_classes=parsers
     )

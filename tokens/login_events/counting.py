@@ -4,13 +4,13 @@ The keys of events are in the order of time, so a mark says how far they are cou
 than SETTLED_AFTER are not counted yet: a node's clock may be behind, or a login in progress.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Count, Min, QuerySet
+from django.db.models import Count, Min
 from django.db.models.functions import TruncHour
 from django.utils import timezone
 
@@ -121,15 +121,10 @@ def note_first_uses(*, by: Author, at: datetime) -> int:
             if mark is None or mark.next_id >= settled:
                 return count
             end = _end_of_batch(mark.next_id, settled, _BATCH)
-            events = LoginEvent.objects.filter(pk__gte=mark.next_id, pk__lt=end)
-            count += record_first_uses(_pairs(events), by=by, at=at)
+            tokens = LoginEvent.objects.filter(pk__gte=mark.next_id, pk__lt=end, reason="")
+            pairs = tokens.exclude(actor="").order_by().values_list("subject", "actor")
+            count += record_first_uses(pairs.annotate(Min("at")), by=by, at=at)
             mark.next_id = end
             mark.save(update_fields=["next_id"])
             is_behind = end < settled
     return count
-
-
-def _pairs(events: "QuerySet[LoginEvent]") -> Iterable[tuple[str, str, datetime]]:
-    """Each taxpayer and intermediary with a token, and the first moment."""
-    granted = events.filter(reason="").exclude(actor="").order_by()
-    return granted.values_list("subject", "actor").annotate(Min("at"))

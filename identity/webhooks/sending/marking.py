@@ -33,7 +33,16 @@ def mark(
         endpoint.delivered += 1
         endpoint.last_delivered_at, endpoint.failures, endpoint.paused_until = at, 0, None
     else:
-        _failed(row, endpoint, outcome, at, jitter)
+        endpoint.failed_attempts += 1
+        if outcome.is_about_the_receiver:
+            endpoint.failures += 1
+            endpoint.paused_until = pause_until(endpoint.failures, outcome, at)
+        due = None if outcome.is_gone else next_attempt(row.attempts, outcome, at, jitter)
+        if due is None:
+            row.state, row.finished_at = WebhookDelivery.FAILED, at
+            endpoint.given_up += 1
+        else:
+            row.due_at = due
     row.save()
     endpoint.save(
         update_fields=[
@@ -45,22 +54,3 @@ def mark(
         reason = "The receiver answered 410 Gone: it wants no more messages."
         set_webhook_active(endpoint=endpoint, is_active=False, reason=reason, by=BY, at=at)
     return True
-
-
-def _failed(
-    row: WebhookDelivery,
-    endpoint: WebhookEndpoint,
-    outcome: Outcome,
-    at: datetime,
-    jitter: Callable[[], float],
-) -> None:
-    endpoint.failed_attempts += 1
-    if outcome.is_about_the_receiver:
-        endpoint.failures += 1
-        endpoint.paused_until = pause_until(endpoint.failures, outcome, at)
-    due = None if outcome.is_gone else next_attempt(row.attempts, outcome, at, jitter)
-    if due is None:
-        row.state, row.finished_at = WebhookDelivery.FAILED, at
-        endpoint.given_up += 1
-    else:
-        row.due_at = due
