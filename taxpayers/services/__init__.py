@@ -20,12 +20,7 @@ from taxpayers.services.granted_permissions import (
     set_permission_code,
 )
 from taxpayers.services.history import Author, AuthorKind
-from taxpayers.services.import_kinds import (
-    IMPORT_KINDS,
-    BadRowsError,
-    ImportKind,
-    ImportResult,
-)
+from taxpayers.services.import_kinds import IMPORT_KINDS, BadRowsError, ImportKind, ImportResult
 from taxpayers.services.import_lock import one_import_at_a_time
 from taxpayers.services.intermediaries import register_intermediary, set_intermediary_active
 from taxpayers.services.live_credentials import change_credential

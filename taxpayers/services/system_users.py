@@ -29,12 +29,7 @@ from taxpayers.services.acting_limits import validate_limit
 from taxpayers.services.credential_changes import IssuedSecret, create_secret
 from taxpayers.services.management_clients import check_scopes, lock_to_change, lock_to_stop
 from taxpayers.services.new_records import NewRecord
-from taxpayers.validation import (
-    ServiceError,
-    validate_end,
-    validate_known,
-    validate_name,
-)
+from taxpayers.validation import ServiceError, validate_end, validate_known, validate_name
 
 MAX_ADDRESS_LENGTH = 500
 # http only on the developer's own machine (RFC 8252 section 7.3).

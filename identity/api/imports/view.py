@@ -22,12 +22,7 @@ from identity.api.registry.permissions import PermissionRowBody
 from identity.api.registry.system_users import SystemUserRowBody
 from identity.api.registry.taxpayers import NewTaxpayerBody
 from taxpayers.duties import Duty
-from taxpayers.files.row_kinds import (
-    IntermediaryRow,
-    PermissionRow,
-    SystemUserRow,
-    TaxpayerRow,
-)
+from taxpayers.files.row_kinds import IntermediaryRow, PermissionRow, SystemUserRow, TaxpayerRow
 from taxpayers.files.rows import BadRow, ParsedFile, Row, bad_row
 from taxpayers.services import IMPORT_KINDS, BadRowsError, ImportKind
 from taxpayers.validation import ServiceError, validate_name
