@@ -31,7 +31,9 @@ def never(_row: Any, _at: datetime) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What a person or a program can ask for. Texts are marked for translation.
+    """What a person or a program can ask for.
+
+    The catalogues have its title and effect, which are translated where they are shown.
 
     `refusal` says, in the reader's language, why it is not possible for this record now, whatever
     else is given: the service raises it, and the page shows it and no form.
@@ -39,7 +41,7 @@ class Operation:
 
     action: Action
     title: str
-    effect: str
+    effect: str = ""
     reason: Reason = Reason.REQUIRED
     refusal: Callable[[Any, datetime], str] = never
     is_danger: bool = False

@@ -6,7 +6,6 @@ from typing import Any, Unpack
 from django.utils.translation import gettext as _
 
 from taxpayers import actions
-from taxpayers.actions import marked
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Intermediary, PermissionCode, SystemUser, Taxpayer
 from taxpayers.operations import Operation
@@ -21,12 +20,10 @@ _SHOWN = 5  # of identifiers that are not registered
 
 LIMIT_SYSTEM_USER = Operation(
     actions.LIMIT_SYSTEM_USER,
-    marked("Limit what it may do for others"),
-    marked(
-        "A limit gives nothing: tokens carry what taxpayers have granted, as far as it is allowed"
-        " here. With a limit it gets no token for its own taxpayer, because such a token has"
-        " no limit. Applies to every login from now on; tokens that may do more end."
-    ),
+    "Limit what it may do for others",
+    "A limit gives nothing: tokens carry what taxpayers have granted, as far as it is allowed"
+    " here. With a limit it gets no token for its own taxpayer, because such a token has"
+    " no limit. Applies to every login from now on; tokens that may do more end.",
     refusal=lambda row, _at: "" if row.is_limited else why_not_limited(row.taxpayer),
 )
 

@@ -10,7 +10,6 @@ from django.db.models import Max
 from django.utils.translation import gettext as _
 
 from taxpayers import actions
-from taxpayers.actions import marked
 from taxpayers.credential_kind import by_kind
 from taxpayers.credentials import Credentials, hash_secret, hint_of, new_client_secret
 from taxpayers.models import SLOTS, Credential, SystemUser
@@ -58,11 +57,9 @@ def why_no_secret(owner: SystemUser, at: datetime) -> str:
 
 ROTATE_SECRET = Operation(
     actions.ROTATE_SECRET,
-    marked("Issue a new secret"),
-    marked(
-        "The new secret is shown once. A secret that is valid now keeps working, so that the ERP"
-        " system can change to the new one without a break."
-    ),
+    "Issue a new secret",
+    "The new secret is shown once. A secret that is valid now keeps working, so that the ERP"
+    " system can change to the new one without a break.",
     refusal=why_no_secret,
 )
 
@@ -172,8 +169,8 @@ def _check_name(owner: SystemUser, row: Credential, at: datetime) -> None:
 
 RETIRE_SECRET = Operation(
     actions.RETIRE_SECRET,
-    marked("Set an earlier last day of a secret, key or certificate"),
-    marked("It stops working after this day, or earlier if it expires earlier."),
+    "Set an earlier last day of a secret, key or certificate",
+    "It stops working after this day, or earlier if it expires earlier.",
     refusal=why_none_valid,
 )
 
@@ -198,11 +195,9 @@ def retire_credential(
 
 REVOKE_SECRET = Operation(
     actions.REVOKE_SECRET,
-    marked("Revoke a secret, key or certificate"),
-    marked(
-        "It stops working now. This cannot be undone. An ERP system that still uses it can no"
-        " longer log in."
-    ),
+    "Revoke a secret, key or certificate",
+    "It stops working now. This cannot be undone. An ERP system that still uses it can no"
+    " longer log in.",
     refusal=why_none_valid,
     is_danger=True,
 )
@@ -251,8 +246,7 @@ def _free_slot(owner: SystemUser, at: datetime) -> int:
 
 REVOKE_SECRETS = Operation(
     actions.REVOKE_SECRET,
-    marked("Revoke secrets, keys and certificates"),
-    "",
+    "Revoke secrets, keys and certificates",
     refusal=why_none_valid,
     is_danger=True,
     own_name="revoke_secrets",

@@ -62,8 +62,8 @@ def why_not_connected(row: PermissionRequest, at: datetime) -> str:
 
 APPROVE_PERMISSION_REQUEST = Operation(
     actions.APPROVE_PERMISSION_REQUEST,
-    marked("Approve the request"),
-    marked("The intermediary may log in on behalf of the taxpayer, with what is approved."),
+    "Approve the request",
+    "The intermediary may log in on behalf of the taxpayer, with what is approved.",
     Reason.OPTIONAL,
     refusal=why_not_granted,
 )
@@ -97,11 +97,9 @@ def approve_permission_request(**given: Unpack[Approval]) -> PermissionRequest:
 
 APPROVE_CONNECTION = Operation(
     actions.APPROVE_CONNECTION,
-    marked("Approve the connection"),
-    marked(
-        "This registers a system user that logs in as the taxpayer with this key. Compare the"
-        " fingerprint with the one that the ERP system shows, or that stands on the form."
-    ),
+    "Approve the connection",
+    "This registers a system user that logs in as the taxpayer with this key. Compare the"
+    " fingerprint with the one that the ERP system shows, or that stands on the form.",
     Reason.OPTIONAL,
     refusal=why_not_connected,
 )
@@ -132,7 +130,7 @@ DECLINE_PERMISSION_REQUEST, DECLINE_CONNECTION = (
     Operation(
         action,
         title,
-        marked("Nothing is permitted by this request. It may be asked again."),
+        "Nothing is permitted by this request. It may be asked again.",
         Reason.OPTIONAL,
         refusal,
         is_danger=True,

@@ -98,15 +98,13 @@ def _ends(action: Action, kind: str, title: str) -> tuple[Operation, Operation]:
     return Operation(
         action,
         title,
-        marked("It gets a later last day, or none."),
+        "It gets a later last day, or none.",
         refusal=why_never_extended,
         own_name=f"extend_{kind}",
     ), Operation(
         action,
-        marked("Set an earlier end"),
-        marked(
-            "It ends on a day that is earlier than now planned. To let it end later, use “Extend”."
-        ),
+        "Set an earlier end",
+        "It ends on a day that is earlier than now planned. To let it end later, use “Extend”.",
         refusal=why_never_ended_earlier,
         own_name=f"end_{kind}_earlier",
     )

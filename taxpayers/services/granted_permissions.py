@@ -30,8 +30,8 @@ _MAX_CODE_LENGTH = 64
 
 SET_PERMISSION_CODE = Operation(
     actions.SET_PERMISSION_CODE,
-    marked("Add or change a permission code"),
-    marked("If the code exists, its description is replaced."),
+    "Add or change a permission code",
+    "If the code exists, its description is replaced.",
     Reason.NONE,
 )
 
@@ -62,8 +62,8 @@ def set_permission_code(
 
 GRANT_PERMISSION = Operation(
     actions.GRANT_PERMISSION,
-    marked("Grant a permission"),
-    marked("The intermediary may log in on behalf of the taxpayer."),
+    "Grant a permission",
+    "The intermediary may log in on behalf of the taxpayer.",
     Reason.OPTIONAL,
 )
 
@@ -151,12 +151,10 @@ def codes_of(permission: GrantedPermission) -> list[str]:
 
 REVOKE_PERMISSION = ByReason(
     actions.REVOKE_PERMISSION,
-    marked("Revoke the permission"),
-    marked(
-        "The permission ends now. This cannot be undone. Tokens that were already issued: APIs"
-        " that check them with this service refuse them within 10 seconds, others accept them for"
-        " up to one hour."
-    ),
+    "Revoke the permission",
+    "The permission ends now. This cannot be undone. Tokens that were already issued: APIs"
+    " that check them with this service refuse them within 10 seconds, others accept them for"
+    " up to one hour.",
     is_danger=True,
     unneeded=lambda row: "" if row.revoked_at is None else marked("It is already revoked."),
 )

@@ -13,7 +13,6 @@ from django.db import IntegrityError
 from django.utils.translation import gettext as _
 
 from taxpayers import actions
-from taxpayers.actions import marked
 from taxpayers.files import row_kinds
 from taxpayers.files.rows import BadRow, Columns, ParsedFile, read_file
 from taxpayers.models import GrantedPermission, Intermediary, SystemUser
@@ -102,8 +101,8 @@ IMPORT_KINDS = {
     "taxpayers": ImportKind(
         _operation(
             actions.IMPORT_REGISTRY,
-            marked("Import taxpayers"),
-            marked("Registers many taxpayers."),
+            "Import taxpayers",
+            "Registers many taxpayers.",
         ),
         row_kinds.TAXPAYERS,
         bulk_import.check_taxpayers,
@@ -112,10 +111,8 @@ IMPORT_KINDS = {
     "intermediaries": ImportKind(
         _operation(
             actions.REGISTER_INTERMEDIARY,
-            marked("Import intermediaries"),
-            marked(
-                "Makes many taxpayers intermediaries. Each must be registered as a taxpayer first."
-            ),
+            "Import intermediaries",
+            "Makes many taxpayers intermediaries. Each must be registered as a taxpayer first.",
             own_name="import_intermediaries",
         ),
         row_kinds.INTERMEDIARIES,
@@ -124,11 +121,9 @@ IMPORT_KINDS = {
     "permissions": ImportKind(
         _operation(
             actions.GRANT_PERMISSION,
-            marked("Import permissions"),
-            marked(
-                "Grants many permissions. The taxpayers and the intermediaries must be registered"
-                " first."
-            ),
+            "Import permissions",
+            "Grants many permissions. The taxpayers and the intermediaries must be registered"
+            " first.",
             own_name="import_permissions",
         ),
         row_kinds.PERMISSIONS,
@@ -137,12 +132,10 @@ IMPORT_KINDS = {
     "system_users": ImportKind(
         _operation(
             actions.REGISTER_SYSTEM_USER,
-            marked("Import system users"),
-            marked(
-                "Registers many system users. They get no secret, so they cannot log in yet: no"
-                " file ever has a secret. Issue a secret for each when you hand it over to its"
-                " operator."
-            ),
+            "Import system users",
+            "Registers many system users. They get no secret, so they cannot log in yet: no"
+            " file ever has a secret. Issue a secret for each when you hand it over to its"
+            " operator.",
             own_name="import_system_users",
         ),
         row_kinds.SYSTEM_USERS,

@@ -6,7 +6,6 @@ from typing import Unpack
 from django.utils.translation import gettext as _
 
 from taxpayers import actions
-from taxpayers.actions import marked
 from taxpayers.models import Intermediary, Taxpayer
 from taxpayers.moments import format_moment
 from taxpayers.operations import (
@@ -22,11 +21,9 @@ from taxpayers.validation import ServiceError, validate_end
 
 REGISTER_INTERMEDIARY = Operation(
     actions.REGISTER_INTERMEDIARY,
-    marked("Register an intermediary"),
-    marked(
-        "The taxpayer becomes an intermediary. It may act for other taxpayers, but only with the"
-        " permissions that they grant."
-    ),
+    "Register an intermediary",
+    "The taxpayer becomes an intermediary. It may act for other taxpayers, but only with the"
+    " permissions that they grant.",
     Reason.OPTIONAL,
 )
 
@@ -78,19 +75,17 @@ def _describe_state(row: Intermediary) -> str:
 
 DEACTIVATE_INTERMEDIARY = ByReason(
     actions.CHANGE_INTERMEDIARY,
-    marked("Deactivate the intermediary"),
-    marked(
-        "From now on it cannot act for others, and its tokens on behalf of others end. Its"
-        " permissions stay in the registry."
-    ),
+    "Deactivate the intermediary",
+    "From now on it cannot act for others, and its tokens on behalf of others end. Its"
+    " permissions stay in the registry.",
     is_danger=True,
     own_name="deactivate_intermediary",
     unneeded=unneeded_if_inactive,
 )
 ACTIVATE_INTERMEDIARY = ByReason(
     actions.CHANGE_INTERMEDIARY,
-    marked("Activate the intermediary"),
-    marked("It may act for other taxpayers again, with the permissions that it has."),
+    "Activate the intermediary",
+    "It may act for other taxpayers again, with the permissions that it has.",
     own_name="activate_intermediary",
     unneeded=unneeded_if_active,
 )

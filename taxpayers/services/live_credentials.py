@@ -8,7 +8,6 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from taxpayers import actions
-from taxpayers.actions import marked
 from taxpayers.credential_kind import by_kind
 from taxpayers.facts.source_networks import MAX_NETWORKS, UnusableNetwork, read_networks
 from taxpayers.models import MAX_LIVE_CREDENTIALS, Credential, SystemUser
@@ -79,11 +78,9 @@ def describe_last_use(row: Credential) -> str:
 
 CHANGE_SECRET = Operation(
     actions.CHANGE_SECRET,
-    marked("Set the networks from which a secret, key or certificate may be used"),
-    marked(
-        "Logins with it from any other address are refused from now on. Tokens that were already"
-        " issued stay valid."
-    ),
+    "Set the networks from which a secret, key or certificate may be used",
+    "Logins with it from any other address are refused from now on. Tokens that were already"
+    " issued stay valid.",
     refusal=why_none_valid,
 )
 

@@ -165,8 +165,8 @@ def _already_registered(text: str, row: SystemUser) -> ServiceError:
 
 CHANGE_SYSTEM_USER = Operation(
     actions.CHANGE_SYSTEM_USER,
-    marked("Change name, scopes or limit"),
-    marked("Applies to every login from now on."),
+    "Change name, scopes or limit",
+    "Applies to every login from now on.",
 )
 
 
@@ -213,12 +213,10 @@ def extend_system_user(
 
 BLOCK_SYSTEM_USER = ByReason(
     actions.BLOCK_SYSTEM_USER,
-    marked("Block the system user"),
-    marked(
-        "From now on, every login of this system user is refused. Tokens that were already issued:"
-        " APIs that check them with this service refuse them within 10 seconds, others accept them"
-        " for up to one hour. Only a security officer can unblock it."
-    ),
+    "Block the system user",
+    "From now on, every login of this system user is refused. Tokens that were already issued:"
+    " APIs that check them with this service refuse them within 10 seconds, others accept them"
+    " for up to one hour. Only a security officer can unblock it.",
     is_danger=True,
     reason=Reason.ALWAYS,
     unneeded=lambda row: "" if row.blocked_at is None else marked("It is already blocked."),
@@ -243,10 +241,8 @@ def block_system_user(*, system_user: SystemUser, **asked: Unpack[history.Asked]
 
 UNBLOCK_SYSTEM_USER = ByReason(
     actions.UNBLOCK_SYSTEM_USER,
-    marked("Unblock the system user"),
-    marked(
-        "It can log in again at once, with what is valid. Tokens from before the block stay ended."
-    ),
+    "Unblock the system user",
+    "It can log in again at once, with what is valid. Tokens from before the block stay ended.",
     reason=Reason.ALWAYS,
     unneeded=lambda row: marked("It is not blocked.") if row.blocked_at is None else "",
 )
@@ -263,11 +259,9 @@ def unblock_system_user(*, system_user: SystemUser, **asked: Unpack[history.Aske
 
 ISSUE_CREDENTIALS = Operation(
     actions.ISSUE_CREDENTIALS,
-    marked("Issue credentials"),
-    marked(
-        "This registers a new system user for the taxpayer. A secret is shown once. Have a safe"
-        " way ready to give it to the operator of the ERP system."
-    ),
+    "Issue credentials",
+    "This registers a new system user for the taxpayer. A secret is shown once. Have a safe"
+    " way ready to give it to the operator of the ERP system.",
 )
 
 

@@ -6,7 +6,6 @@ from typing import Unpack
 from django.utils.translation import gettext as _
 
 from taxpayers import actions
-from taxpayers.actions import marked
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Taxpayer
 from taxpayers.operations import (
@@ -20,9 +19,7 @@ from taxpayers.services import history
 from taxpayers.services.management_clients import check_taxpayer
 from taxpayers.validation import ServiceError, validate_name
 
-REGISTER_TAXPAYER = Operation(
-    actions.REGISTER_TAXPAYER, marked("Register a taxpayer"), "", Reason.NONE
-)
+REGISTER_TAXPAYER = Operation(actions.REGISTER_TAXPAYER, "Register a taxpayer", reason=Reason.NONE)
 
 
 @history.makes(REGISTER_TAXPAYER)
@@ -62,8 +59,8 @@ def registration_fields(row: Taxpayer) -> dict[str, object]:
 
 RENAME_TAXPAYER = Operation(
     actions.RENAME_TAXPAYER,
-    marked("Rename the taxpayer"),
-    marked("The identifier does not change. Permissions and credentials stay valid."),
+    "Rename the taxpayer",
+    "The identifier does not change. Permissions and credentials stay valid.",
 )
 
 
@@ -78,20 +75,18 @@ def rename_taxpayer(*, taxpayer: Taxpayer, name: str, **asked: Unpack[history.As
 
 DEACTIVATE_TAXPAYER = ByReason(
     actions.DEACTIVATE_TAXPAYER,
-    marked("Deactivate the taxpayer"),
-    marked(
-        "From now on, no client can log in for this taxpayer: not its own system users, and no"
-        " intermediary on its behalf. Its system users also cannot log in on behalf of others."
-        " Tokens that were already issued: APIs that check them with this service refuse them"
-        " within 10 seconds, others accept them for up to one hour."
-    ),
+    "Deactivate the taxpayer",
+    "From now on, no client can log in for this taxpayer: not its own system users, and no"
+    " intermediary on its behalf. Its system users also cannot log in on behalf of others."
+    " Tokens that were already issued: APIs that check them with this service refuse them"
+    " within 10 seconds, others accept them for up to one hour.",
     is_danger=True,
     unneeded=unneeded_if_inactive,
 )
 ACTIVATE_TAXPAYER = ByReason(
     actions.ACTIVATE_TAXPAYER,
-    marked("Activate the taxpayer"),
-    marked("Its system users and its intermediaries can log in for it again."),
+    "Activate the taxpayer",
+    "Its system users and its intermediaries can log in for it again.",
     unneeded=unneeded_if_active,
 )
 

@@ -14,7 +14,6 @@ from django.db.models.functions import Cast
 from django.utils.translation import gettext as _
 
 from taxpayers import actions
-from taxpayers.actions import marked
 from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.operations import Operation
 from taxpayers.services.history import Asked, change_of, context_of, makes, of_task
@@ -60,11 +59,9 @@ def _why_used(keys: list[int], change: Change) -> str:
 
 UNDO_IMPORT = Operation(
     actions.UNDO_IMPORT,
-    marked("Undo the import"),
-    marked(
-        "Removes every taxpayer that this import registered, so that the right file can be"
-        " imported. The history shows both."
-    ),
+    "Undo the import",
+    "Removes every taxpayer that this import registered, so that the right file can be"
+    " imported. The history shows both.",
     refusal=why_not_undone,
     is_danger=True,
 )

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 from babel.messages.catalog import Catalog, Message
 from babel.messages.extract import extract
@@ -30,6 +31,9 @@ _KEYWORDS = {
     # Raised by pure modules, translated where a page shows them.
     **dict.fromkeys(("MalformedIdentifier", "malformed", "_malformed")),
 }
+# Title and effect of a record (`taxpayers.operations`), but for webhooks: no page shows theirs.
+_RECORDS = ("Operation", "ByReason", "_operation")
+_ENGLISH = ROOT / "identity" / "webhooks"
 _PLURALS = "nplurals=1; plural=0;"  # Babel knows none for Malay
 _WIDTH = 100
 
@@ -101,7 +105,10 @@ def _marked() -> Iterator[tuple[str, list[Id]]]:
     for app in _APPS:
         for path in sorted((ROOT / app).rglob("*.py")):
             if "migrations" not in path.parts:
-                yield path.relative_to(ROOT).as_posix(), _extracted(path.read_text())
+                name, source = path.relative_to(ROOT).as_posix(), path.read_text()
+                yield name, _extracted(source)
+                for place in (2, 3) if _ENGLISH not in path.parents else ():
+                    yield name, _extracted(source, dict.fromkeys(_RECORDS, (place,)))
     for path in sorted((ROOT / "templates").rglob("*.*")):
         yield path.relative_to(ROOT).as_posix(), _extracted(_as_python(path.read_text()))
     texts = json.loads(LIBRARIES.read_text())
@@ -113,8 +120,8 @@ def _as_python(template: str) -> str:
     return re.sub(r"(?m)^[ \t]+", "", templatize(template))
 
 
-def _extracted(source: str) -> list[Id]:
-    rows = extract("python", BytesIO(source.encode()), keywords=_KEYWORDS)
+def _extracted(source: str, keywords: Any = _KEYWORDS) -> list[Id]:
+    rows = extract("python", BytesIO(source.encode()), keywords=keywords)
     return [tuple(text) if isinstance(text, (list, tuple)) else text for _line, text, *_ in rows]
 
 

@@ -9,7 +9,6 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
-from taxpayers.actions import marked
 from taxpayers.moments import format_moment
 from taxpayers.operations import Operation, Reason
 from taxpayers.services import history
@@ -105,21 +104,17 @@ def why_not_stopped(row: SigningKey, at: datetime) -> str:
 
 ROTATE_SIGNING_KEY = Operation(
     actions.ROTATE_SIGNING_KEY,
-    marked("Rotate the signing key"),
-    marked(
-        "A new key is published now. It starts to sign in ten minutes, when all APIs have read it."
-        " The current key stays published until its last token has expired. No other step"
-        " is needed."
-    ),
+    "Rotate the signing key",
+    "A new key is published now. It starts to sign in ten minutes, when all APIs have read it."
+    " The current key stays published until its last token has expired. No other step"
+    " is needed.",
     Reason.OPTIONAL,
 )
 STOP_COMPROMISED_KEY = Operation(
     actions.ROTATE_SIGNING_KEY,
-    marked("Stop: the key is compromised"),
-    marked(
-        "Only if others may have the key. It is stopped at once and for good, and a new key signs"
-        " at once. Every token that it signed is refused: its clients log in again."
-    ),
+    "Stop: the key is compromised",
+    "Only if others may have the key. It is stopped at once and for good, and a new key signs"
+    " at once. Every token that it signed is refused: its clients log in again.",
     refusal=why_not_stopped,
     is_danger=True,
     own_name="stop_compromised_key",

@@ -11,7 +11,6 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 
 from taxpayers import actions as registry
-from taxpayers.actions import marked
 from taxpayers.credentials import (
     Credentials,
     Prefix,
@@ -40,11 +39,9 @@ class IssuedApiSecret:
 
 REGISTER_PROTECTED_API = Operation(
     actions.REGISTER_PROTECTED_API,
-    marked("Register a protected API"),
-    marked(
-        "The API can then ask whether a token is active. It cannot log in. Its secret is shown"
-        " once. Have a safe way ready to give the secret to the operator of the API."
-    ),
+    "Register a protected API",
+    "The API can then ask whether a token is active. It cannot log in. Its secret is shown"
+    " once. Have a safe way ready to give the secret to the operator of the API.",
 )
 
 
@@ -92,11 +89,9 @@ def why_no_room(owner: ProtectedApi, at: datetime) -> str:
 
 ROTATE_API_SECRET = Operation(
     registry.ROTATE_SECRET,
-    marked("Issue a new secret"),
-    marked(
-        "The new secret is shown once. A secret that is valid now keeps working, so that the API"
-        " can change to the new one without a break."
-    ),
+    "Issue a new secret",
+    "The new secret is shown once. A secret that is valid now keeps working, so that the API"
+    " can change to the new one without a break.",
     refusal=why_no_room,
 )
 
@@ -129,10 +124,8 @@ def issue_api_secret(
 
 REVOKE_API_SECRET = Operation(
     registry.REVOKE_SECRET,
-    marked("Revoke a secret"),
-    marked(
-        "The secret stops working now. This cannot be undone. What the API asks with it is refused."
-    ),
+    "Revoke a secret",
+    "The secret stops working now. This cannot be undone. What the API asks with it is refused.",
     refusal=lambda row, at: "" if live_secrets(row, at) else _("It has no valid secret."),
     is_danger=True,
 )
@@ -153,17 +146,15 @@ def revoke_api_secret(
 
 ACTIVATE_PROTECTED_API = ByReason(
     actions.ACTIVATE_PROTECTED_API,
-    marked("Activate the protected API"),
-    marked("The API can ask again, with the secrets that are still valid."),
+    "Activate the protected API",
+    "The API can ask again, with the secrets that are still valid.",
     unneeded=unneeded_if_active,
 )
 DEACTIVATE_PROTECTED_API = ByReason(
     actions.DEACTIVATE_PROTECTED_API,
-    marked("Deactivate the protected API"),
-    marked(
-        "Everything that this API asks is refused from now on, so it cannot accept tokens any more."
-        " Its secrets work again when it is activated."
-    ),
+    "Deactivate the protected API",
+    "Everything that this API asks is refused from now on, so it cannot accept tokens any more."
+    " Its secrets work again when it is activated.",
     is_danger=True,
     unneeded=unneeded_if_inactive,
 )

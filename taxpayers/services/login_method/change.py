@@ -56,11 +56,9 @@ def _why_already(method: str, owner: SystemUser, _at: datetime) -> str:
 
 USE_PRIVATE_KEY = Operation(
     actions.CHANGE_LOGIN_METHOD,
-    marked("Change to a private key"),
-    marked(
-        "From now on it logs in with private_key_jwt only. Its secrets or certificates are revoked"
-        " at this moment: agree with the operator of the ERP system when to do it."
-    ),
+    "Change to a private key",
+    "From now on it logs in with private_key_jwt only. Its secrets or certificates are revoked"
+    " at this moment: agree with the operator of the ERP system when to do it.",
     refusal=partial(_why_already, PRIVATE_KEY_JWT),
     own_name="use_private_key",
 )
@@ -86,12 +84,10 @@ def use_private_key(
 
 USE_CERTIFICATE = Operation(
     actions.CHANGE_LOGIN_METHOD,
-    marked("Change to a certificate"),
-    marked(
-        "From now on it logs in with tls_client_auth only, and its tokens are bound to its"
-        " certificate. Its secrets and keys are revoked at this moment: agree with the operator of"
-        " the ERP system when to do it."
-    ),
+    "Change to a certificate",
+    "From now on it logs in with tls_client_auth only, and its tokens are bound to its"
+    " certificate. Its secrets and keys are revoked at this moment: agree with the operator of"
+    " the ERP system when to do it.",
     refusal=lambda row, at: _why_already(TLS_CLIENT_AUTH, row, at) or why_not_taken(),
     own_name="use_certificate",
 )
@@ -119,11 +115,9 @@ def use_certificate(
 
 USE_CLIENT_SECRET = Operation(
     actions.CHANGE_LOGIN_METHOD,
-    marked("Change to a secret"),
-    marked(
-        "Its keys or certificates are removed at this moment, and its new secret is shown once. A"
-        " private key is safer: nothing that it sends can be used again."
-    ),
+    "Change to a secret",
+    "Its keys or certificates are removed at this moment, and its new secret is shown once. A"
+    " private key is safer: nothing that it sends can be used again.",
     refusal=partial(_why_already, ""),
     own_name="use_client_secret",
 )
@@ -180,12 +174,10 @@ def register_system_user_with_certificate(
 
 BIND_TOKENS = Operation(
     actions.CHANGE_LOGIN_METHOD,
-    marked("Bind its tokens to a key or a certificate"),
-    marked(
-        "A bound token is useless to a thief. From now on the system user gets only tokens that are"
-        " bound as you choose, and its other tokens end at this moment. Its ERP"
-        " system must be able to do it: agree with its operator when to change this."
-    ),
+    "Bind its tokens to a key or a certificate",
+    "A bound token is useless to a thief. From now on the system user gets only tokens that are"
+    " bound as you choose, and its other tokens end at this moment. Its ERP"
+    " system must be able to do it: agree with its operator when to change this.",
     own_name="bind_tokens",
 )
 

@@ -11,7 +11,6 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 
 from taxpayers import actions
-from taxpayers.actions import marked
 from taxpayers.certificates import UnusableSubject, read_subject
 from taxpayers.client_keys import ClientKey, UnusableKey, key_name, read_client_keys
 from taxpayers.credentials import hint_of
@@ -36,11 +35,9 @@ def why_no_key(owner: SystemUser, at: datetime) -> str:
 
 REGISTER_CLIENT_KEY = Operation(
     actions.REGISTER_CLIENT_KEY,
-    marked("Register a new key"),
-    marked(
-        "A key that is valid now keeps working, so that the ERP system can change to the new one"
-        " without a break. Then revoke the old one."
-    ),
+    "Register a new key",
+    "A key that is valid now keeps working, so that the ERP system can change to the new one"
+    " without a break. Then revoke the old one.",
     refusal=why_no_key,
 )
 
@@ -101,11 +98,9 @@ def why_no_certificate(owner: SystemUser, at: datetime) -> str:
 
 REGISTER_CLIENT_CERTIFICATE = Operation(
     actions.REGISTER_CLIENT_CERTIFICATE,
-    marked("Register a new certificate"),
-    marked(
-        "A certificate that is valid now keeps working, so that the ERP system can change to the"
-        " new one without a break. Then revoke the old one."
-    ),
+    "Register a new certificate",
+    "A certificate that is valid now keeps working, so that the ERP system can change to the"
+    " new one without a break. Then revoke the old one.",
     refusal=why_no_certificate,
 )
 

@@ -12,7 +12,6 @@ from identity.staff import actions
 from identity.staff.accounts.changes import authority, second_person, sign_in
 from identity.staff.accounts.roles import ROLES
 from identity.staff.models import StaffAccount
-from taxpayers.actions import marked
 from taxpayers.operations import ByReason, Operation, unneeded_if_active, unneeded_if_inactive
 from taxpayers.services import ServiceError, history
 from taxpayers.validation import validate_known, validate_text
@@ -22,11 +21,9 @@ MAX_NAME_LENGTH = 150  # as long as the columns are
 
 CREATE_ACCOUNT = Operation(
     actions.CREATE_ACCOUNT,
-    marked("Create a staff account"),
-    marked(
-        "One account for each person. A first password is shown once: give it to the person"
-        " yourself. At the first sign-in they choose their own password and set up a second step."
-    ),
+    "Create a staff account",
+    "One account for each person. A first password is shown once: give it to the person"
+    " yourself. At the first sign-in they choose their own password and set up a second step.",
 )
 
 
@@ -66,10 +63,8 @@ def create_account(
 
 RENAME_ACCOUNT = Operation(
     actions.RENAME_ACCOUNT,
-    marked("Rename the account"),
-    marked(
-        "This changes the name of the person. The user name stays, because the history names it."
-    ),
+    "Rename the account",
+    "This changes the name of the person. The user name stays, because the history names it.",
 )
 
 
@@ -90,11 +85,9 @@ def rename_account(
 
 CHANGE_ROLE = Operation(
     actions.CHANGE_ROLE,
-    marked("Change the role"),
-    marked(
-        "An account has one role. The new role replaces the old one, also for a person who is"
-        " signed in."
-    ),
+    "Change the role",
+    "An account has one role. The new role replaces the old one, also for a person who is"
+    " signed in.",
 )
 
 
@@ -119,17 +112,15 @@ def change_role(
 
 ACTIVATE_ACCOUNT = ByReason(
     actions.ACTIVATE_ACCOUNT,
-    marked("Activate the account"),
-    marked("It can sign in again, with the password, the second step and the role that it has."),
+    "Activate the account",
+    "It can sign in again, with the password, the second step and the role that it has.",
     unneeded=lambda row: unneeded_if_active(row) if row.is_staff else "",
 )
 DEACTIVATE_ACCOUNT = ByReason(
     actions.DEACTIVATE_ACCOUNT,
-    marked("Deactivate the account"),
-    marked(
-        "For a colleague who leaves. They are signed out at once and cannot sign in any more. The"
-        " account stays, because the history names it; it can be activated again."
-    ),
+    "Deactivate the account",
+    "For a colleague who leaves. They are signed out at once and cannot sign in any more. The"
+    " account stays, because the history names it; it can be activated again.",
     is_danger=True,
     unneeded=unneeded_if_inactive,
 )

@@ -15,7 +15,6 @@ from identity.staff import actions
 from identity.staff.accounts.changes import authority
 from identity.staff.accounts.roles import ACCOUNT_MANAGER, ROLES, duties_of
 from identity.staff.models import FirstPassword, StaffAccount, WaitingChange
-from taxpayers.actions import marked
 from taxpayers.operations import Operation
 from taxpayers.services import Author, ServiceError, history
 
@@ -81,11 +80,9 @@ def _why_nothing_waits(account: StaffAccount, _at: datetime) -> str:
 
 CONFIRM_ACCOUNT = Operation(
     actions.CONFIRM_ACCOUNT,
-    marked("Confirm what was asked for"),
-    marked(
-        "It takes effect with this. Make sure that it is right: speak to the person whose account"
-        " it is, and not only to the one who asked. You do not need the first password."
-    ),
+    "Confirm what was asked for",
+    "It takes effect with this. Make sure that it is right: speak to the person whose account"
+    " it is, and not only to the one who asked. You do not need the first password.",
     refusal=_why_nothing_waits,
 )
 
@@ -125,11 +122,9 @@ def confirm_account(
 
 DECLINE_ACCOUNT = Operation(
     actions.DECLINE_ACCOUNT,
-    marked("Decline what was asked for"),
-    marked(
-        "None of it takes effect: the account keeps its role, and one that is not active stays so."
-        " A first password that waited is void."
-    ),
+    "Decline what was asked for",
+    "None of it takes effect: the account keeps its role, and one that is not active stays so."
+    " A first password that waited is void.",
     refusal=_why_nothing_waits,
 )
 

@@ -39,12 +39,10 @@ class IssuedPassword:
 
 SET_FIRST_PASSWORD = Operation(
     actions.SET_FIRST_PASSWORD,
-    marked("Set a new first password"),
-    marked(
-        "For a colleague who forgot their password. Make sure that it is really them: call them, or"
-        " meet them. The old password stops working, and they are signed out. The new first"
-        " password is shown once; they replace it at the next sign-in. Their second step stays."
-    ),
+    "Set a new first password",
+    "For a colleague who forgot their password. Make sure that it is really them: call them, or"
+    " meet them. The old password stops working, and they are signed out. The new first"
+    " password is shown once; they replace it at the next sign-in. Their second step stays.",
 )
 
 
@@ -99,12 +97,10 @@ MAX_NAME_LENGTH = 100  # of a passkey, in the history
 
 RESET_SECOND_FACTOR = ByReason(
     actions.RESET_SECOND_FACTOR,
-    marked("Reset the second step"),
-    marked(
-        "For a colleague who lost their phone or security key and has no recovery codes. Make sure"
-        " that it is really them: call them, or meet them. All their second steps are removed, and"
-        " they are signed out. At the next sign-in they set up a new one with their password."
-    ),
+    "Reset the second step",
+    "For a colleague who lost their phone or security key and has no recovery codes. Make sure"
+    " that it is really them: call them, or meet them. All their second steps are removed, and"
+    " they are signed out. At the next sign-in they set up a new one with their password.",
     unneeded=lambda row: (
         "" if row.authenticator_set.exists() else marked("It has no second step yet.")
     ),
@@ -166,11 +162,9 @@ def _second_steps(account: StaffAccount) -> dict[str, Any]:
 
 END_SESSIONS = Operation(
     actions.END_SESSIONS,
-    marked("End sessions"),
-    marked(
-        "The person is signed out there at once, and can sign in again. To prevent that, deactivate"
-        " the account."
-    ),
+    "End sessions",
+    "The person is signed out there at once, and can sign in again. To prevent that, deactivate"
+    " the account.",
     refusal=lambda row, at: "" if open_sessions(at, row) else _("It has no open session."),
 )
 
