@@ -22,8 +22,8 @@ from jwt.utils import base64url_decode, base64url_encode
 
 from taxpayers.models import SystemUser
 from taxpayers.services import Author, use_private_key
+from tests.support import make
 from tests.support.erp import post
-from tests.support.factories import SystemUserFactory
 
 JWT_BEARER = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 BY = Author("tester")
@@ -134,7 +134,7 @@ def new_key_erp(algorithm: str = "ES256", **system_user: Any) -> KeyErp:
     """A system user that logs in with one key."""
     pair = new_pair(algorithm)
     user = use_private_key(
-        system_user=SystemUserFactory.create(**system_user),
+        system_user=make.system_user(**system_user),
         keys=jwks(pair),
         reason="it has a key",
         by=BY,

@@ -24,7 +24,7 @@ from taxpayers.services import (
 from tests.certificates.certificate_erp import SUBJECT, authority, certificate
 from tests.client_auth.key_erp import BY, jwks, new_pair
 from tests.client_auth.kinds import CERTIFICATE, KEY, KINDS, SECRET, Kind, newest
-from tests.support.factories import CredentialFactory, SystemUserFactory
+from tests.support import make
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("takes_certificates")]
 
@@ -50,7 +50,7 @@ def actions() -> list[str]:
 
 def of_kind(kind: Kind) -> Any:
     """A client that has one credential of this kind since yesterday, and no history."""
-    secret = CredentialFactory.create(created_at=AT - DAY)
+    secret = make.credential(created_at=AT - DAY)
     if kind is not SECRET:
         kind.use(secret.system_user, at=AT - DAY)
         Change.objects.all().delete()
@@ -236,7 +236,7 @@ def test_a_key_that_is_there_or_was_removed_is_not_added_again(user: SystemUser)
 def test_two_system_users_may_have_keys_of_the_same_name_and_each_two_at_once() -> None:
     pairs = [new_pair(kid="1"), new_pair(kid="2")]
     for _ in range(2):
-        user = SystemUserFactory.create()
+        user = make.system_user()
         use_private_key(system_user=user, keys=jwks(*pairs), **WHY)
     assert Credential.objects.count() == 4
 

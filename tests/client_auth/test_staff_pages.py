@@ -16,9 +16,9 @@ from taxpayers.models import Change, Credential, SystemUser
 from tests.certificates.certificate_erp import CertificateErp, certificate
 from tests.client_auth.key_erp import KeyErp, jwks, new_pair
 from tests.client_auth.kinds import CERTIFICATE, KEY, SECRET, Kind
+from tests.support import make
 from tests.support.command_line import error_of, json_output_of, output_of
 from tests.support.erp import Erp
-from tests.support.factories import TaxpayerFactory
 from tests.support.staff import errors_of, opened, page_url, task_url, text_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("takes_certificates")]
@@ -45,7 +45,7 @@ def test_a_client_is_registered_as_such_and_no_secret_is_issued(
     pair, issued = new_pair(), certificate()
     text = jwks(pair) if kind is KEY else issued.pem
     form = {
-        "taxpayer": TaxpayerFactory.create().tin,
+        "taxpayer": make.taxpayer().tin,
         "name": "ERP",
         "scopes": ["InvoicingAPI"],
         "logins_per_minute": "12",
@@ -120,7 +120,7 @@ def files(tmp_path: Path) -> dict[str, str]:
 
 
 def test_issue_credentials_with_keys_issues_no_secret(files: dict[str, str]) -> None:
-    TaxpayerFactory.create(tin=TIN)
+    make.taxpayer(tin=TIN)
     issue = ("issue_credentials", TIN, "--jwks", files["jwks"], "--name")
     answer = json_output_of(*issue, "ERP", "--secret-expires", "2099-12-31")
     assert "client_secret" not in answer

@@ -20,8 +20,8 @@ from identity.sandbox.registry import make_sandbox
 from taxpayers.models import Intermediary
 from taxpayers.sandbox.clients import CREDENTIALS, SandboxName
 from tests.introspection.api import claims_of
+from tests.support import make
 from tests.support.erp import PATH, Erp, new_erp
-from tests.support.factories import GrantedPermissionFactory, TaxpayerFactory
 
 AT = 1_800_000_000.0
 GRANT = {"grant_type": "client_credentials"}
@@ -102,12 +102,10 @@ def assert_same(ours: Answer, real: HttpResponse) -> None:
 @pytest.fixture
 def agent() -> Erp:
     """The real service has the taxpayers of the client check."""
-    role = Intermediary.objects.create(taxpayer=TaxpayerFactory.create(tin=OWN))
+    role = Intermediary.objects.create(taxpayer=make.taxpayer(tin=OWN))
     for named in REPRESENTED:
         tin, _, rob = named.partition(":")
-        GrantedPermissionFactory.create(
-            taxpayer=TaxpayerFactory.create(tin=tin, rob=rob), intermediary=role
-        )
+        make.permission(taxpayer=make.taxpayer(tin=tin, rob=rob), intermediary=role)
     return new_erp(taxpayer=role.taxpayer)
 
 

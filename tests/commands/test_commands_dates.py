@@ -58,13 +58,8 @@ def test_a_date_with_a_time_is_local_unless_it_names_a_time_zone(
     "text",
     [
         *("", "soon", "2026", "2026-02-30", "31.12.2026", "12/31/2026", "2026-03-01T25:00"),
-        *(
-            "0001-01-01T00:00",
-            "9999-12-31T23:59Z",
-            "9999-12-31T23:59-05:00",
-            "10000-01-01",
-            "2026-03-01T10:00Europe/Rome",
-        ),
+        *("0001-01-01T00:00", "9999-12-31T23:59Z", "9999-12-31T23:59-05:00", "10000-01-01"),
+        "2026-03-01T10:00Europe/Rome",
     ],
 )
 def test_a_malformed_date_is_refused_with_an_example(settings: Settings, text: str) -> None:

@@ -17,8 +17,8 @@ from identity.sandbox.registry import make_sandbox
 from identity.urls import health_paths
 from tests.introspection.api import INTROSPECT, REVOKE, another, new_api, post, revoke, token_of
 from tests.self_service.calls import CREDENTIALS, PERMISSIONS, call, explanation_path, second_secret
+from tests.support import make
 from tests.support.erp import Erp
-from tests.support.factories import GrantedPermissionFactory
 from tests.support.moments import now
 from tokens.refusals.table import REFUSALS
 from tokens.urls import urlpatterns as protocol
@@ -119,7 +119,7 @@ def header_of(description: dict[str, Any], response: dict[str, Any], name: str) 
 
 def own(client: Erp) -> Iterator[Row]:
     """What a client asks for itself."""
-    permission = GrantedPermissionFactory.create(intermediary=client.role)
+    permission = make.permission(intermediary=client.role)
     explained, token = "/api/v1/logins/{reference}/explanation", token_of(client)
     login = client.login(scope="Unknown")["correlationId"]
     for method, path, of in (

@@ -22,9 +22,9 @@ from taxpayers.services import block_system_user
 from tests.dpop.dpop_erp import new_dpop_erp
 from tests.introspection.api import claims_of, token_of
 from tests.servers.processes import slowness
+from tests.support import make
 from tests.support.databases import another_session
 from tests.support.erp import FORM, PATH, Erp, new_erp, post
-from tests.support.factories import GrantedPermissionFactory, IntermediaryFactory
 from tests.support.moments import why
 from tests.support.outages import database_out_of_reach
 from tokens.dpop.proof import hash_of_token
@@ -140,8 +140,8 @@ def through_django(sent: Sent) -> Answer:
 
 
 def acting() -> Sent:
-    role = IntermediaryFactory.create()
-    granted = GrantedPermissionFactory.create(intermediary=role)
+    role = make.intermediary()
+    granted = make.permission(intermediary=role)
     erp = new_erp(taxpayer=role.taxpayer)
     return Sent(login_of(erp).body, headers={"onbehalfof": str(granted.taxpayer.identifier)})
 
@@ -180,9 +180,9 @@ def essence(answer: Answer) -> object:
 
 def test_the_event_loop_answers_as_django_does() -> None:
     """A login that is granted; each refusal is in `test_refusals`, through both doors."""
-    answers = answers_to([make() for make in GRANTED.values()])
-    for (name, make), answer in zip(GRANTED.items(), answers, strict=True):
-        assert essence(answer) == essence(through_django(make())), name
+    answers = answers_to([new() for new in GRANTED.values()])
+    for (name, new), answer in zip(GRANTED.items(), answers, strict=True):
+        assert essence(answer) == essence(through_django(new())), name
 
 
 def test_a_client_that_goes_away_before_its_body_is_complete_gets_nothing() -> None:

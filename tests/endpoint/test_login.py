@@ -15,8 +15,8 @@ from django.test import RequestFactory, override_settings
 from pytest_django.fixtures import Settings
 
 from taxpayers.credentials import new_client_id, new_client_secret
+from tests.support import make
 from tests.support.erp import FORM, PATH, Erp, assert_every_answer, claims_of, new_erp
-from tests.support.factories import GrantedPermissionFactory, TaxpayerFactory
 from tests.support.queries import calls_of, statements_sent
 from tokens.models import LoginEvent
 from tokens.operations.node import this_node
@@ -50,13 +50,9 @@ def test_a_taxpayer_login_gives_a_token_and_nothing_else(erp: Erp) -> None:
 
 def test_a_tin_alone_names_the_taxpayer_without_a_rob(intermediary: Erp) -> None:
     role = intermediary.role
-    GrantedPermissionFactory.create(
-        taxpayer=TaxpayerFactory.create(tin="C7777777777", rob="20200"), intermediary=role
-    )
+    make.permission(taxpayer=make.taxpayer(tin="C7777777777", rob="20200"), intermediary=role)
     assert intermediary.login(on_behalf_of="C7777777777").status_code == 400
-    GrantedPermissionFactory.create(
-        taxpayer=TaxpayerFactory.create(tin="C7777777777", rob=""), intermediary=role
-    )
+    make.permission(taxpayer=make.taxpayer(tin="C7777777777", rob=""), intermediary=role)
     assert claims_of(intermediary.login(on_behalf_of="C7777777777"))["sub"] == "C7777777777"
 
 
@@ -88,7 +84,7 @@ def test_a_form_field_named_like_something_of_ours_changes_nothing(erp: Erp, nam
 
 def test_one_event_per_login_with_all_that_is_known(intermediary: Erp) -> None:
     role = intermediary.role
-    represented = GrantedPermissionFactory.create(intermediary=role).taxpayer
+    represented = make.permission(intermediary=role).taxpayer
     response = intermediary.login(
         on_behalf_of=str(represented.identifier), headers={"User-Agent": "ERP/1.0"}
     )
@@ -115,7 +111,7 @@ def test_the_first_login_of_a_client_on_a_node_takes_two_queries_and_every_other
     intermediary: Erp, settings: Settings, tmp_path: Path
 ) -> None:
     new_erp().login()  # the first login of a process also reads the signing keys
-    represented = GrantedPermissionFactory.create(intermediary=intermediary.role).taxpayer
+    represented = make.permission(intermediary=intermediary.role).taxpayer
     is_postgresql = connection.vendor == "postgresql"
     first, other = (
         (["SELECT", "WITH"], ["WITH"]) if is_postgresql else (["SELECT", *ON_SQLITE], ON_SQLITE)

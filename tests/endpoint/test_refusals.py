@@ -18,14 +18,9 @@ from pytest_django import Settings
 from taxpayers.credentials import new_client_id, new_client_secret
 from taxpayers.rules import Refused, RegistryReason
 from tests.endpoint.test_event_loop import Answer, Sent, login_of
+from tests.support import make
 from tests.support.erp import Erp, assert_refused, assert_unavailable, new_erp
-from tests.support.factories import (
-    SUBMIT,
-    VIEW,
-    GrantedPermissionFactory,
-    IntermediaryFactory,
-    TaxpayerFactory,
-)
+from tests.support.factories import SUBMIT, VIEW
 from tests.support.outages import database_out_of_reach
 from tests.wire.test_on_behalf_of import Send, both, committed
 from tokens.answers.description import describe
@@ -146,20 +141,20 @@ def swapped() -> Sent:
 
 
 def acting_for(taxpayer: object, erp: Erp | None = None) -> Sent:
-    erp = erp or new_erp(taxpayer=IntermediaryFactory.create().taxpayer)
+    erp = erp or new_erp(taxpayer=make.intermediary().taxpayer)
     return replace(login_of(erp), headers={"onbehalfof": str(taxpayer)})
 
 
 def limited(**limits: str) -> Sent:
     """A system user with these limits, and a taxpayer that granted its intermediary one code."""
-    granted = GrantedPermissionFactory.create(codes=[SUBMIT])
+    granted = make.permission(codes=[SUBMIT])
     erp = new_erp(taxpayer=granted.intermediary.taxpayer, **limits)
     return acting_for(granted.taxpayer.identifier, erp)
 
 
 def with_permission(role: dict[str, Any] | None = None, **fields: Any) -> Sent:
     """An intermediary, and a taxpayer that granted it this permission."""
-    granted = GrantedPermissionFactory.create(**fields)
+    granted = make.permission(**fields)
     type(granted.intermediary).objects.filter(pk=granted.intermediary.pk).update(**role or {})
     erp = new_erp(taxpayer=granted.intermediary.taxpayer)
     return acting_for(granted.taxpayer.identifier, erp)
@@ -258,7 +253,7 @@ ROWS = [
     }),
     Row("not_an_intermediary", 400, "unauthorised_client", AUTHORITY, MATCHED, {
         "not registered as an intermediary":
-            lambda: acting_for(TaxpayerFactory.create().identifier, new_erp()),
+            lambda: acting_for(make.taxpayer().identifier, new_erp()),
     }),
     Row("intermediary_inactive", 400, "unauthorised_client", AUTHORITY, MATCHED, {
         "active since 20": lambda: with_permission({"active_until": NOW - DAY}),
@@ -277,7 +272,7 @@ ROWS = [
     }),
     Row("no_permission", 400, "invalid_grant", REPRESENTED, MATCHED, {
         "granted this intermediary no permission":
-            lambda: acting_for(GrantedPermissionFactory.create().taxpayer.identifier),
+            lambda: acting_for(make.permission().taxpayer.identifier),
     }),
     Row("permission_not_yet_valid", 400, "invalid_grant", REPRESENTED, MATCHED, {
         "valid only from 20": lambda: with_permission(valid_from=NOW + DAY),
@@ -421,8 +416,8 @@ def test_unknown_taxpayer_inactive_taxpayer_and_no_permission_are_one_text(
 ) -> None:
     inactive = {"intermediary": intermediary.role, "taxpayer__is_active": False}
     taxpayers = [
-        TaxpayerFactory.create().identifier,
-        GrantedPermissionFactory.create(**inactive).taxpayer.identifier,
+        make.taxpayer().identifier,
+        make.permission(**inactive).taxpayer.identifier,
         "C0000000000",
     ]
     answers = [intermediary.login(on_behalf_of=str(taxpayer)) for taxpayer in taxpayers]

@@ -10,8 +10,8 @@ from taxpayers.models import SystemUser
 from tests.endpoint.test_event_loop import Sent, answers_to
 from tests.introspection.api import INACTIVE, INTROSPECT, REVOKE, Api, another, claims_of, token_of
 from tests.lanes.calls import note_batches, results, with_store
+from tests.support import make
 from tests.support.erp import new_erp
-from tests.support.factories import GrantedPermissionFactory, IntermediaryFactory
 from tokens.models import FailureBucket, RevokedToken
 from tokens.store.token_query import token_query
 
@@ -27,8 +27,8 @@ def test_each_of_many_introspections_gets_the_answer_of_its_own_token(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clients = [new_erp() for _ in range(4)]
-    intermediary = new_erp(taxpayer=IntermediaryFactory.create().taxpayer)
-    granted = GrantedPermissionFactory.create(intermediary=intermediary.role)
+    intermediary = new_erp(taxpayer=make.intermediary().taxpayer)
+    granted = make.permission(intermediary=intermediary.role)
     represented = str(granted.taxpayer.identifier)
     tokens = [token_of(erp) for erp in clients]
     tokens.append(token_of(intermediary, on_behalf_of=represented))

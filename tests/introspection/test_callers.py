@@ -26,9 +26,9 @@ from tests.introspection.api import (
     revoke,
     token_of,
 )
+from tests.support import make
 from tests.support.answers import body_of, headers_of
 from tests.support.erp import Erp, new_erp
-from tests.support.factories import GrantedPermissionFactory
 from tests.support.moments import now, why
 from tests.support.outages import database_out_of_reach, writing_fails
 from tests.support.queries import statements_sent
@@ -224,7 +224,7 @@ def test_a_client_ends_what_its_secret_got_for_one_taxpayer_and_no_other(
     api: Api, intermediary: Erp
 ) -> None:
     """As the status lists, in which these tokens share a bit."""
-    tin = GrantedPermissionFactory.create(intermediary=intermediary.role).taxpayer.tin
+    tin = make.permission(intermediary=intermediary.role).taxpayer.tin
     ended, sibling = token_of(intermediary), token_of(intermediary)
     others = [token_of(intermediary, on_behalf_of=tin), token_of(new_erp())]
     assert_done(revoke(intermediary, ended))
@@ -248,8 +248,8 @@ def test_it_is_safe_to_repeat(api: Api, erp: Erp) -> None:
 
 
 def test_a_token_that_is_not_valid_is_no_error_and_stores_nothing(erp: Erp) -> None:
-    for make in FOREIGN_TOKENS.values():
-        assert_done(revoke(erp, make()[:16_000]))
+    for new in FOREIGN_TOKENS.values():
+        assert_done(revoke(erp, new()[:16_000]))
     assert not RevokedToken.objects.exists()
 
 

@@ -27,9 +27,9 @@ from tests.introspection.api import (
     token_of,
 )
 from tests.introspection.test_callers import assert_error
+from tests.support import make
 from tests.support.answers import body_of
 from tests.support.erp import Erp
-from tests.support.factories import GrantedPermissionFactory
 from tests.support.moments import now, why
 from tests.support.queries import statements_sent
 from tests.tokens.test_protected_api import FOREIGN_TOKENS, authorization
@@ -54,7 +54,7 @@ def assert_answer(response: HttpResponse, body: dict[str, Any]) -> None:
 @pytest.fixture
 def acting(intermediary: Erp) -> tuple[str, str]:
     """The taxpayer that an intermediary acts for, and its token."""
-    permission = GrantedPermissionFactory.create(intermediary=intermediary.role)
+    permission = make.permission(intermediary=intermediary.role)
     tin = str(permission.taxpayer.identifier)
     return tin, token_of(intermediary, on_behalf_of=tin)
 
@@ -86,8 +86,8 @@ def test_an_introspection_is_one_statement_and_changes_nothing(
 
 
 def test_a_token_that_is_not_ours_is_inactive_and_nothing_more(api: Api) -> None:
-    for make in FOREIGN_TOKENS.values():
-        assert_answer(api.introspect(make()[:16_000]), INACTIVE)
+    for new in FOREIGN_TOKENS.values():
+        assert_answer(api.introspect(new()[:16_000]), INACTIVE)
 
 
 def test_a_token_of_another_audience_is_inactive(erp: Erp, api: Api, settings: Settings) -> None:

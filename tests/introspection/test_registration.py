@@ -12,9 +12,9 @@ from taxpayers.services import Author, ServiceError
 from tests.endpoint.test_event_loop import answers_to
 from tests.introspection.api import Api, new_api
 from tests.introspection.test_at_once import asked
+from tests.support import make
 from tests.support.answers import body_of
 from tests.support.command_line import json_output_of, output_of
-from tests.support.factories import ProtectedApiSecretFactory
 from tokens.calls import ApiSecretUse
 from tokens.models import ProtectedApi, ProtectedApiSecret
 from tokens.protected_apis.registration import issue_api_secret, register_protected_api
@@ -137,7 +137,7 @@ def test_a_process_sends_the_first_use_of_each_minute() -> None:
 
 
 def test_the_minute_of_an_introspection_is_stored_with_the_secret_that_asked(api: Api) -> None:
-    other = ProtectedApiSecretFactory.create(protected_api=new_api("Archive").registered)
+    other = make.api_secret(protected_api=new_api("Archive").registered)
     api.introspect("x", client_secret="cs_test_wrong")
     ProtectedApiSecret.objects.update(revoked_at=NOON)
     assert api.introspect("x").status_code == 401

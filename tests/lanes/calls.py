@@ -12,7 +12,7 @@ from uuid_utils.compat import uuid7
 
 from taxpayers.facts.values import FactsQuery
 from taxpayers.models import Credential, RateLimitCounter
-from tests.support.factories import CredentialFactory
+from tests.support import make
 from tokens.calls import Call, CountedLogin, Event, FailedLogin, RejectedRequest
 from tokens.store import async_store
 from tokens.store.async_store import AsyncStore
@@ -24,7 +24,7 @@ _NULL = ("since", "system_user_id", "secret_id", "source_address")  # where they
 
 def clients(number: int) -> list[Credential]:
     """New clients; each is known by its secret."""
-    return [CredentialFactory.create() for _ in range(number)]
+    return [make.credential() for _ in range(number)]
 
 
 def event(reason: str = "", **fields: Any) -> Event:

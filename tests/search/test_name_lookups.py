@@ -26,26 +26,9 @@ def wanted(db: None) -> Taxpayer:
 @pytest.mark.parametrize(
     "term",
     [
-        *(
-            "kedai runcit",
-            "RUNCIT kedai",
-            "unci sdn",
-            "edai ahm",
-            "bhd sdn",
-            "cafe sen",
-            "CAFÉ séN",
-        ),
-        *(
-            "sdn.bhd",
-            "(ahmad) s",
-            "uncit kedai",
-            "ah ru",
-            "100%",
-            "100 s",
-            "sen's",
-            "华为技",
-            "华为 sdn",
-        ),
+        *("kedai runcit", "RUNCIT kedai", "unci sdn", "edai ahm", "bhd sdn", "cafe sen"),
+        *("CAFÉ séN", "sdn.bhd", "(ahmad) s", "uncit kedai", "ah ru", "100%", "100 s", "sen's"),
+        *("华为技", "华为 sdn"),
     ],
 )
 def test_a_name_is_found_by_parts_of_its_words_in_any_order(term: str, wanted: Taxpayer) -> None:

@@ -33,9 +33,10 @@ from tests.introspection.api import INACTIVE, Api, token_of
 from tests.management_api.portal import BASE, SCOPES
 from tests.self_service.calls import PERMISSIONS, call
 from tests.status_lists.reader import is_ended, reference_of
+from tests.support import make
 from tests.support.answers import body_of
 from tests.support.erp import Erp, new_erp
-from tests.support.factories import SUBMIT, VIEW, GrantedPermissionFactory
+from tests.support.factories import SUBMIT, VIEW
 from tests.support.moments import by, now, why
 
 pytestmark = pytest.mark.django_db
@@ -76,7 +77,7 @@ class World:
 def world(intermediary: Erp, settings: Settings) -> World:
     settings.SCOPES = {**SCOPES, "Other": {"description": "Other", "audience": "Other"}}
     SystemUser.objects.update(scopes=" ".join(SCOPES))
-    one, other = GrantedPermissionFactory.create_batch(2, intermediary=intermediary.role)
+    one, other = [make.permission(intermediary=intermediary.role) for _ in range(2)]
     return World(intermediary, one, other, new_erp())
 
 
@@ -296,8 +297,8 @@ def test_a_narrower_token_never_shares_an_ended_index(world: World, api: Api) ->
 def test_other_changes_end_no_token(world: World, api: Api) -> None:
     old = world.new_tokens()
     issue_secret(reason="a test", system_user=world.user, **by(OPERATOR))
-    GrantedPermissionFactory.create(intermediary=world.erp.role)
-    GrantedPermissionFactory.create(
+    make.permission(intermediary=world.erp.role)
+    make.permission(
         taxpayer=world.permission.taxpayer,
         intermediary=world.erp.role,
         codes=["documents:cancel"],

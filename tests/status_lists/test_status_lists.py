@@ -33,10 +33,11 @@ from tests.status_lists.reader import (
     reference_of,
     use_up_the_reserve,
 )
+from tests.support import make
 from tests.support.answers import body_of, headers_of
 from tests.support.databases import another_session
 from tests.support.erp import Erp, new_erp
-from tests.support.factories import SUBMIT, VIEW, GrantedPermissionFactory
+from tests.support.factories import SUBMIT, VIEW
 from tests.support.moments import by, now, why
 from tests.support.outages import database_out_of_reach
 from tokens.access_tokens.claims import LIST_LENGTH
@@ -58,7 +59,7 @@ PUBLIC = {
 
 def represented_by(intermediary: Erp, **permission: Any) -> str:
     """A new taxpayer that permits this intermediary something."""
-    granted = GrantedPermissionFactory.create(intermediary=intermediary.role, **permission)
+    granted = make.permission(intermediary=intermediary.role, **permission)
     return str(granted.taxpayer.identifier)
 
 

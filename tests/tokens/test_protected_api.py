@@ -25,9 +25,9 @@ from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Taxpayer
 from taxpayers.rules import Authorization
 from tests.introspection.api import claims_of, token_of
+from tests.support import make
 from tests.support.answers import body_of, headers_of
 from tests.support.erp import Erp
-from tests.support.factories import GrantedPermissionFactory
 from tests.support.moments import now
 from tests.support.outages import database_out_of_reach
 from tokens.access_tokens.issuing import issue_access_token
@@ -117,7 +117,7 @@ def test_a_taxpayer_sees_itself_without_limits(erp: Erp) -> None:
 def test_an_intermediary_sees_which_taxpayer_it_acts_for_and_what_it_may_do(
     intermediary: Erp, codes: list[str]
 ) -> None:
-    granted = GrantedPermissionFactory.create(intermediary=intermediary.role, codes=codes)
+    granted = make.permission(intermediary=intermediary.role, codes=codes)
     tin = granted.taxpayer.tin
     body = body_of(get(f"Bearer {token_of(intermediary, on_behalf_of=tin)}"))
     assert (body["subject"], body["taxpayer"]) == (tin, {"tin": tin})

@@ -35,9 +35,9 @@ from taxpayers.services import (
 )
 from taxpayers.validation import ServiceError
 from tests.management_api.portal import SCOPES
+from tests.support import make
 from tests.support.at_once import begin, end
 from tests.support.erp import new_erp
-from tests.support.factories import SystemUserFactory
 from tests.support.moments import now
 from tests.webhooks.endpoints import BY, deliver_all, make_due, new_endpoint, states
 from tests.webhooks.receiver import Receiver, receiving, status
@@ -56,7 +56,7 @@ def changes_of(user: Any, count: int = 1) -> None:
 
 def test_a_block_is_delivered_and_its_signature_is_right(receiver: Receiver) -> None:
     issued = register_webhook(url=receiver.url, by=BY, at=now())
-    user = SystemUserFactory.create()
+    user = make.system_user()
     changes_of(user)
     deliver_all()
     (request,) = receiver.received
@@ -89,7 +89,7 @@ def test_for_a_day_the_former_secret_signs_as_well(receiver: Receiver) -> None:
 def test_what_failed_is_tried_again_with_the_same_id_and_body_and_a_new_timestamp() -> None:
     with receiving(status(500)) as receiver:
         new_endpoint(receiver.url)
-        changes_of(SystemUserFactory.create())
+        changes_of(make.system_user())
         deliver_all()
         assert states() == [("pending", 1, "HTTP 500")]
         row = WebhookDelivery.objects.get()
@@ -104,7 +104,7 @@ def test_what_failed_is_tried_again_with_the_same_id_and_body_and_a_new_timestam
 def test_after_ten_attempts_it_is_given_up_and_can_be_repeated() -> None:
     with receiving(*[status(400)] * 10) as receiver:
         endpoint = new_endpoint(receiver.url)
-        changes_of(SystemUserFactory.create())
+        changes_of(make.system_user())
         for _attempt in range(11):
             make_due()
             deliver_all()
@@ -122,7 +122,7 @@ def test_after_ten_attempts_it_is_given_up_and_can_be_repeated() -> None:
 def test_events_of_one_record_come_in_their_order_and_others_do_not_wait() -> None:
     with receiving(status(500)) as receiver:
         new_endpoint(receiver.url)
-        first, other = SystemUserFactory.create(), SystemUserFactory.create()
+        first, other = make.system_user(), make.system_user()
         changes_of(first)
         deliver_all()  # fails, and is tried again later
         changes_of(first, 2)  # it is blocked before: only the second one changes something
@@ -140,9 +140,9 @@ def test_events_of_one_record_come_in_their_order_and_others_do_not_wait() -> No
 def test_410_disables_the_endpoint_with_its_reason_in_the_history() -> None:
     with receiving(status(410)) as receiver:
         endpoint = new_endpoint(receiver.url)
-        changes_of(SystemUserFactory.create())
+        changes_of(make.system_user())
         deliver_all()
-        changes_of(SystemUserFactory.create())
+        changes_of(make.system_user())
         deliver_all()
         assert len(receiver.received) == 1
     endpoint.refresh_from_db()
@@ -218,7 +218,7 @@ def test_one_receiver_that_hangs_does_not_hold_up_another(monkeypatch: pytest.Mo
 
 def test_a_disabled_endpoint_gets_what_waits_when_it_is_enabled_again(receiver: Receiver) -> None:
     endpoint = new_endpoint(receiver.url)
-    user = SystemUserFactory.create()
+    user = make.system_user()
     send_test(endpoint=endpoint, at=now())
     set_webhook_active(endpoint=endpoint, is_active=False, reason="x", by=BY, at=now())
     deliver_all()
@@ -379,7 +379,7 @@ def test_a_row_that_cannot_be_sent_is_a_failed_attempt_of_one_delivery(receiver:
 def test_a_message_to_an_address_inside_is_not_sent(receiver: Receiver, settings: Settings) -> None:
     new_endpoint(receiver.url)
     settings.WEBHOOK_ALLOWED_NETWORKS = []
-    changes_of(SystemUserFactory.create())
+    changes_of(make.system_user())
     deliver_all()
     assert receiver.received == []
     assert states() == [("pending", 1, "not allowed: it must begin with https://")]
@@ -390,7 +390,7 @@ def test_a_secret_that_cannot_be_decrypted_is_named_and_replaced(
 ) -> None:
     endpoint = new_endpoint(receiver.url)
     settings.KEY_ENCRYPTION_KEYS = ["another-one-0123456789-abcdefghijklmnopqrstuvwxyz-0123456789"]
-    changes_of(SystemUserFactory.create())
+    changes_of(make.system_user())
     deliver_all()
     ((state, _attempts, result),) = states()
     assert (state, result[:31]) == ("pending", "its secret cannot be decrypted:")
@@ -425,7 +425,7 @@ def test_what_a_dead_deliverer_had_begun_is_sent_by_another_when_its_lease_has_e
 @pytest.mark.django_db(transaction=True)
 def test_of_several_deliverers_each_sends_other_messages(receiver: Receiver) -> None:
     endpoint = new_endpoint(receiver.url)
-    users = [SystemUserFactory.create() for _ in range(20)]
+    users = [make.system_user() for _ in range(20)]
     for user in users:
         changes_of(user, 2)
 

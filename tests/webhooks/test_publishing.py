@@ -16,15 +16,8 @@ from taxpayers.models import Change
 from taxpayers.services import Author
 from taxpayers.services.decisions import decline_permission_request
 from taxpayers.services.feed import chain
+from tests.support import make
 from tests.support.at_once import begin, end
-from tests.support.factories import (
-    CredentialFactory,
-    GrantedPermissionFactory,
-    IntermediaryFactory,
-    PermissionRequestFactory,
-    SystemUserFactory,
-    TaxpayerFactory,
-)
 from tests.support.moments import now
 from tests.webhooks.endpoints import BY, bodies, new_endpoint
 
@@ -35,7 +28,7 @@ BECAUSE: dict[str, Any] = {"reason": "x", "by": BY, "at": AT}
 
 def test_a_block_is_an_event_with_identifiers_and_nothing_else() -> None:
     new_endpoint()
-    system_user = SystemUserFactory.create(name="Secret name")
+    system_user = make.system_user(name="Secret name")
     task = Author("officer").in_one_task()
     services.block_system_user(system_user=system_user, reason="stolen", by=task, at=AT)
     publish_all_changes(now())
@@ -55,16 +48,16 @@ def test_a_block_is_an_event_with_identifiers_and_nothing_else() -> None:
 
 def test_every_kind_of_record_has_its_events() -> None:
     new_endpoint()
-    taxpayer = TaxpayerFactory.create(tin="C2584563222", rob="202001234567")
-    agent = IntermediaryFactory.create(taxpayer__tin="C9876543210")
-    granted = GrantedPermissionFactory.create(taxpayer=taxpayer, intermediary=agent)
-    user = SystemUserFactory.create(taxpayer=taxpayer)
+    taxpayer = make.taxpayer(tin="C2584563222", rob="202001234567")
+    agent = make.intermediary(taxpayer__tin="C9876543210")
+    granted = make.permission(taxpayer=taxpayer, intermediary=agent)
+    user = make.system_user(taxpayer=taxpayer)
     services.set_taxpayer_active(taxpayer=taxpayer, is_active=False, **BECAUSE)
     services.set_intermediary_active(intermediary=agent, is_active=False, **BECAUSE)
     services.revoke_permission(permission=granted, **BECAUSE)
     issued = services.issue_secret(reason="a test", system_user=user, by=BY, at=AT)
     services.revoke_credential(credential=issued.secret, **BECAUSE)
-    asked = decline_permission_request(request=PermissionRequestFactory.create(), **BECAUSE)
+    asked = decline_permission_request(request=make.permission_request(), **BECAUSE)
     publish_all_changes(now())
     assert [(body["type"], body["data"]["id"]) for body in bodies()] == [
         ("taxpayer.deactivated", "C2584563222:202001234567"),
@@ -82,7 +75,7 @@ def test_every_kind_of_record_has_its_events() -> None:
 def test_an_endpoint_gets_the_types_that_it_wants() -> None:
     everything = new_endpoint()
     blocks = new_endpoint(event_types=["system_user.blocked"])
-    user = SystemUserFactory.create()
+    user = make.system_user()
     services.block_system_user(system_user=user, **BECAUSE)
     services.unblock_system_user(system_user=user, **BECAUSE)
     publish_all_changes(now())
@@ -96,7 +89,7 @@ def test_an_endpoint_gets_the_types_that_it_wants() -> None:
 
 
 def test_what_was_before_the_registration_is_not_sent_and_nothing_is_sent_twice() -> None:
-    user = SystemUserFactory.create()
+    user = make.system_user()
     services.block_system_user(system_user=user, **BECAUSE)
     new_endpoint()
     publish_all_changes(now())
@@ -110,7 +103,7 @@ def test_what_was_before_the_registration_is_not_sent_and_nothing_is_sent_twice(
 
 def test_a_change_that_is_rolled_back_leaves_nothing() -> None:
     new_endpoint()
-    user = SystemUserFactory.create()
+    user = make.system_user()
     with transaction.atomic():
         services.block_system_user(system_user=user, **BECAUSE)
         transaction.set_rollback(True)
@@ -124,7 +117,7 @@ def test_without_an_endpoint_changes_only_get_their_places(
     django_assert_max_num_queries: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chain, "BATCH", 2)
-    taxpayer = TaxpayerFactory.create()
+    taxpayer = make.taxpayer()
     for number in range(5):
         services.rename_taxpayer(taxpayer=taxpayer, name=f"Name {number}", **BECAUSE)
     assert [len(publish_changes(now())) for _ in range(4)] == [2, 2, 1, 0]
@@ -138,7 +131,7 @@ def test_without_an_endpoint_changes_only_get_their_places(
 def test_the_longest_identifier_that_the_tables_take_stops_no_event() -> None:
     """SQLite would store any length."""
     new_endpoint()
-    taxpayer = TaxpayerFactory.create(tin="T" * 64, rob="R" * 64)
+    taxpayer = make.taxpayer(tin="T" * 64, rob="R" * 64)
     services.rename_taxpayer(taxpayer=taxpayer, name="New", **BECAUSE)
     publish_all_changes(now())
     assert [body["data"]["id"] for body in bodies()] == [str(taxpayer.identifier)]
@@ -149,7 +142,7 @@ def test_the_longest_identifier_that_the_tables_take_stops_no_event() -> None:
 def test_a_change_that_is_committed_late_is_behind_those_that_were_seen() -> None:
     """The id of the late one is smaller: who had read by ids would never see it."""
     new_endpoint()
-    late, early = TaxpayerFactory.create(), TaxpayerFactory.create()
+    late, early = make.taxpayer(), make.taxpayer()
     recorded, go_on = threading.Event(), threading.Event()
 
     def change_and_wait() -> None:
@@ -177,7 +170,7 @@ def test_a_change_that_is_committed_late_is_behind_those_that_were_seen() -> Non
 @pytest.mark.django_db(transaction=True)
 def test_two_that_publish_at_once_publish_each_change_once() -> None:
     new_endpoint()
-    taxpayer = TaxpayerFactory.create()
+    taxpayer = make.taxpayer()
     for number in range(40):
         services.rename_taxpayer(taxpayer=taxpayer, name=f"Name {number}", **BECAUSE)
 
@@ -199,7 +192,7 @@ def announced(at: datetime) -> list[tuple[str, int]]:
 
 
 def secret_that_ends(moment: datetime, **fields: Any) -> Any:
-    return CredentialFactory.create(created_at=MORNING - 300 * DAY, expires_at=moment, **fields)
+    return make.credential(created_at=MORNING - 300 * DAY, expires_at=moment, **fields)
 
 
 def test_a_secret_is_announced_once_for_each_stage() -> None:
@@ -238,7 +231,7 @@ def test_the_night_may_be_repeated_and_a_late_start_announces_only_the_latest_st
 
 def test_another_end_is_announced_anew() -> None:
     new_endpoint()
-    user = SystemUserFactory.create(expires_at=MORNING + 5 * DAY, created=MORNING - 9 * DAY)
+    user = make.system_user(expires_at=MORNING + 5 * DAY, created=MORNING - 9 * DAY)
     assert announced(MORNING) == [("system_user.ends_soon", 7)]
     user.expires_at = MORNING + 6 * DAY
     user.save()
@@ -247,14 +240,14 @@ def test_another_end_is_announced_anew() -> None:
 
 def test_every_kind_that_ends_is_announced_and_nothing_that_has_ended_or_was_revoked() -> None:
     new_endpoint()
-    agent = IntermediaryFactory.create(active_until=MORNING + DAY / 2)
+    agent = make.intermediary(active_until=MORNING + DAY / 2)
     granted = {"valid_from": MORNING - 9 * DAY, "intermediary": agent}
-    GrantedPermissionFactory.create(valid_until=MORNING + DAY / 2, **granted)
-    SystemUserFactory.create(expires_at=MORNING + DAY / 2)
+    make.permission(valid_until=MORNING + DAY / 2, **granted)
+    make.system_user(expires_at=MORNING + DAY / 2)
     secret_that_ends(MORNING + DAY / 2)
     # These not.
-    IntermediaryFactory.create(active_until=MORNING + DAY / 2, is_active=False)
-    GrantedPermissionFactory.create(
+    make.intermediary(active_until=MORNING + DAY / 2, is_active=False)
+    make.permission(
         valid_until=MORNING + DAY / 2,
         revoked_at=MORNING - DAY,
         **(granted | {"intermediary": agent}),

@@ -9,8 +9,8 @@ from django.test import Client
 
 from taxpayers.credentials import new_client_secret
 from tests.endpoint.test_event_loop import Sent, login_of, through_django
+from tests.support import make
 from tests.support.erp import FORM, PATH, Erp, assert_every_answer, new_erp
-from tests.support.factories import GrantedPermissionFactory, IntermediaryFactory, TaxpayerFactory
 from tests.wire.test_on_behalf_of import Send, both, committed, subject_of, through_event_loop
 
 REPRESENTED = "X-Represented-Taxpayer"
@@ -20,12 +20,12 @@ REPRESENTED = "X-Represented-Taxpayer"
 @both
 @pytest.mark.parametrize(("tin", "rob"), [("C1000000001", ""), ("C1000000001", "202001234567")])
 def test_a_token_comes_with_the_taxpayer_that_it_represents(send: Send, tin: str, rob: str) -> None:
-    taxpayer = TaxpayerFactory.create(tin=tin, rob=rob)
+    taxpayer = make.taxpayer(tin=tin, rob=rob)
     name = f"{tin}:{rob}" if rob else tin
     own = send(login_of(new_erp(taxpayer=taxpayer)))
     assert (own.headers[REPRESENTED], subject_of(own)) == (name, name)
-    role = IntermediaryFactory.create()
-    GrantedPermissionFactory.create(taxpayer=taxpayer, intermediary=role)
+    role = make.intermediary()
+    make.permission(taxpayer=taxpayer, intermediary=role)
     sent = login_of(new_erp(taxpayer=role.taxpayer))
     acting = send(replace(sent, headers={"onbehalfof": f" {name.lower()}\t"}))
     assert (acting.headers[REPRESENTED], subject_of(acting)) == (name, name)
