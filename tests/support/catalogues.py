@@ -31,8 +31,8 @@ _KEYWORDS = {
     # Raised by pure modules, translated where a page shows them.
     **dict.fromkeys(("MalformedIdentifier", "malformed", "_malformed")),
 }
-# Title and effect of a record (`taxpayers.operations`), but for webhooks: no page shows theirs.
-_RECORDS = ("Operation", "ByReason", "_operation")
+# The second and third value of these records are texts; but no page shows those of webhooks.
+_RECORDS = ("Operation", "ByReason", "_operation", "Refusal")
 _ENGLISH = ROOT / "identity" / "webhooks"
 _PLURALS = "nplurals=1; plural=0;"  # Babel knows none for Malay
 _WIDTH = 100

@@ -130,6 +130,8 @@ _US = _("The operators of this service")
 class Refusal:
     """What a reason means: on the wire, to staff, and to the record.
 
+    The catalogues have `text` and `staff_text` of each; other texts are marked for them.
+
     `text` is public and may hold {since}, {parameter}, {fault} and {detail}, but never what a
     client sent; `without_date` and `without_detail` replace it where a refusal has none, and
     `of_assertion` where the client sent a client_assertion, not a secret, and `of_certificate`
@@ -172,37 +174,32 @@ def kind_named_by(parameter: str) -> CredentialKind:
 
 REFUSALS: Mapping[str, Refusal] = {
     ProtocolReason.METHOD_NOT_ALLOWED: Refusal(
-        405,
-        "invalid_request",
-        _("This address takes POST only. The developer of the ERP system must change the request."),
-        _("Not sent with POST"),
+        *(405, "invalid_request"),
+        "This address takes POST only. The developer of the ERP system must change the request.",
+        "Not sent with POST",
         _DEVELOPER,
         Check.METHOD,
     ),
     ProtocolReason.INSECURE_TRANSPORT: Refusal(
         *_INVALID_REQUEST,
-        _(
-            "This request came without HTTPS, so its secret may have been read on the way. The"
-            " developer of the ERP system must use an https address and have the secret replaced."
-        ),
-        _("Sent without HTTPS"),
+        "This request came without HTTPS, so its secret may have been read on the way. The"
+        " developer of the ERP system must use an https address and have the secret replaced.",
+        "Sent without HTTPS",
         _DEVELOPER,
         Check.TRANSPORT,
     ),
     ProtocolReason.MALFORMED_REQUEST: Refusal(
         *_INVALID_REQUEST,
-        _("The request is malformed: {detail}. The developer of the ERP system must correct it."),
-        _("Malformed request"),
+        "The request is malformed: {detail}. The developer of the ERP system must correct it.",
+        "Malformed request",
         _DEVELOPER,
         Check.REQUEST,
     ),
     ProtocolReason.MISSING_PARAMETER: Refusal(
         *_INVALID_REQUEST,
-        _(
-            "The parameter {parameter} is missing or empty. The developer of the ERP system must"
-            " send it in the form body."
-        ),
-        _("Parameter missing"),
+        "The parameter {parameter} is missing or empty. The developer of the ERP system must"
+        " send it in the form body.",
+        "Parameter missing",
         _DEVELOPER,
         Check.PARAMETERS,
         of_detail={
@@ -214,30 +211,25 @@ REFUSALS: Mapping[str, Refusal] = {
         },
     ),
     ProtocolReason.UNSUPPORTED_GRANT_TYPE: Refusal(
-        400,
-        "unsupported_grant_type",
-        _(
-            "grant_type must be exactly client_credentials. The developer of the ERP system must"
-            " correct it."
-        ),
-        _("Wrong grant type"),
+        *(400, "unsupported_grant_type"),
+        "grant_type must be exactly client_credentials. The developer of the ERP system must"
+        " correct it.",
+        "Wrong grant type",
         _DEVELOPER,
         Check.GRANT_TYPE,
     ),
     ProtocolReason.MALFORMED_ON_BEHALF_OF: Refusal(
         *_INVALID_REQUEST,
-        _(
-            "The header onbehalfof is wrong: {detail}. The developer of the ERP system must send it"
-            " once, as TIN or TIN:ROB, or leave it out to log in as the taxpayer itself."
-        ),
-        _("Malformed onbehalfof"),
+        "The header onbehalfof is wrong: {detail}. The developer of the ERP system must send it"
+        " once, as TIN or TIN:ROB, or leave it out to log in as the taxpayer itself.",
+        "Malformed onbehalfof",
         _DEVELOPER,
         Check.ON_BEHALF_OF,
     ),
     ProtocolReason.MALFORMED_CREDENTIALS: Refusal(
         *_INVALID_CLIENT,
-        _("{fault} The operator of the ERP system must correct its settings."),
-        _("Malformed credentials"),
+        "{fault} The operator of the ERP system must correct its settings.",
+        "Malformed credentials",
         _OPERATOR,
         Check.CREDENTIALS_FORM,
         of_assertion=_("{fault} The developer of the ERP system must correct it."),
@@ -245,11 +237,9 @@ REFUSALS: Mapping[str, Refusal] = {
     ),
     ProtocolReason.INVALID_CREDENTIALS: Refusal(
         *_INVALID_CLIENT,
-        _(
-            "client_id or client_secret is wrong. The operator of the ERP system must compare both"
-            " with what was issued at registration, or have a new secret issued."
-        ),
-        _("Wrong client ID, secret, key or certificate"),
+        "client_id or client_secret is wrong. The operator of the ERP system must compare both"
+        " with what was issued at registration, or have a new secret issued.",
+        "Wrong client ID, secret, key or certificate",
         _OPERATOR,
         Check.CREDENTIALS,
         of_assertion=_(
@@ -277,11 +267,9 @@ REFUSALS: Mapping[str, Refusal] = {
     ),
     RegistryReason.SECRET_EXPIRED: Refusal(
         *_INVALID_CLIENT,
-        _(
-            "This client_secret expired on {since}. The person who rotates the secrets of this ERP"
-            " system must put a new one in place."
-        ),
-        _("Secret, key or certificate expired"),
+        "This client_secret expired on {since}. The person who rotates the secrets of this ERP"
+        " system must put a new one in place.",
+        "Secret, key or certificate expired",
         _ROTATES,
         Check.SECRET_EXPIRY,
         of_assertion=_(
@@ -297,11 +285,9 @@ REFUSALS: Mapping[str, Refusal] = {
     ),
     RegistryReason.SECRET_REVOKED: Refusal(
         *_INVALID_CLIENT,
-        _(
-            "This client_secret was revoked on {since}. The person who rotates the secrets of this"
-            " ERP system must put the new one in place."
-        ),
-        _("Secret, key or certificate revoked"),
+        "This client_secret was revoked on {since}. The person who rotates the secrets of this"
+        " ERP system must put the new one in place.",
+        "Secret, key or certificate revoked",
         _ROTATES,
         Check.SECRET_REVOCATION,
         of_assertion=_(
@@ -318,12 +304,10 @@ REFUSALS: Mapping[str, Refusal] = {
     # Counted as a failure, so that a secret that was stolen uses up nothing of its owner's limit.
     RegistryReason.SOURCE_NETWORK_NOT_ALLOWED: Refusal(
         *_INVALID_CLIENT,
-        _(
-            "These credentials may be used from certain networks only, and this login came from"
-            " another address: {detail}. The operator of the ERP system must log in from one of"
-            " these networks, or ask the tax authority to add this address."
-        ),
-        _("Not from an allowed network"),
+        "These credentials may be used from certain networks only, and this login came from"
+        " another address: {detail}. The operator of the ERP system must log in from one of"
+        " these networks, or ask the tax authority to add this address.",
+        "Not from an allowed network",
         _OPERATOR,
         Check.SOURCE_NETWORK,
         without_detail=_(
@@ -338,65 +322,55 @@ REFUSALS: Mapping[str, Refusal] = {
         counts_as_failure=True,
     ),
     ProtocolReason.RATE_LIMITED: Refusal(
-        429,
-        "invalid_request",
-        _(
-            "Too many logins. Wait as long as Retry-After says. The developer of the ERP system"
-            " must reuse a token until shortly before it expires, and wait longer after each"
-            " failure."
-        ),
-        _("Too many logins"),
+        *(429, "invalid_request"),
+        "Too many logins. Wait as long as Retry-After says. The developer of the ERP system"
+        " must reuse a token until shortly before it expires, and wait longer after each"
+        " failure.",
+        "Too many logins",
         _DEVELOPER,
         Check.RATE_LIMIT,
         recorded=False,
     ),
     RegistryReason.DPOP_PROOF_MISSING: Refusal(
         *_INVALID_DPOP_PROOF,
-        _(
-            "This client gets only tokens that are bound to a key (DPoP, RFC 9449), and the request"
-            " has no header DPoP. The developer of the ERP system must send a proof in it."
-        ),
-        _("DPoP proof missing"),
+        "This client gets only tokens that are bound to a key (DPoP, RFC 9449), and the request"
+        " has no header DPoP. The developer of the ERP system must send a proof in it.",
+        "DPoP proof missing",
         _DEVELOPER,
         Check.TOKEN_BINDING,
     ),
     ProtocolReason.INVALID_DPOP_PROOF: Refusal(
         *_INVALID_DPOP_PROOF,
-        _("{fault} The developer of the ERP system must correct it."),
-        _("DPoP proof wrong"),
+        "{fault} The developer of the ERP system must correct it.",
+        "DPoP proof wrong",
         _DEVELOPER,
         Check.TOKEN_BINDING,
     ),
     ProtocolReason.USE_DPOP_NONCE: Refusal(
-        400,
-        "use_dpop_nonce",
-        _(
-            "The proof in the header DPoP must have the nonce that this answer carries in the"
-            " header DPoP-Nonce. Nothing is wrong: the ERP system sends the request again with a"
-            " new proof. If its library does not do so, the developer of the ERP system must (RFC"
-            " 9449 section 8)."
-        ),
-        _("DPoP nonce missing or too old"),
+        *(400, "use_dpop_nonce"),
+        "The proof in the header DPoP must have the nonce that this answer carries in the"
+        " header DPoP-Nonce. Nothing is wrong: the ERP system sends the request again with a"
+        " new proof. If its library does not do so, the developer of the ERP system must (RFC"
+        " 9449 section 8).",
+        "DPoP nonce missing or too old",
         _DEVELOPER,
         Check.TOKEN_BINDING,
         recorded=False,
     ),
     RegistryReason.CERTIFICATE_MISSING: Refusal(
         *_INVALID_REQUEST,
-        _(
-            "This client gets only tokens that are bound to its TLS certificate (RFC 8705), and the"
-            " connection came without one. The developer of the ERP system must connect with the"
-            " client certificate, to the token_endpoint of mtls_endpoint_aliases in the metadata of"
-            " this service."
-        ),
-        _("TLS certificate missing"),
+        "This client gets only tokens that are bound to its TLS certificate (RFC 8705), and the"
+        " connection came without one. The developer of the ERP system must connect with the"
+        " client certificate, to the token_endpoint of mtls_endpoint_aliases in the metadata of"
+        " this service.",
+        "TLS certificate missing",
         _DEVELOPER,
         Check.TOKEN_BINDING,
     ),
     RegistryReason.SYSTEM_USER_BLOCKED: Refusal(
         *_UNAUTHORISED,
-        _("This system user was blocked on {since}. Ask the tax authority why, and to unblock it."),
-        _("System user blocked"),
+        "This system user was blocked on {since}. Ask the tax authority why, and to unblock it.",
+        "System user blocked",
         _AUTHORITY,
         Check.BLOCK,
         spoken=_(
@@ -406,27 +380,25 @@ REFUSALS: Mapping[str, Refusal] = {
     ),
     RegistryReason.SYSTEM_USER_EXPIRED: Refusal(
         *_UNAUTHORISED,
-        _("This system user expired on {since}. Ask the tax authority to extend it."),
-        _("System user expired"),
+        "This system user expired on {since}. Ask the tax authority to extend it.",
+        "System user expired",
         _AUTHORITY,
         Check.SYSTEM_USER_EXPIRY,
         spoken=_("Your system user expired on {since}. We can extend it if you still use it."),
     ),
     RegistryReason.TAXPAYER_INACTIVE: Refusal(
         *_UNAUTHORISED,
-        _("The taxpayer of this system user is not active. Ask the tax authority."),
-        _("Taxpayer not active"),
+        "The taxpayer of this system user is not active. Ask the tax authority.",
+        "Taxpayer not active",
         _AUTHORITY,
         Check.TAXPAYER,
         spoken=_("The taxpayer is not active in our registry. I will find out why, and tell you."),
     ),
     RegistryReason.NOT_AN_INTERMEDIARY: Refusal(
         *_UNAUTHORISED,
-        _(
-            "The taxpayer of this system user is not registered as an intermediary, so it cannot"
-            " use onbehalfof. Ask the tax authority, or leave the header out."
-        ),
-        _("Not an intermediary"),
+        "The taxpayer of this system user is not registered as an intermediary, so it cannot"
+        " use onbehalfof. Ask the tax authority, or leave the header out.",
+        "Not an intermediary",
         _AUTHORITY,
         Check.INTERMEDIARY,
         spoken=_(
@@ -437,11 +409,8 @@ REFUSALS: Mapping[str, Refusal] = {
     ),
     RegistryReason.INTERMEDIARY_INACTIVE: Refusal(
         *_UNAUTHORISED,
-        _(
-            "The registration as an intermediary is not active since {since}. Ask the tax"
-            " authority."
-        ),
-        _("Intermediary not active"),
+        "The registration as an intermediary is not active since {since}. Ask the tax authority.",
+        "Intermediary not active",
         _AUTHORITY,
         Check.INTERMEDIARY_ACTIVE,
         without_date=_("The registration as an intermediary is not active. Ask the tax authority."),
@@ -452,23 +421,19 @@ REFUSALS: Mapping[str, Refusal] = {
     ),
     RegistryReason.OWN_TAXPAYER_NOT_ALLOWED: Refusal(
         *_UNAUTHORISED,
-        _(
-            "This system user gets tokens only on behalf of other taxpayers, none for its own one."
-            " The developer of the ERP system must send the header onbehalfof with each login, also"
-            " when a library renews the token, or use another system user."
-        ),
-        _("Limited to acting for others"),
+        "This system user gets tokens only on behalf of other taxpayers, none for its own one."
+        " The developer of the ERP system must send the header onbehalfof with each login, also"
+        " when a library renews the token, or use another system user.",
+        "Limited to acting for others",
         _DEVELOPER,
         Check.LIMIT,
     ),
     RegistryReason.TAXPAYER_NOT_ALLOWED: Refusal(
         *_UNAUTHORISED,
-        _(
-            "This system user may act for certain taxpayers only, and the one named by onbehalfof"
-            " is not among them, or the number is wrong. The administrator of the intermediary must"
-            " use another system user for it, or ask the tax authority to change the limit."
-        ),
-        _("Taxpayer not allowed for this system user"),
+        "This system user may act for certain taxpayers only, and the one named by onbehalfof"
+        " is not among them, or the number is wrong. The administrator of the intermediary must"
+        " use another system user for it, or ask the tax authority to change the limit.",
+        "Taxpayer not allowed for this system user",
         _ADMINISTRATOR,
         Check.LIMIT,
         spoken=_(
@@ -479,53 +444,43 @@ REFUSALS: Mapping[str, Refusal] = {
     ),
     RegistryReason.NO_PERMISSION: Refusal(
         *_INVALID_GRANT,
-        _(
-            "The taxpayer named by onbehalfof has granted this intermediary no permission, or the"
-            " number is wrong. The represented taxpayer must grant it."
-        ),
-        _("No permission"),
+        "The taxpayer named by onbehalfof has granted this intermediary no permission, or the"
+        " number is wrong. The represented taxpayer must grant it.",
+        "No permission",
         _REPRESENTED,
         Check.PERMISSION,
         of_detail=_OWN,
     ),
     RegistryReason.PERMISSION_NOT_YET_VALID: Refusal(
         *_INVALID_GRANT,
-        _(
-            "The permission from the taxpayer named by onbehalfof is valid only from {since}. The"
-            " represented taxpayer can change that."
-        ),
-        _("Permission not yet valid"),
+        "The permission from the taxpayer named by onbehalfof is valid only from {since}. The"
+        " represented taxpayer can change that.",
+        "Permission not yet valid",
         _REPRESENTED,
         Check.PERMISSION_IN_FORCE,
     ),
     RegistryReason.PERMISSION_EXPIRED: Refusal(
         *_INVALID_GRANT,
-        _(
-            "The permission from the taxpayer named by onbehalfof expired on {since}. The"
-            " represented taxpayer must grant it again."
-        ),
-        _("Permission expired"),
+        "The permission from the taxpayer named by onbehalfof expired on {since}. The"
+        " represented taxpayer must grant it again.",
+        "Permission expired",
         _REPRESENTED,
         Check.PERMISSION_IN_FORCE,
     ),
     RegistryReason.PERMISSION_REVOKED: Refusal(
         *_INVALID_GRANT,
-        _(
-            "The permission from the taxpayer named by onbehalfof was revoked on {since}. The"
-            " represented taxpayer must grant it again."
-        ),
-        _("Permission revoked"),
+        "The permission from the taxpayer named by onbehalfof was revoked on {since}. The"
+        " represented taxpayer must grant it again.",
+        "Permission revoked",
         _REPRESENTED,
         Check.PERMISSION_IN_FORCE,
     ),
     RegistryReason.PERMISSIONS_NOT_ALLOWED: Refusal(
         *_UNAUTHORISED,
-        _(
-            "This system user is limited to some permissions, and the taxpayer named by onbehalfof"
-            " has granted none of these. The administrator of the intermediary must use another"
-            " system user for it, or ask the tax authority to change the limit."
-        ),
-        _("Permissions not allowed for this system user"),
+        "This system user is limited to some permissions, and the taxpayer named by onbehalfof"
+        " has granted none of these. The administrator of the intermediary must use another"
+        " system user for it, or ask the tax authority to change the limit.",
+        "Permissions not allowed for this system user",
         _ADMINISTRATOR,
         Check.PERMISSIONS_LIMIT,
         spoken=_(
@@ -535,14 +490,11 @@ REFUSALS: Mapping[str, Refusal] = {
         ),
     ),
     RegistryReason.INVALID_SCOPE: Refusal(
-        400,
-        "invalid_scope",
+        *(400, "invalid_scope"),
         # The name of the scope is not repeated: it could be a secret in the wrong place.
-        _(
-            "A scope that was asked for is unknown, or there is not exactly one space between two"
-            " of them. The developer of the ERP system must correct scope, or leave it out."
-        ),
-        _("Scope not allowed"),
+        "A scope that was asked for is unknown, or there is not exactly one space between two"
+        " of them. The developer of the ERP system must correct scope, or leave it out.",
+        "Scope not allowed",
         _DEVELOPER,
         Check.SCOPE,
         without_detail=_(
@@ -551,25 +503,19 @@ REFUSALS: Mapping[str, Refusal] = {
         ),
     ),
     ProtocolReason.TEMPORARILY_UNAVAILABLE: Refusal(
-        503,
-        "temporarily_unavailable",
-        _(
-            "The service cannot answer right now. Nothing is wrong with the request: try again"
-            " after the time in Retry-After, and wait longer after each failure."
-        ),
-        _("Service unavailable"),
+        *(503, "temporarily_unavailable"),
+        "The service cannot answer right now. Nothing is wrong with the request: try again"
+        " after the time in Retry-After, and wait longer after each failure.",
+        "Service unavailable",
         _NOTHING_TO_FIX,
         None,
         recorded=False,
     ),
     ProtocolReason.SERVER_ERROR: Refusal(
-        500,
-        "server_error",
-        _(
-            "Something went wrong on our side. Nothing needs to be changed on yours; if it lasts,"
-            " report the reference."
-        ),
-        _("Error in the service"),
+        *(500, "server_error"),
+        "Something went wrong on our side. Nothing needs to be changed on yours; if it lasts,"
+        " report the reference.",
+        "Error in the service",
         _US,
         None,
     ),
