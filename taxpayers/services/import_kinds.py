@@ -99,11 +99,7 @@ class ImportKind:
 _operation = partial(Operation, reason=Reason.NONE)
 IMPORT_KINDS = {
     "taxpayers": ImportKind(
-        _operation(
-            actions.IMPORT_REGISTRY,
-            "Import taxpayers",
-            "Registers many taxpayers.",
-        ),
+        _operation(actions.IMPORT_REGISTRY, "Import taxpayers", "Registers many taxpayers."),
         row_kinds.TAXPAYERS,
         bulk_import.check_taxpayers,
         bulk_import.max_rows,
