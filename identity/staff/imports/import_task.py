@@ -2,7 +2,7 @@
 
 Nothing is registered before a person has seen the preview. The uploaded file is stored in the
 database, so that any node can serve the next step and the file is uploaded once only. What differs
-from kind to kind is in `kinds`.
+from kind to kind stands beside the other tasks of its records.
 """
 
 import io

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from django.db.models import Manager, Q
 from django.http import HttpRequest
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext, gettext_lazy, ngettext_lazy
 
 from identity.staff.display import evidence_text, moment
 from identity.staff.expiring.extend_tasks import (
@@ -21,7 +21,7 @@ from identity.staff.framework.filters import Choices, StateFilter, expires_withi
 from identity.staff.framework.lists import Context, column
 from identity.staff.framework.related import revocations_of
 from identity.staff.framework.tasks import Button, tasks_by_reason
-from identity.staff.imports.kinds import ImportPermissions
+from identity.staff.imports.import_task import ImportTask
 from identity.staff.registry.permission_codes import GrantPermission, RevokePermission
 from taxpayers.facts.validity import is_over
 from taxpayers.models import GrantedPermission
@@ -55,6 +55,20 @@ def in_force(at: datetime) -> Q:
     """The permissions that are valid now."""
     not_over = Q(valid_until__isnull=True) | Q(valid_until__gte=at)
     return not_over & Q(revoked_at=None, valid_from__lte=at)
+
+
+class ImportPermissions(ImportTask):
+    kind_name = "permissions"
+    column_notes = gettext_lazy(
+        "taxpayer and intermediary are TIN or TIN:ROB. codes are separated by blanks. valid_from is"
+        " the first day; empty means now. valid_until is the last day; empty means no end date."
+        " paper_form is the number of the form that the taxpayer has signed."
+    )
+    example = (
+        ("C2581234010", "C2590001010", "documents:submit documents:view", "", "2028-12-31", "F-1"),
+        ("C2581234080:202301045678", "C2590001010", "documents:view", "2027-01-01", "", ""),
+    )
+    counted = ngettext_lazy("{count} permission", "{count} permissions", "count")
 
 
 class PermissionStateFilter(StateFilter):

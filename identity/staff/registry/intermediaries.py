@@ -9,7 +9,7 @@ from typing import ClassVar
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q
 from django.http import HttpRequest, JsonResponse
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext_lazy
 
 from identity.staff.display import moment
 from identity.staff.expiring import extend_tasks
@@ -21,7 +21,7 @@ from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Context, column
 from identity.staff.framework.records import Views
 from identity.staff.framework.tasks import Button, OperationTask, Task, task, tasks_by_reason
-from identity.staff.imports.kinds import ImportIntermediaries
+from identity.staff.imports.import_task import ImportTask
 from identity.staff.registry.granted_permissions import listed_permissions
 from taxpayers.models import GrantedPermission, Intermediary, Taxpayer
 from taxpayers.services import intermediaries
@@ -65,6 +65,15 @@ RegisterIntermediary = task(
     variant="primary",
     form=RegisterIntermediaryForm,
 )
+
+
+class ImportIntermediaries(ImportTask):
+    kind_name = "intermediaries"
+    column_notes = gettext_lazy(
+        "rob can be empty. active_until is the last day; empty means no end date."
+    )
+    example = (("C2590001010", "", "2028-12-31"), ("C2590001020", "202301045678", ""))
+    counted = ngettext_lazy("{count} intermediary", "{count} intermediaries", "count")
 
 
 DeactivateIntermediary = task(

@@ -8,7 +8,7 @@ from django import forms
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext_lazy
 
 from identity.staff.display import moment, record_url
 from identity.staff.framework import fields
@@ -18,7 +18,7 @@ from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Context, RecordNotFound, column
 from identity.staff.framework.related import removal_of
 from identity.staff.framework.tasks import Button, OperationTask, Task, task, tasks_by_reason
-from identity.staff.imports.kinds import ImportTaxpayers
+from identity.staff.imports.import_task import ImportTask
 from identity.staff.registry.granted_permissions import listed_permissions
 from identity.staff.registry.intermediaries import AutocompleteAdmin, own_system_users
 from taxpayers.identifiers import TaxpayerId
@@ -65,6 +65,16 @@ class RegisterTaxpayer(Task):
     variant = "primary"
     form = RegisterTaxpayerForm
     template = "staff/registry/register_taxpayer.html"
+
+
+class ImportTaxpayers(ImportTask):
+    kind_name = "taxpayers"
+    column_notes = gettext_lazy("rob can be empty. active is yes or no; empty means yes.")
+    example = (
+        ("C2581234010", "Kedai Runcit Seri Wangsa Sdn Bhd", "", "yes"),
+        ("C2581234080", "Lim & Daughters Hardware", "202301045678", "no"),
+    )
+    counted = ngettext_lazy("{count} taxpayer", "{count} taxpayers", "count")
 
 
 RenameTaxpayer = task(EditTask, taxpayers.RENAME_TAXPAYER, form=RenameForm)

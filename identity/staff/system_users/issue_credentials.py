@@ -1,4 +1,4 @@
-"""The task that issues credentials: a new system user with its first secret (contract 3)."""
+"""The tasks that make system users: one with its first secret, or many of a file (contract 3)."""
 
 import re
 from functools import partial
@@ -9,12 +9,13 @@ from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldBooleanWidget
 
 from identity.staff.framework import fields
 from identity.staff.framework.secret_once import SecretOnceTask
 from identity.staff.framework.tasks import Call, Data
+from identity.staff.imports.import_task import ImportTask
 from identity.staff.system_users.login_methods import PublicTextField, TextOrFileForm
 from taxpayers.credential_kind import CredentialKind
 from taxpayers.models import DEFAULT_LOGINS_PER_MINUTE, DEFAULT_SCOPE, SystemUser
@@ -133,6 +134,20 @@ class IssueCredentialsForm(TextOrFileForm):
 
     def is_needed(self) -> bool:
         return self.cleaned_data.get("kind") not in ("", CredentialKind.SECRET)
+
+
+class ImportSystemUsers(ImportTask):
+    kind_name = "system_users"
+    column_notes = gettext_lazy(
+        "taxpayer is TIN or TIN:ROB. scopes are separated by blanks. Empty scopes or"
+        " logins_per_minute mean the standard values. expires_at is the last day; empty means no"
+        " end date."
+    )
+    example = (
+        ("C2581234010", "AutoCount Wangsa", "", "", ""),
+        ("C2581234080:202301045678", "SQL Account", "InvoicingAPI", "60", "2028-12-31"),
+    )
+    counted = ngettext_lazy("{count} system user", "{count} system users", "count")
 
 
 class IssueCredentials(SecretOnceTask):

@@ -18,10 +18,9 @@ from identity.staff.framework.filters import Choices, StateFilter, expires_withi
 from identity.staff.framework.lists import Context, column
 from identity.staff.framework.search import limited_to, network_in
 from identity.staff.framework.tasks import tasks_by_reason
-from identity.staff.imports.kinds import ImportSystemUsers
 from identity.staff.logins.secret_use import use_of_secrets
 from identity.staff.system_users import exports, login_methods, secret_tasks, system_user_tasks
-from identity.staff.system_users.issue_credentials import IssueCredentials
+from identity.staff.system_users.issue_credentials import ImportSystemUsers, IssueCredentials
 from identity.staff.system_users.revoke_secrets import RevokeSecrets, advice_on, is_in_use
 from taxpayers.credentials import HINT_LENGTH
 from taxpayers.models import SystemUser, Taxpayer
