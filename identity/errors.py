@@ -17,9 +17,8 @@ from tokens.http import error_response
 
 _LOGIN = "/connect/token"
 _INTROSPECTION, _REVOCATION = "/connect/introspect", "/connect/revocation"
-_METADATA, _OTHER_METADATA = (
-    f"/.well-known/{name}" for name in ("oauth-authorization-server", "openid-configuration")
-)
+_METADATA = "/.well-known/oauth-authorization-server"
+_OTHER_METADATA = "/.well-known/openid-configuration"
 _KEYS, _ME, _OPENAPI = "/.well-known/jwks.json", "/api/v1/me", "/openapi.json"
 # The method that each takes.
 _METHODS: Mapping[str, str] = {

@@ -7,7 +7,6 @@ A condition looks only at the request, so a warning tells nothing about a client
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
-from types import MappingProxyType
 from typing import Any
 
 from tokens.client_auth.authenticated import SECRET_METHODS, Method
@@ -25,15 +24,13 @@ def _method(sent: TokenRequest) -> Method | None:
     return credentials.method if isinstance(credentials, ClientSecretCredentials) else None
 
 
-CONDITIONS: Mapping[str, Condition] = MappingProxyType(
-    {
-        "every_login": lambda sent: True,
-        "client_secret": lambda sent: _method(sent) in SECRET_METHODS,
-        "client_secret_basic": lambda sent: _method(sent) == Method.CLIENT_SECRET_BASIC,
-        "scope_left_out": lambda sent: sent.scopes is None,
-        "without_dpop": lambda sent: not sent.dpop,
-    }
-)
+CONDITIONS: Mapping[str, Condition] = {
+    "every_login": lambda sent: True,
+    "client_secret": lambda sent: _method(sent) in SECRET_METHODS,
+    "client_secret_basic": lambda sent: _method(sent) == Method.CLIENT_SECRET_BASIC,
+    "scope_left_out": lambda sent: sent.scopes is None,
+    "without_dpop": lambda sent: not sent.dpop,
+}
 
 
 def add_warnings(headers: dict[str, str], warnings: Iterable[Mapping[str, str]]) -> None:

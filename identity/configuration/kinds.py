@@ -79,16 +79,22 @@ def vital(kind: Kind) -> Kind:
     return replace(kind, is_vital=True)
 
 
-def _flag(text: str) -> bool:
-    if text.lower() not in _WORDS:
-        raise WrongValue(f"must be True or False, not {text!r}.")
-    return _WORDS[text.lower()]
+def _made_by(make: Callable[[str], Any], what: str) -> Kind:
+    """What this function makes of a text; if it cannot, the text must be `what`."""
+
+    def read(text: str) -> Any:
+        try:
+            return make(text)
+        except (ValueError, OSError, KeyError):
+            raise WrongValue(f"must be {what}, not {text!r}.") from None
+
+    return Kind(read)
 
 
 def _share(text: str) -> float:
     if re.fullmatch(r"0|1|[01]?\.\d{1,9}", text, re.ASCII) and float(text) <= 1:
         return float(text)
-    raise WrongValue(f"must be a number from 0 to 1, not {text!r}.")
+    raise ValueError(text)
 
 
 def _list(text: str) -> list[str]:
@@ -100,21 +106,6 @@ def _networks(text: str) -> list[str]:
         return [str(ip_network(part)) for part in _list(text)]
     except ValueError as error:
         raise WrongValue(f"must be networks, separated by commas: {error}.") from None
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        raise WrongValue(f"must be JSON, not {text!r}.") from None
-
-
-def _time_zone(text: str) -> str:
-    try:
-        ZoneInfo(text)
-    except (ValueError, OSError, KeyError):
-        raise WrongValue(f"must be the name of a time zone, not {text!r}.") from None
-    return text
 
 
 def _collector(text: str) -> str:
@@ -134,10 +125,10 @@ def _collector(text: str) -> str:
 TEXT = Kind(str)
 SECRET = Kind(str, is_secret=True)
 SECRETS = Kind(_list, is_secret=True)  # separated by commas
-FLAG = Kind(_flag)
-SHARE = Kind(_share)
+FLAG = _made_by(lambda text: _WORDS[text.lower()], "True or False")
+SHARE = _made_by(_share, "a number from 0 to 1")
 LIST = Kind(_list)
 NETWORKS = Kind(_networks)
-JSON = Kind(_json)
-TIME_ZONE = Kind(_time_zone)
+JSON = _made_by(json.loads, "JSON")
+TIME_ZONE = _made_by(lambda text: ZoneInfo(text).key, "the name of a time zone")
 COLLECTOR = Kind(_collector)

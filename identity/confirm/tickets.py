@@ -85,10 +85,8 @@ def take_ticket(text: str, at: datetime) -> Ticket:
 def _parts(text: str) -> tuple[Header, _Claims, bytes, bytes]:
     try:
         header_part, claims_part, signature_part = compact_jws.parts_of(text[: MAX_LENGTH + 1])
-        header, claims = (
-            compact_jws.read_json(header_part, Header),
-            compact_jws.read_json(claims_part, _Claims),
-        )
+        header = compact_jws.read_json(header_part, Header)
+        claims = compact_jws.read_json(claims_part, _Claims)
         signature = compact_jws.read_bytes(signature_part)
     except compact_jws.UnreadableJws:
         raise ConfirmRefused("malformed_ticket") from None

@@ -20,10 +20,8 @@ from taxpayers.rules import RegistryReason
 from tokens.keys.store import read_key_ring
 from tokens.models import LoginEvent
 
-_REGISTRAR, _SECURITY = (
-    services.Author("aminah", "10.20.0.14"),
-    services.Author("wei.ming", "10.20.0.31"),
-)
+_REGISTRAR = services.Author("aminah", "10.20.0.14")
+_SECURITY = services.Author("wei.ming", "10.20.0.31")
 _FIRST = TaxpayerId("C2581234010")
 _DAY, _HOUR = timedelta(days=1), timedelta(hours=1)
 _BLOCKED, _REVOKED = 20 * _HOUR, 2.4 * _HOUR  # so long ago

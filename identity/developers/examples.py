@@ -52,10 +52,7 @@ _FACTS = Facts(
 # What only one login's own refusal can name.
 _PARTICULARS: Mapping[str, Mapping[str, str]] = {
     ProtocolReason.MALFORMED_REQUEST: {"detail": "the parameter scope is sent more than once"},
-    ProtocolReason.MISSING_PARAMETER: {
-        "parameter": "client_secret",
-        "detail": NO_CREDENTIALS,
-    },
+    ProtocolReason.MISSING_PARAMETER: {"parameter": "client_secret", "detail": NO_CREDENTIALS},
     ProtocolReason.MALFORMED_ON_BEHALF_OF: {"detail": "it is sent under another name"},
     ProtocolReason.MALFORMED_CREDENTIALS: {"parameter": "client_secret", "detail": Fault.CUT_OFF},
     ProtocolReason.INVALID_DPOP_PROOF: {"detail": ProofFault.TOO_OLD},

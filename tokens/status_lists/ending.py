@@ -82,10 +82,8 @@ def _check(index: int, rows: list[Row]) -> CheckedIndex:
     row = rows[0]
     at: datetime = row[0] or datetime.now(UTC)
     client_id, client, check_at, tin, rob, actor, scopes, permissions = row[_OWN]
-    check_at, status = (
-        query.aware_or_none(check_at),
-        query.status_facts(index, 0, scopes, permissions),
-    )
+    check_at = query.aware_or_none(check_at)
+    status = query.status_facts(index, 0, scopes, permissions)
     if row[_SECRET_ID] is None or status is None:  # the client is gone, or its secret
         return CheckedIndex(index, client, check_at, is_good=False)
     subject = TaxpayerId(tin, rob)

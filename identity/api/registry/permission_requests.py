@@ -1,5 +1,6 @@
 """`/permission-requests`: what intermediaries and new systems ask, and what taxpayers decide."""
 
+from functools import partial
 from typing import Any
 
 from django.db.models import Q
@@ -18,6 +19,7 @@ from taxpayers.services import decisions
 from taxpayers.services.permission_requests import present_permissions
 
 _STATES = [str(name) for name, _title in PermissionRequest._meta.get_field("state").choices or ()]
+_IfThere = partial(serializers.CharField, default=None, allow_null=True)
 
 
 class PermissionRequestRecord(serializers.Serializer[PermissionRequest]):
@@ -30,12 +32,8 @@ class PermissionRequestRecord(serializers.Serializer[PermissionRequest]):
     kind = serializers.CharField(help_text="One of permission, connection.")
     state = serializers.SerializerMethodField()
     taxpayer = serializers.CharField(source="asked", help_text="Who is asked; it may not exist.")
-    intermediary = serializers.CharField(
-        source="intermediary.taxpayer.identifier", default=None, allow_null=True
-    )
-    intermediary_name = serializers.CharField(
-        source="intermediary.taxpayer.name", default=None, allow_null=True
-    )
+    intermediary = _IfThere(source="intermediary.taxpayer.identifier")
+    intermediary_name = _IfThere(source="intermediary.taxpayer.name")
     client_id = serializers.CharField(help_text="The system user that asked; of a connection none.")
     permissions = Words(source="codes", help_text="The permission codes; of a connection scopes.")
     name = serializers.CharField(help_text="What the system of a connection calls itself.")
@@ -49,9 +47,7 @@ class PermissionRequestRecord(serializers.Serializer[PermissionRequest]):
     expires_at = Moment()
     decided_at = Moment(allow_null=True)
     permission = serializers.IntegerField(source="permission_id", allow_null=True)
-    connected_client_id = serializers.CharField(
-        source="system_user.client_id", default=None, allow_null=True
-    )
+    connected_client_id = _IfThere(source="system_user.client_id")
     evidence = EvidenceRecord(source="*", help_text="Of the decision.")
 
     def get_state(self, row: PermissionRequest) -> str:
