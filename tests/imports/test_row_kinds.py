@@ -17,12 +17,11 @@ from taxpayers.services import (
     import_kinds,
     row_import,
 )
-from tests.registry.other_import import another_import, inserts
+from tests.registry.other_import import inserts
 from tests.support import make
 from tests.support.factories import SUBMIT, VIEW
 
 pytestmark = pytest.mark.django_db
-__all__ = ["another_import"]  # the fixture
 
 AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -221,14 +220,6 @@ def test_one_bad_row_stops_the_import_and_a_preview_changes_nothing(pair: tuple[
         run("system_users", *rows)
     assert SystemUser.objects.count() == 1
     assert not Change.objects.exists()
-
-
-def test_nothing_is_imported_while_another_import_runs(
-    pair: tuple[Any, Any], another_import: None
-) -> None:
-    with pytest.raises(ServiceError, match="Another import is running"):
-        run("system_users", "taxpayer,name", f"{TIN},One")
-    assert not SystemUser.objects.exists()
 
 
 @pytest.mark.parametrize(
