@@ -88,14 +88,9 @@ def register(service: Service) -> Population:
             *("grant_permission", "--taxpayer", tin),
             *("--intermediary", INTERMEDIARY, "--permission", PERMISSION),
         )
-    honest = [
-        *(
-            Caller(f"ERP {n}", Kind.HONEST, issue(tin, f"ERP {n}"))
-            for n, tin in enumerate(2 * TAXPAYERS, start=1)
-        ),
-        Caller("intermediary 1", Kind.HONEST, issue(INTERMEDIARY, "one"), TAXPAYERS[0]),
-        Caller("intermediary 2", Kind.HONEST, issue(INTERMEDIARY, "two"), TAXPAYERS[1]),
-    ]
+    asked = [(f"ERP {n}", tin, "") for n, tin in enumerate(2 * TAXPAYERS, start=1)]
+    asked += [(f"intermediary {n}", INTERMEDIARY, TAXPAYERS[n]) for n in (1, 2)]
+    honest = [Caller(name, Kind.HONEST, issue(tin, name), other) for name, tin, other in asked]
     callers = [*honest, *_bad(manage, issue, honest[0].erp)]
     return Population(callers, service.run(_register_crowd))
 
@@ -106,25 +101,20 @@ def _register_crowd() -> list[Erp]:
         CROWD, taxpayer=taxpayer, logins_per_minute=0
     )
     SystemUser.objects.bulk_create(users)
-    secrets = [_secret(user) for user in users]
-    Credential.objects.bulk_create(secret for secret, _clear in secrets)
-    return [
-        Erp(user.client_id, clear) for user, (_secret, clear) in zip(users, secrets, strict=True)
-    ]
-
-
-def _secret(user: SystemUser) -> tuple[Credential, str]:
-    clear = new_client_secret("test")
+    erps = [Erp(user.client_id, new_client_secret("test"), user) for user in users]
     at = datetime.now(UTC)
-    secret = Credential(
-        system_user=user,
-        slot=1,
-        lookup=hash_secret(clear),
-        hint=hint_of(clear),
-        created_at=at,
-        expires_at=at + timedelta(days=1),
+    Credential.objects.bulk_create(
+        Credential(
+            system_user=erp.registered,
+            slot=1,
+            lookup=hash_secret(erp.client_secret),
+            hint=hint_of(erp.client_secret),
+            created_at=at,
+            expires_at=at + timedelta(days=1),
+        )
+        for erp in erps
     )
-    return secret, clear
+    return erps
 
 
 def block(manage: Manage, caller: Caller) -> None:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic
+from typing import Any
 
 import jwt
 import psycopg
@@ -22,25 +22,25 @@ _MAX_CLOCK_DIFFERENCE = 3.0
 
 
 @dataclass(frozen=True)
-class Result(Generic[AnySite]):
+class Result:
     """How one scenario went."""
 
-    scenario: Scenario[AnySite]
+    name: str
     seen: Observed | None = None  # None if it did not run
     broken: Sequence[str] = ()
     not_tested: str = ""  # why it did not run
     seconds: float = 0.0
 
 
-def run(scenario: Scenario[AnySite], cluster: AnySite) -> Result[AnySite]:
+def run(scenario: Scenario[AnySite], cluster: AnySite) -> Result:
     """The scenario, from a steady load before it to a steady load after it."""
     try:
         return _run(scenario, cluster)
     except Exception as error:  # noqa: BLE001 - the other scenarios still run
-        return Result(scenario, broken=[f"the drill itself failed: {error!r}"])
+        return Result(scenario.name, broken=[f"the drill itself failed: {error!r}"])
 
 
-def _run(scenario: Scenario[AnySite], cluster: AnySite) -> Result[AnySite]:
+def _run(scenario: Scenario[AnySite], cluster: AnySite) -> Result:
     started = time.monotonic()
     population = cluster.population
     before = cluster.issued()
@@ -55,25 +55,17 @@ def _run(scenario: Scenario[AnySite], cluster: AnySite) -> Result[AnySite]:
             scenario.act(stage)
             load.wait_until_steady(_STEADY_AFTER, _STEADY_AT_MOST)
         except NotAvailable as reason:
-            return Result(scenario, not_tested=str(reason))
+            return Result(scenario.name, not_tested=str(reason))
         except Exception as error:  # noqa: BLE001 - the other scenarios still run
             broken.append(f"the scenario itself failed: {error!r}")
         finally:
             load.end()
-        answers = _verified(load.answers, cluster)
-        issued = _issued(cluster)
-        seen = Observed(
-            answers=answers,
-            honest=population.honest,
-            began_at=stage.began_at,
-            ended_at=stage.ended_at,
-            issued=issued,
-            new=issued - before,
-            forbidden=stage.forbidden,
-            notes=stage.notes,
-        )
+        answers, issued = _verified(load.answers, cluster), _issued(cluster)
+        times = (stage.began_at, stage.ended_at)
+        stored = (issued, issued - before)
+        seen = Observed(answers, population.honest, *times, *stored, stage.forbidden, stage.notes)
     broken += broken_promises(scenario.promise, seen)
-    return Result(scenario, seen, broken, seconds=time.monotonic() - started)
+    return Result(scenario.name, seen, broken, seconds=time.monotonic() - started)
 
 
 def _issued(cluster: Site) -> frozenset[str]:
@@ -97,13 +89,13 @@ def _verified(answers: Sequence[Answer], cluster: Site) -> list[Answer]:
     issuer = cluster.balancer.ports.https_url
     return [
         replace(answer, fault=answer.fault or _fault_of(answer, keys, issuer, ahead))
-        if answer.token
-        else answer
         for answer in answers
     ]
 
 
 def _fault_of(answer: Answer, keys: dict[str, Any], issuer: str, ahead: float) -> str:
+    if not answer.token:
+        return ""
     try:
         kid = jwt.get_unverified_header(answer.token)["kid"]
         claims = jwt.decode(
@@ -121,13 +113,13 @@ def _fault_of(answer: Answer, keys: dict[str, Any], issuer: str, ahead: float) -
     return f"a token with a date that is {late:.0f} s off" if late > limit else ""
 
 
-def line_of(result: Result[Any]) -> str:
+def line_of(result: Result) -> str:
     """One scenario: how its logins were answered, what is noted, and which promises broke."""
-    name = result.scenario.name
+    name = f"{result.name:18}"
     if result.not_tested:
-        return f"{name:18} NOT TESTED: {result.not_tested}"
+        return f"{name} NOT TESTED: {result.not_tested}"
     if result.seen is None:
-        return f"{name:18} FAILED: {'; '.join(result.broken)}"
+        return f"{name} FAILED: {'; '.join(result.broken)}"
     seen = result.seen
     figures = (
         f"{len(seen.answers):6} answers, honest {_statuses(seen, is_honest=True)},"
@@ -138,7 +130,7 @@ def line_of(result: Result[Any]) -> str:
     )
     problems = "".join(f"\n    FAILED: {text}" for text in result.broken)
     notes = "".join(f"\n    {text}" for text in seen.notes)
-    return f"{name:18} {figures}{notes}{problems}"
+    return f"{name} {figures}{notes}{problems}"
 
 
 def _statuses(seen: Observed, *, is_honest: bool) -> str:

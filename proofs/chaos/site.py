@@ -24,6 +24,7 @@ from tests.servers.service import Service, is_ready, manage, service_environment
 from tests.servers.tcp_proxy import TcpProxy
 
 DATABASE = "identity"
+OFFLINE_KEY = "offline-block.pem"  # signs files of `block_offline` for all nodes
 
 
 @dataclass
@@ -51,6 +52,10 @@ class Node:
         kill_group(self.service.pid)
         self.service.process.wait(10)
 
+    def stop(self) -> None:
+        """The service that runs by then."""
+        self.service.stop()
+
     def start(self) -> None:
         """What a supervisor does when it has ended."""
         self.service = start_service(self.service.environment, self.service.log_file)
@@ -64,11 +69,6 @@ class Site(ABC):
     nodes: list[Node]
     balancer: Balancer
     population: Population
-
-    @property
-    def offline_key(self) -> Path:
-        """What signs files of `block_offline` for these nodes."""
-        return self.folder / "offline-block.pem"
 
     @property
     @abstractmethod
@@ -120,44 +120,26 @@ def start_nodes(
     stack: ExitStack, folder: Path, database_port: int, url: str
 ) -> tuple[list[Node], Balancer]:
     """Two nodes behind nginx, on a new database; `url` has `{port}` for the way to it."""
-    manage(
-        service_environment(folder, 0, DATABASE_URL=url.format(port=database_port)),
-        *("migrate", "-v0"),
-    )
+    directly = service_environment(folder, 0, DATABASE_URL=url.format(port=database_port))
+    manage(directly, "migrate", "-v0")
+    made = manage(directly, "block_offline", "--new-key", str(folder / OFFLINE_KEY), "--json")
     ports = free_ports()
     balancer = start_balancer(ports)
-    made = manage(
-        service_environment(folder, 0, DATABASE_URL=url.format(port=database_port)),
-        *("block_offline", "--new-key", str(folder / "offline-block.pem"), "--json"),
-    )
-    key = json.loads(made)["public_key"]
     stack.callback(balancer.stop)
+    settings = {
+        "SERVE": "login",
+        "AUTH_URL": ports.https_url,
+        "ENVIRONMENT": "test",
+        "TRUSTED_PROXIES": HOST,
+        "OFFLINE_BLOCK_KEYS": json.loads(made)["public_key"],
+    }
     nodes = []
     for number, port in enumerate(ports.nodes):
-        door = TcpProxy(database_port)
+        door, var = TcpProxy(database_port), folder / f"node-{number}"
         stack.callback(door.stop)
-        var = folder / f"node-{number}"
-        nodes.append(_start_node(var, port, ports.https_url, door, url.format(port=door.port), key))
-        stack.callback(_stop, nodes[-1])
+        var.mkdir()
+        settings["DATABASE_URL"] = url.format(port=door.port)
+        environment = service_environment(var, port, **settings)
+        nodes.append(Node(door, start_service(environment, var / "log")))
+        stack.callback(nodes[-1].stop)
     return nodes, balancer
-
-
-def _stop(node: Node) -> None:
-    node.service.stop()  # the one that runs by then
-
-
-def _start_node(
-    var: Path, port: int, auth_url: str, door: TcpProxy, database_url: str, key: str
-) -> Node:
-    var.mkdir()
-    environment = service_environment(
-        var,
-        port,
-        SERVE="login",
-        AUTH_URL=auth_url,
-        ENVIRONMENT="test",
-        TRUSTED_PROXIES=HOST,
-        DATABASE_URL=database_url,
-        OFFLINE_BLOCK_KEYS=key,
-    )
-    return Node(door, start_service(environment, var / "log"))

@@ -7,11 +7,7 @@
 import argparse
 import json
 import random
-import shutil
-import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +15,8 @@ from proofs.fuzz.corpus import read_inputs
 from proofs.fuzz.planted import plant
 from proofs.fuzz.run import Run, random_inputs
 from proofs.fuzz.watch import Watch
-from tests.servers import processes
 from tests.servers.postgres import start_postgres
-from tests.servers.processes import CHECKOUT, free_port, new_folder, stopping
+from tests.servers.processes import CHECKOUT, folder_of_program, free_port, stopping
 from tests.servers.service import Service, manage, service_environment, start_service
 
 # Every connection comes from another address, may name another one in X-Forwarded-For, and may
@@ -41,25 +36,12 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=60.0, help="at most so long")
     parser.add_argument("--replay", type=Path, help="a corpus file instead of random inputs")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # leave no server behind
-    folder = new_folder("fuzz")
-    processes.running = folder / "running"
-    processes.running.mkdir()
-    try:
-        with _service(folder) as service:
-            return _run(service, options)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def _service(folder: Path) -> Iterator[Service]:
-    with stopping(server := start_postgres()):
+    with folder_of_program("fuzz") as folder, stopping(server := start_postgres()):
         settings = SETTINGS | {"DATABASE_URL": server.create_database()}
         environment = service_environment(folder, free_port(), **settings)
         manage(environment, "migrate")
         with stopping(service := start_service(environment, folder / "service.log")):
-            yield service
+            return _run(service, options)
 
 
 def _run(service: Service, options: argparse.Namespace) -> int:
@@ -70,8 +52,7 @@ def _run(service: Service, options: argparse.Namespace) -> int:
     watch = Watch(service.pid, service.log_file, planted)
     failures_file = CHECKOUT / "var" / f"fuzz-{options.seed}.txt"
     failures_file.unlink(missing_ok=True)
-    port = int(service.environment["PORT"])
-    run = Run(port, watch, planted, options.seed, failures_file)
+    run = Run(int(service.environment["PORT"]), watch, planted, options.seed, failures_file)
     rng = random.Random(options.seed)  # noqa: S311 - a run must be repeatable
     inputs, count = random_inputs(rng, planted, options.inputs), options.inputs
     if options.replay:

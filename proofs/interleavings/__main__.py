@@ -5,14 +5,12 @@
 
 import argparse
 import random
-import shutil
 import sys
 import time
 from pathlib import Path
 
-from tests.servers import processes
 from tests.servers.postgres import start_postgres
-from tests.servers.processes import new_folder, stopping
+from tests.servers.processes import folder_of_program, stopping
 from tests.servers.service import set_django_up
 
 _EVERY_KIND_STEPS = 100_000  # in so many each kind of change is made
@@ -24,29 +22,18 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))  # noqa: S311
     options = parser.parse_args()
-    folder = new_folder("interleavings")
-    processes.running = folder / "running"
-    processes.running.mkdir()
-    try:
-        server = start_postgres()
-        with stopping(server):
-            _set_database_up(server.create_database(), folder)
-            return _run(options.seed, options.steps, folder)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _set_database_up(database_url: str, folder: Path) -> None:
-    set_django_up(folder, database_url)
-    from django.core.management import call_command
-
-    call_command("migrate", verbosity=0)
+    with folder_of_program("interleavings") as folder, stopping(server := start_postgres()):
+        set_django_up(folder, server.create_database())
+        return _run(options.seed, options.steps, folder)
 
 
 def _run(seed: int, steps: int, folder: Path) -> int:
+    from django.core.management import call_command
+
     from proofs.interleavings.changes.registrar import KINDS
     from proofs.interleavings.run import RunFailed, run
 
+    call_command("migrate", verbosity=0)
     sys.stdout.write(f"seed {seed}, {steps} steps\n")
     sys.stdout.flush()
     began = time.monotonic()

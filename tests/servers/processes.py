@@ -170,6 +170,21 @@ def kill_those_left() -> None:
         kill_group(int(file.name))
 
 
+@contextlib.contextmanager
+def folder_of_program(name: str) -> Iterator[Path]:
+    """A new folder of a program that is no test; what it started ends with it, also by SIGTERM."""
+    global running  # noqa: PLW0603 - one for each process
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    folder = new_folder(name)
+    running = folder / "running"
+    running.mkdir()
+    try:
+        yield folder
+    finally:
+        kill_those_left()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
     """Returns when it is true. Raises AssertionError if it never is."""
     deadline = time.monotonic() + seconds

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from proofs.chaos.load import rush
 from proofs.chaos.promises import Promise
-from proofs.chaos.scenarios.scenario import Scenario, Stage
+from proofs.chaos.scenarios.scenario import Scenario, Scenarios, Stage
 from tests.support.erp import FORM, PATH, Erp
 
 _AT_MOST_SECONDS = 20.0
@@ -42,7 +42,7 @@ def _request(erp: Erp) -> bytes:
     return "\r\n".join([*lines, "", body]).encode()
 
 
-SCENARIOS = tuple(
+SCENARIOS = Scenarios(
     Scenario(
         f"crowd-{count}",
         f"{count:,} connections at once to one node, each with a login",

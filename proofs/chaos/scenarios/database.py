@@ -1,4 +1,4 @@
-"""PostgreSQL dies, hangs, is full, or has no connection left."""
+"""PostgreSQL dies, hangs, is full, has no connection left, is far away; a server is lost."""
 
 import contextlib
 import time
@@ -7,15 +7,22 @@ import psycopg
 
 from proofs.chaos.cluster import Cluster
 from proofs.chaos.promises import Promise
-from proofs.chaos.scenarios.scenario import Scenario, Stage
+from proofs.chaos.scenarios.scenario import Scenarios, Stage
 from tests.servers.processes import NotAvailable
 
 # What the lanes of four processes may have under way when PostgreSQL stops: one login each, because
 # a caller waits for its answer before it logs in again. See docs/decisions.md, "Deadlines".
 UNDER_WAY = 8
+# Of a fault in which the database goes on storing what nodes have given up: a number that only says
+# that nothing repeats it, for 8 honest callers, each told 503 a few times.
+GIVEN_UP_AT_MOST = 60
+
+SCENARIOS = Scenarios()
 
 
-def _crash(stage: Stage) -> None:
+@SCENARIOS.add(Promise(recovers_within=3, never_received=UNDER_WAY))
+def crash_database(stage: Stage) -> None:
+    """`kill -9` of the whole PostgreSQL; started again after 2 s"""
     stage.begins()
     stage.cluster.primary.crash()
     stage.wait(2)
@@ -23,7 +30,9 @@ def _crash(stage: Stage) -> None:
     stage.ends()
 
 
-def _hang(stage: Stage) -> None:
+@SCENARIOS.add(Promise(recovers_within=2, never_received=UNDER_WAY))
+def hang_database(stage: Stage) -> None:
+    """PostgreSQL hangs for 5 s (SIGSTOP, SIGCONT)"""
     stage.begins()
     stage.cluster.primary.hang()
     stage.wait(5)
@@ -31,7 +40,9 @@ def _hang(stage: Stage) -> None:
     stage.ends()
 
 
-def _no_connections(stage: Stage) -> None:
+@SCENARIOS.add(Promise(recovers_within=2, never_received=UNDER_WAY))
+def no_connections(stage: Stage) -> None:
+    """Every connection of PostgreSQL is taken for 5 s, and those of the nodes are ended"""
     with contextlib.ExitStack() as held:
         stage.begins()
         until = time.monotonic() + 5
@@ -57,7 +68,9 @@ def _take_all(cluster: Cluster, held: contextlib.ExitStack) -> int:
     return count
 
 
-def _fill_disk(stage: Stage) -> None:
+@SCENARIOS.add(Promise(recovers_within=3, never_received=UNDER_WAY))
+def full_disk(stage: Stage) -> None:
+    """The disk of PostgreSQL is full, data and write-ahead log, for some seconds"""
     cluster = stage.cluster
     disk = cluster.disk
     if disk is None:
@@ -81,29 +94,64 @@ def _fill_disk(stage: Stage) -> None:
     stage.ends()
 
 
-SCENARIOS = (
-    Scenario(
-        "crash-database",
-        "`kill -9` of the whole PostgreSQL; started again after 2 s",
-        _crash,
-        Promise(recovers_within=3, never_received=UNDER_WAY),
-    ),
-    Scenario(
-        "hang-database",
-        "PostgreSQL hangs for 5 s (SIGSTOP, SIGCONT)",
-        _hang,
-        Promise(recovers_within=2, never_received=UNDER_WAY),
-    ),
-    Scenario(
-        "no-connections",
-        "every connection of PostgreSQL is taken for 5 s, and those of the nodes are ended",
-        _no_connections,
-        Promise(recovers_within=2, never_received=UNDER_WAY),
-    ),
-    Scenario(
-        "full-disk",
-        "the disk of PostgreSQL is full, data and write-ahead log, for some seconds",
-        _fill_disk,
-        Promise(recovers_within=3, never_received=UNDER_WAY),
-    ),
-)
+@SCENARIOS.add(Promise(recovers_within=0, may_refuse=False))
+def slow_database(stage: Stage) -> None:
+    """Each message between nodes and database takes 0.1 s, for 5 s"""
+    _delay(stage, 0.1)
+
+
+# Each login that is sent is stored, and its answer comes too late.
+@SCENARIOS.add(Promise(recovers_within=2, never_received=GIVEN_UP_AT_MOST))
+def too_slow_database(stage: Stage) -> None:
+    """Each message between nodes and database takes 1 s, for 5 s"""
+    _delay(stage, 1)
+
+
+def _delay(stage: Stage, seconds: float) -> None:
+    """In each direction."""
+    stage.begins()
+    for node in stage.cluster.nodes:
+        node.door.delay_seconds = seconds
+    stage.wait(5)
+    for node in stage.cluster.nodes:
+        node.door.delay_seconds = 0
+    stage.ends()
+
+
+# Commits wait for the standby after they are in the log: what gave up is stored.
+@SCENARIOS.add(Promise(recovers_within=2, never_received=GIVEN_UP_AT_MOST))
+def lost_standby(stage: Stage) -> None:
+    """The synchronous standby is lost; after 6 s the runbook's command is given"""
+    cluster = stage.cluster
+    stage.begins()
+    cluster.standby.crash()
+    stage.wait(6)
+    cluster.primary.set("synchronous_standby_names", "")
+    stage.ends()
+    stage.afterwards.callback(cluster.add_standby)
+    stage.afterwards.callback(cluster.standby.stop)
+
+
+@SCENARIOS.add(Promise(recovers_within=2, never_received=UNDER_WAY))
+def failover(stage: Stage) -> None:
+    """The primary falls silent with its connections open; after 3 s the standby is promoted"""
+    cluster = stage.cluster
+    stage.begins()
+    cluster.primary.hang()
+    stage.wait(3)
+    former = cluster.promote_standby()
+    stage.ends()
+    stage.afterwards.callback(cluster.add_standby)
+    stage.afterwards.callback(former.stop)
+    stage.afterwards.callback(former.crash)
+    _wait_until_ready(stage)
+
+
+def _wait_until_ready(stage: Stage) -> None:
+    began = time.monotonic()
+    while not all(node.is_ready for node in stage.cluster.nodes):
+        if time.monotonic() > began + 30:
+            stage.note("/health/ready is still 503 after 30 s")
+            return
+        stage.wait(0.2)
+    stage.note(f"/health/ready of both nodes is 200 again after {time.monotonic() - began:.1f} s")

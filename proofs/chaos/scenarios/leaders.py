@@ -1,15 +1,14 @@
 """Patroni's leader dies, falls silent, comes back, is switched; etcd and a standby are lost."""
 
 from collections.abc import Callable
-from functools import partial
 
 import psycopg
 
 from proofs.chaos.callers import Kind
 from proofs.chaos.cluster import PatroniSite
 from proofs.chaos.promises import Promise
-from proofs.chaos.scenarios.network import IN_VAIN_AT_MOST
-from proofs.chaos.scenarios.scenario import Scenario, Stage
+from proofs.chaos.scenarios.database import GIVEN_UP_AT_MOST
+from proofs.chaos.scenarios.scenario import Scenarios, Stage
 from proofs.chaos.site import DATABASE
 from tests.servers.patroni import Member
 
@@ -18,6 +17,8 @@ UNDER_WAY = 12
 # What deploy/patroni/patroni.yml sets.
 TTL_SECONDS, LOOP_SECONDS = 20.0, 2.0
 _STEADY_SECONDS, _STEADY_AT_MOST = 1.5, 60.0
+
+PATRONI = Scenarios[PatroniSite]()
 
 
 def _begin(stage: Stage[PatroniSite]) -> None:
@@ -29,7 +30,19 @@ def _wait_until_served(stage: Stage[PatroniSite]) -> None:
     stage.load.wait_until_steady(_STEADY_SECONDS, _STEADY_AT_MOST)
 
 
-def _kill(stage: Stage[PatroniSite], kill: Callable[[Member], None]) -> None:
+@PATRONI.add(Promise(recovers_within=8, never_received=UNDER_WAY))
+def kill_postgresql(stage: Stage[PatroniSite]) -> None:
+    """`kill -9` of the leader's PostgreSQL"""
+    _replace(stage, Member.kill_postgresql)
+
+
+@PATRONI.add(Promise(recovers_within=TTL_SECONDS + 5, never_received=UNDER_WAY))
+def kill_leader(stage: Stage[PatroniSite]) -> None:
+    """`kill -9` of the leader's Patroni and PostgreSQL, as when its machine fails"""
+    _replace(stage, Member.kill)
+
+
+def _replace(stage: Stage[PatroniSite], kill: Callable[[Member], None]) -> None:
     leader = stage.cluster.leader
     _begin(stage)
     kill(leader)
@@ -39,10 +52,49 @@ def _kill(stage: Stage[PatroniSite], kill: Callable[[Member], None]) -> None:
     stage.note(f"{successor.name} instead of {leader.name}")
 
 
-def _hang_leader(stage: Stage[PatroniSite]) -> None:
-    """It hangs, is replaced, and goes on as if nothing had happened: two think that they lead.
+# Commits wait for the standby after they are in the log: what gave up is stored.
+@PATRONI.add(Promise(recovers_within=12, never_received=GIVEN_UP_AT_MOST))
+def hang_standby(stage: Stage[PatroniSite]) -> None:
+    """The synchronous standby hangs (SIGSTOP)"""
+    standby = stage.cluster.synchronous_standby()
+    _begin(stage)
+    standby.hang()
+    stage.ends()
+    _wait_until_served(stage)
+    stage.note(f"{stage.cluster.synchronous_standby().name} is synchronous instead")
 
-    Its Patroni, which would stop it, goes on last, and one node still finds the way to it.
+
+@PATRONI.add(Promise(recovers_within=0, may_refuse=False))
+def lose_etcd(stage: Stage[PatroniSite]) -> None:
+    """Etcd is killed, and started again after the time of the leader has passed"""
+    leader = stage.cluster.leader
+    _begin(stage)
+    stage.cluster.etcd.kill()
+    stage.wait(TTL_SECONDS + 3 * LOOP_SECONDS)
+    stage.cluster.etcd.start()
+    stage.ends()
+    if not leader.is_leader:
+        raise AssertionError("another member leads")
+
+
+@PATRONI.add(Promise(recovers_within=5, never_received=UNDER_WAY))
+def switch_over(stage: Stage[PatroniSite]) -> None:
+    """`patronictl switchover` to the synchronous standby"""
+    leader, standby = stage.cluster.leader, stage.cluster.synchronous_standby()
+    _begin(stage)
+    leader.control("switchover", "--leader", leader.name, "--candidate", standby.name, "--force")
+    stage.ends()
+    if not standby.is_leader:
+        raise AssertionError(f"{standby.name} does not lead")
+    _wait_until_served(stage)
+
+
+@PATRONI.add(Promise(recovers_within=2, never_received=UNDER_WAY))
+def hang_leader(stage: Stage[PatroniSite]) -> None:
+    """The leader hangs until another one leads; then its PostgreSQL goes on, before its Patroni
+
+    Two think that they lead. The former Patroni, which would stop its PostgreSQL, goes on last, and
+    one node still finds the way to it.
     """
     former, node = stage.cluster.leader, stage.cluster.nodes[0]
     _begin(stage)
@@ -83,74 +135,3 @@ def _seconds_refused(stage: Stage[PatroniSite]) -> float:
     answers = [a for a in tuple(stage.load.answers) if a.caller in stage.load.honest]
     refused = (answer.answered_at for answer in answers if not answer.token)
     return max(refused, default=stage.began_at) - stage.began_at
-
-
-def _lose_etcd(stage: Stage[PatroniSite]) -> None:
-    leader = stage.cluster.leader
-    _begin(stage)
-    stage.cluster.etcd.kill()
-    stage.wait(TTL_SECONDS + 3 * LOOP_SECONDS)
-    stage.cluster.etcd.start()
-    stage.ends()
-    if not leader.is_leader:
-        raise AssertionError("another member leads")
-
-
-def _hang_standby(stage: Stage[PatroniSite]) -> None:
-    standby = stage.cluster.synchronous_standby()
-    _begin(stage)
-    standby.hang()
-    stage.ends()
-    _wait_until_served(stage)
-    stage.note(f"{stage.cluster.synchronous_standby().name} is synchronous instead")
-
-
-def _switch_over(stage: Stage[PatroniSite]) -> None:
-    leader, standby = stage.cluster.leader, stage.cluster.synchronous_standby()
-    _begin(stage)
-    leader.control("switchover", "--leader", leader.name, "--candidate", standby.name, "--force")
-    stage.ends()
-    if not standby.is_leader:
-        raise AssertionError(f"{standby.name} does not lead")
-    _wait_until_served(stage)
-
-
-PATRONI: tuple[Scenario[PatroniSite], ...] = (
-    Scenario(
-        "kill-postgresql",
-        "`kill -9` of the leader's PostgreSQL",
-        partial(_kill, kill=Member.kill_postgresql),
-        Promise(recovers_within=8, never_received=UNDER_WAY),
-    ),
-    Scenario(
-        "kill-leader",
-        "`kill -9` of the leader's Patroni and PostgreSQL, as when its machine fails",
-        partial(_kill, kill=Member.kill),
-        Promise(recovers_within=TTL_SECONDS + 5, never_received=UNDER_WAY),
-    ),
-    Scenario(
-        "hang-standby",
-        "the synchronous standby hangs (SIGSTOP)",
-        _hang_standby,
-        # Commits wait for the standby after they are in the log: what gave up is stored.
-        Promise(recovers_within=12, never_received=IN_VAIN_AT_MOST),
-    ),
-    Scenario(
-        "lose-etcd",
-        "etcd is killed, and started again after the time of the leader has passed",
-        _lose_etcd,
-        Promise(recovers_within=0, may_refuse=False),
-    ),
-    Scenario(
-        "switch-over",
-        "`patronictl switchover` to the synchronous standby",
-        _switch_over,
-        Promise(recovers_within=5, never_received=UNDER_WAY),
-    ),
-    Scenario(
-        "hang-leader",
-        "the leader hangs until another one leads; then its PostgreSQL goes on, before its Patroni",
-        _hang_leader,
-        Promise(recovers_within=2, never_received=UNDER_WAY),
-    ),
-)

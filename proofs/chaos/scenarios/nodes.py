@@ -6,13 +6,17 @@ import signal
 import psycopg
 
 from proofs.chaos.promises import Promise
-from proofs.chaos.scenarios.scenario import Scenario, Stage
+from proofs.chaos.scenarios.scenario import Scenarios, Stage
+
+SCENARIOS = Scenarios()
 
 _ADDED = ("system_users", "client_usage", "login_events")
 _LOCK_TIMEOUT = "SET lock_timeout = '500ms'"
 
 
-def _kill_worker(stage: Stage) -> None:
+@SCENARIOS.add(Promise(recovers_within=1.5, never_received=2))
+def kill_worker(stage: Stage) -> None:
+    """`kill -9` of one process of a node"""
     victim = stage.cluster.nodes[0].workers[0]
     stage.begins()
     os.kill(victim, signal.SIGKILL)
@@ -20,7 +24,9 @@ def _kill_worker(stage: Stage) -> None:
     stage.wait(2)
 
 
-def _kill_node(stage: Stage) -> None:
+@SCENARIOS.add(Promise(recovers_within=1, never_received=4))
+def kill_node(stage: Stage) -> None:
+    """`kill -9` of a whole node; its supervisor starts it again after 2 s"""
     node = stage.cluster.nodes[0]
     stage.begins()
     node.kill()
@@ -30,7 +36,10 @@ def _kill_node(stage: Stage) -> None:
     stage.wait(1)
 
 
-def _hang_node(stage: Stage) -> None:
+# The proxy waits 5 s for an answer; what the node had accepted it stores when it goes on.
+@SCENARIOS.add(Promise(recovers_within=5, answers_within=6, never_received=16))
+def hang_node(stage: Stage) -> None:
+    """A whole node is stopped for 4 s (SIGSTOP, SIGCONT)"""
     group = stage.cluster.nodes[0].service.pid
     stage.begins()
     os.killpg(group, signal.SIGSTOP)
@@ -41,8 +50,12 @@ def _hang_node(stage: Stage) -> None:
     stage.ends()
 
 
-def _upgrade_one_after_the_other(stage: Stage) -> None:
-    """Migrate first, then replace the nodes, as docs/scaling.md says."""
+@SCENARIOS.add(Promise(recovers_within=0, may_refuse=False))
+def rolling_upgrade(stage: Stage) -> None:
+    """A column added to three tables of the login, then both nodes restarted in turn (SIGTERM)
+
+    Migrate first, then replace the nodes, as docs/scaling.md says.
+    """
     stage.begins()
     with stage.cluster.connect() as connection:
         connection.execute(_LOCK_TIMEOUT)
@@ -73,32 +86,3 @@ def _alter(stage: Stage, connection: psycopg.Connection[object], sql: str) -> No
         else:
             return
     raise AssertionError(f"no lock for: {sql}")
-
-
-SCENARIOS = (
-    Scenario(
-        "kill-worker",
-        "`kill -9` of one process of a node",
-        _kill_worker,
-        Promise(recovers_within=1.5, never_received=2),
-    ),
-    Scenario(
-        "kill-node",
-        "`kill -9` of a whole node; its supervisor starts it again after 2 s",
-        _kill_node,
-        Promise(recovers_within=1, never_received=4),
-    ),
-    Scenario(
-        "hang-node",
-        "a whole node is stopped for 4 s (SIGSTOP, SIGCONT)",
-        _hang_node,
-        # The proxy waits 5 s for an answer; what the node had accepted it stores when it goes on.
-        Promise(recovers_within=5, answers_within=6, never_received=16),
-    ),
-    Scenario(
-        "rolling-upgrade",
-        "a column added to three tables of the login, then both nodes restarted in turn (SIGTERM)",
-        _upgrade_one_after_the_other,
-        Promise(recovers_within=0, may_refuse=False),
-    ),
-)

@@ -20,6 +20,7 @@ from proofs.chaos.protected_apis import (
 )
 from proofs.chaos.scenarios.database import UNDER_WAY
 from proofs.chaos.scenarios.scenario import Scenario, Stage
+from proofs.chaos.site import OFFLINE_KEY
 from tests.servers.service import manage
 
 _HONEST, _BEFORE, _MEANWHILE = ("honest 1", "honest 2"), "blocked before", "blocked meanwhile"
@@ -53,7 +54,7 @@ def _one_node(stage: Stage) -> Callable[[], None]:
 def _block_offline(stage: Stage, caller: Caller) -> None:
     """As the runbook says: the command on one machine, and its file copied to the others."""
     first, *others = (node.service.environment for node in stage.cluster.nodes)
-    key = ("--key", str(stage.cluster.offline_key), "--reason", "drill")
+    key = ("--key", str(stage.cluster.folder / OFFLINE_KEY), "--reason", "drill")
     manage(first, "block_offline", caller.erp.client_id, *key)
     for other in others:
         folder = Path(other["VAR_DIR"]) / "offline-blocks"

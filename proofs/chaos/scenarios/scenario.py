@@ -57,11 +57,28 @@ class Stage(Generic[AnySite]):
         self.notes.append(text)
 
 
+Act = Callable[[Stage[AnySite]], None]
+
+
 @dataclass(frozen=True)
 class Scenario(Generic[AnySite]):
     """One fault: what is done, and what is promised meanwhile and afterwards."""
 
     name: str
     title: str
-    act: Callable[[Stage[AnySite]], None]
+    act: Act[AnySite]
     promise: Promise = field(default_factory=Promise)
+
+
+class Scenarios(list[Scenario[AnySite]]):
+    """Those of one kind, in their order."""
+
+    def add(self, promise: Promise) -> Callable[[Act[AnySite]], Act[AnySite]]:
+        """Decorates what is done: its name, and the first line of its docstring as the title."""
+
+        def decorate(act: Act[AnySite]) -> Act[AnySite]:
+            title = str(act.__doc__).partition("\n")[0]
+            self.append(Scenario(act.__name__.replace("_", "-"), title, act, promise))
+            return act
+
+        return decorate
