@@ -7,7 +7,7 @@ each part. Placeholders are replaced by credentials (`planted`).
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
@@ -66,27 +66,15 @@ class FuzzInput:
         return unquote_to_bytes(self.data)
 
     @cached_property
-    def is_login(self) -> bool:
-        """Whether it is clearly one request for the login's path."""
-        return self.kind is Kind.FRAMED and self._path == LOGIN_PATH
-
-    @cached_property
-    def is_api(self) -> bool:
-        """Whether it is clearly one request to a protected API."""
-        return self.kind is Kind.FRAMED and self._path.startswith(API_PATH)
-
-    @cached_property
-    def is_introspection(self) -> bool:
-        """Whether it is clearly one request to introspect or to revoke a token."""
-        return self.kind is Kind.FRAMED and self._path in OTHER_PATHS
-
-    @cached_property
     def may_be_no_login(self) -> bool:
         """Whether any request in it could be for another path whose answers have a reference."""
         return any(path in self.decoded for path in (*OTHER_PATHS, API_PATH))
 
     @cached_property
-    def _path(self) -> bytes:
+    def path(self) -> bytes:
+        """Of what is clearly one request; else empty."""
+        if self.kind is not Kind.FRAMED:
+            return b""
         target = self.data.split(b"\r\n", 1)[0].split(b" ")[1:2] or [b""]
         path = _ORIGIN.sub(b"", re.split(rb"[?#]", target[0])[0], count=1)
         # With a letter that needs no escape, it is another path than the one without.
@@ -115,7 +103,6 @@ def write_inputs(file: Path, inputs: Iterable[FuzzInput], planted: Planted) -> N
     """Adds them to a corpus file, with placeholders for credentials."""
     with file.open("a", encoding="ascii") as output:
         for one in inputs:
-            shown = replace(one, parts=tuple(planted.blank(part) for part in one.parts))
             name = ascii(one.name or "unnamed").strip("'\"")
-            lines = [f"# {one.way}: {name}", *(repr(part) for part in shown.parts)]
+            lines = [f"# {one.way}: {name}", *(repr(planted.blank(part)) for part in one.parts)]
             output.write("\n".join(lines) + "\n")

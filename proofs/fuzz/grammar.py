@@ -51,13 +51,13 @@ QUERIES = (
     *(b"?onbehalfof=C1", b"?a[]=1&a[]=2", b"?=", b"?&&&", b"?a=" + b"9" * 300, b"?a=%F0%9F%98%80"),
     *(b"?" + b"&".join(b"a%d=1" % n for n in range(1_000)), b"?" + b"&" * 1_100),
 )
+CHARSETS = (
+    *(b"*=a'b'c%zz", b"*=idna''%ff", b"*0=u", b"=\x7f", b"=idna", b"=utf-16", b"=utf-8"),
+    *(b'="UTF-8"', b"=iso-8859-1", b"=utf-7", b"=punycode", b"=rot13", b"=base64"),
+    *(b"=unicode_escape", b"=undefined", b'="'),
+)
 CONTENT_TYPES = (
-    *(FORM + b"; charset*=a'b'c%zz", FORM + b"; charset*=idna''%ff", FORM + b"; charset*0=u"),
-    *(FORM + b"; charset=\x7f", FORM + b"; charset=idna", FORM + b"; charset=utf-16"),
-    *(FORM + b"; charset=utf-8", FORM + b'; charset="UTF-8"', FORM + b"; charset=iso-8859-1"),
-    *(FORM + b"; charset=utf-7", FORM + b"; charset=punycode", FORM + b"; charset=rot13"),
-    *(FORM + b"; charset=base64", FORM + b"; charset=unicode_escape"),
-    *(FORM + b"; charset=undefined", FORM + b'; charset="', FORM + b";;;=;"),
+    *(*(FORM + b"; charset" + charset for charset in CHARSETS), FORM + b";;;=;"),
     *(FORM + b"; " + b"a=b; " * 200, FORM.upper(), b"application/json", b"multipart/form-data"),
     *(b"multipart/form-data; boundary*=a''%e4", b"multipart/form-data; boundary=x", b"text/xml"),
     *(b"", b"/", b"a" * 5_000, b"\xff\xfe"),
@@ -109,6 +109,7 @@ OTHER_HEADERS = (
     *(b"baggage: a=1", b"X-Forwarded-Prefix: /x", b"Forwarded: for=1.1.1.1"),
     *(b"X-Real-IP: 1.1.1.1", b"Content-Length-X: 5", b"Date: x", b"Via: x"),
 )
+_OWN_FIELDS = ((b"grant_type", GRANT), (b"client_id", place.CLIENT_ID))
 AGENTS = (b"erp/1.0", b"", b"\xff", b"a" * 3_000, b"<script>", b"Mozilla/5.0 (Windows NT 10.0)")
 
 
@@ -118,11 +119,11 @@ class Grammar:
     def __init__(self, rng: Random, planted: Planted) -> None:
         self._rng = rng
         self._planted = planted
+        self._pick = rng.choice
 
     def canary(self) -> FuzzInput:
         """A right login, for itself or on behalf of another."""
-        fields = [(b"grant_type", GRANT), (b"client_id", place.CLIENT_ID)]
-        body = self._planted.fill(_joined([*fields, (b"client_secret", place.CLIENT_SECRET)]))
+        body = self._planted.fill(_joined([*_OWN_FIELDS, (b"client_secret", place.CLIENT_SECRET)]))
         header = self._planted.fill(self._pick((b"", b"onbehalfof: <represented>\r\n")))
         head = b"POST /connect/token HTTP/1.1\r\nHost: x\r\nContent-Type: %b\r\n" % FORM
         request = head + header + b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
@@ -147,9 +148,6 @@ class Grammar:
         first = b"%b %b HTTP/1.1" % (method, path)
         request = b"\r\n".join([first, *headers, self._frame(body)])
         return FuzzInput((self._planted.fill(request),), Kind.FRAMED)
-
-    def _pick(self, values: Sequence[bytes]) -> bytes:
-        return self._rng.choice(values)
 
     def _headers(self, is_login: bool) -> list[bytes]:
         chance = self._rng.random
@@ -211,9 +209,9 @@ class Grammar:
             parts[place_of_change] = basic(self._pick(JWT_HEADERS), b"").rstrip(b"=")
         else:
             changed = bytearray(parts[place_of_change])
-            changed[self._rng.randrange(len(changed))] = self._rng.choice(b"Aa0-_.=")
+            changed[self._rng.randrange(len(changed))] = self._pick(b"Aa0-_.=")
             parts[place_of_change] = bytes(changed)
-        return b".".join(parts[: self._rng.choice((1, 2, 3, 3, 3))])
+        return b".".join(parts[: self._pick((1, 2, 3, 3, 3))])
 
     def _body(self) -> bytes:
         chance = self._rng.random
@@ -222,19 +220,17 @@ class Grammar:
         if chance() < 0.004:
             return gzip.compress(_joined(self._fields()), mtime=0)
         if chance() < 0.004:
-            return b"a=" + b"x" * self._rng.choice((16_000, 17_000, 70_000))
+            return b"a=" + b"x" * self._pick((16_000, 17_000, 70_000))
         fields = self._fields()
         if chance() < 0.3:
             fields.append((b"scope", self._pick(SCOPES)))
-        for _ in range(self._rng.choice((0, 0, 1, 1, 2, 4))):
+        for _ in range(self._pick((0, 0, 1, 1, 2, 4))):
             self._change(fields)
         return _joined(fields)
 
     def _fields(self) -> list[tuple[bytes, bytes]]:
         secret = place.CLIENT_SECRET if self._rng.random() < 0.35 else place.WRONG_SECRET
-        return [
-            *((b"grant_type", GRANT), (b"client_id", place.CLIENT_ID), (b"client_secret", secret))
-        ]
+        return [*_OWN_FIELDS, (b"client_secret", secret)]
 
     def _change(self, fields: list[tuple[bytes, bytes]]) -> None:
         way = self._rng.randrange(7)
@@ -262,7 +258,7 @@ class Grammar:
         body = self._planted.fill(body)
         if self._rng.random() > 0.1:
             return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
-        size = self._rng.choice((1, 7, 100, 5_000))
+        size = self._pick((1, 7, 100, 5_000))
         chunks = [body[start : start + size] for start in range(0, len(body), size)]
         extension = self._pick((b"", b";a=b", b';a="' + b"x" * 200 + b'"'))
         framed = b"".join(b"%x%b\r\n%b\r\n" % (len(chunk), extension, chunk) for chunk in chunks)

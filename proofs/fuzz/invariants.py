@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from proofs.fuzz.corpus import FuzzInput
+from proofs.fuzz.corpus import API_PATH, LOGIN_PATH, OTHER_PATHS, FuzzInput
 from proofs.fuzz.planted import Planted
 from tests.servers.wire import WireAnswer
 
@@ -43,20 +43,21 @@ def faults_of(sent: FuzzInput, answer: WireAnswer, planted: Planted) -> Iterator
     """Each invariant that this answer breaks."""
     yield from _faults_of_status(sent, answer)
     leads_to_staff = _STAFF_PATHS.search(sent.decoded) is not None
-    yield from _faults_of_page(answer, may_be_page=leads_to_staff and not sent.is_login)
+    is_login = sent.path == LOGIN_PATH
+    yield from _faults_of_page(answer, may_be_page=leads_to_staff and not is_login)
     body: Any = None
     if answer.headers.get("content-type", "").startswith("application/json") and answer.body:
         try:
             body = answer.json
         except ValueError:
             yield "the body is no JSON"
-    if sent.is_introspection:
+    if sent.path in OTHER_PATHS:
         yield from _faults_of_introspection(sent, answer, body)
-    elif sent.is_api:
+    elif sent.path.startswith(API_PATH):
         yield from _faults_of_api(sent, answer, body, planted)
     elif leads_to_staff and answer.status == 303:  # who is not signed in sent a long form
         pass
-    elif sent.is_login or (
+    elif is_login or (
         "correlationid" in answer.headers and answer.status != 404 and not sent.may_be_no_login
     ):
         yield from _faults_of_login(sent, answer, body, planted)
@@ -110,7 +111,7 @@ def _faults_of_represented(
     sent: FuzzInput, headers: dict[str, str], planted: Planted
 ) -> Iterator[str]:
     """A client that means to act for another taxpayer gets no token for itself."""
-    if not sent.is_login:
+    if sent.path != LOGIN_PATH:
         return  # what was sent may be more than one request
     in_head, elsewhere = _names(sent)
     if any(_means_another(name) for name in elsewhere):

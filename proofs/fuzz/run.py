@@ -100,10 +100,7 @@ class Run:
         self._planted = planted
         self._file = failures_file
         self._recent: deque[FuzzInput] = deque(maxlen=_RECENT)
-        self._began = time.monotonic()
-        self._ends_at = 0.0
         self._progress_at = PROGRESS_EVERY
-        self._warm_up = 0
 
     def run(self, inputs: Iterator[FuzzInput], count: int, minutes: float) -> Findings:
         """At most so many inputs and minutes."""

@@ -78,22 +78,20 @@ class Traffic:
                 for route in [*self._queues]:
                     self._start(route)
                 for descriptor, _ in self._poll.poll(0.05):
-                    self._turn(descriptor)
+                    self._turn(self._connections[descriptor])
                 now = time.monotonic()
                 if now >= look_at:
                     self._enforce_deadlines(now)
                     if not every_second():
                         return
                     look_at = now + 1
-                if self._is_over and not any(self._queues.values()) and self._is_idle():
+                unanswered = (connection.unanswered for connection in self._connections.values())
+                if self._is_over and not any(self._queues.values()) and not any(unanswered):
                     return
         finally:
             for connection in [*self._connections.values()]:
                 self._close(connection)
             self._poll.close()
-
-    def _is_idle(self) -> bool:
-        return not any(connection.unanswered for connection in self._connections.values())
 
     # --- Sending ----------------------------------------------------------------------------------
 
@@ -106,13 +104,10 @@ class Traffic:
                 return
             if all(waiting[kind] >= _ENOUGH_WAITING for kind in (Kind.FRAMED, Kind.ENDED)):
                 return
-            self._take(_ENOUGH_WAITING)
-
-    def _take(self, count: int) -> None:
-        for one in islice(self._inputs, count):
-            self._queues[one.kind, one.connection].append(one)
-            count -= 1
-        self._is_over = count > 0
+            taken = list(islice(self._inputs, _ENOUGH_WAITING))
+            for one in taken:
+                self._queues[one.kind, one.connection].append(one)
+            self._is_over = len(taken) < _ENOUGH_WAITING
 
     def _start(self, route: Route) -> None:
         queue, (kind, name) = self._queues[route], route
@@ -184,10 +179,7 @@ class Traffic:
 
     # --- Answers ----------------------------------------------------------------------------------
 
-    def _turn(self, descriptor: int) -> None:
-        connection = self._connections.get(descriptor)
-        if connection is None:
-            return
+    def _turn(self, connection: _Connection) -> None:
         if connection.unsent:
             self._send(connection)
         is_closed = was_reset = False

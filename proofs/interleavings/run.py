@@ -1,8 +1,8 @@
 """A whole run: three nodes, so many steps, and a random generator that chooses each of them."""
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
 from datetime import timedelta
 from itertools import accumulate
 from pathlib import Path
@@ -18,43 +18,21 @@ from django.test import override_settings
 from proofs.interleavings.changes.registrar import Registrar
 from proofs.interleavings.changes.session import in_use
 from proofs.interleavings.changes.wholesale import CREATE_COPIES, NO_AUTOVACUUM
-from proofs.interleavings.failure import ClaimBroken
 from proofs.interleavings.logins.node import SimulatedNode
 from proofs.interleavings.logins.traffic import Traffic
-from proofs.interleavings.oracle.claims import adopt_counters, check_tables
+from proofs.interleavings.oracle.claims import ClaimBroken, adopt_counters, check_tables
 from proofs.interleavings.oracle.history import History
 from proofs.interleavings.oracle.registry import read_registry
 from proofs.interleavings.simulated_time import CREATE, SEARCH_PATH, SHOW_TIME, SimulatedTime
 from proofs.interleavings.state import RunState
-from proofs.interleavings.world import CODES, SCOPES, Credentials, populate
+from proofs.interleavings.world import SCOPES, Credentials, populate
 from tests.support.databases import present_url
 from tokens.keys.signer import clear_key_ring_cache, current_key_ring
 from tokens.login_settings import login_settings
-from tokens.status_lists import ending
+from tokens.status_lists.ending import end_indexes
 
 # One thread acts, so who has to wait here would wait for ever.
 _LOCK_TIMEOUT = "SET LOCAL lock_timeout TO '2ms'"
-
-
-class ListKeeper:
-    """One for each run, on a separate connection."""
-
-    def __init__(self, time: SimulatedTime) -> None:
-        self._time = time
-        self._connection: BaseDatabaseWrapper = connection.copy()
-        with self._connection.cursor() as cursor:
-            cursor.execute(f"SET search_path TO {SEARCH_PATH}")
-
-    def end_indexes(self) -> None:
-        """As twice a second in each process of the service."""
-        with in_use(self._connection), pytest.MonkeyPatch.context() as patch:
-            patch.setattr(ending, "_LOCK_TIMEOUT", _LOCK_TIMEOUT)
-            with self._connection.cursor() as cursor:
-                cursor.execute(SHOW_TIME, [self._time.now.isoformat()])
-            ending.end_indexes(self._time.now)
-
-    def close(self) -> None:
-        self._connection.close()
 
 
 # How far the clock of each node is from the database's.
@@ -76,8 +54,12 @@ def run(seed: int, steps: int, folder: Path) -> RunState:
         stack.callback(logging.disable, logging.NOTSET)
         rng = Random(seed)  # noqa: S311 - a run must be repeatable
         time = SimulatedTime()
-        stack.enter_context(_deterministic(rng))
-        stack.enter_context(time.in_force())
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        patch.setattr("tokens.status_lists.ending._LOCK_TIMEOUT", _LOCK_TIMEOUT)
+        # New ids and secrets come from the generator of the run.
+        random_bits = SimpleNamespace(randbits=rng.getrandbits)
+        patch.setattr("taxpayers.credentials.secrets", random_bits)
+        time.put_in_force(patch)
         stack.enter_context(override_settings(SCOPES=_SCOPES))
         login_settings.cache_clear()
         state = _state(rng, time)
@@ -86,10 +68,10 @@ def run(seed: int, steps: int, folder: Path) -> RunState:
             for number, off in enumerate(_CLOCKS)
         ]
         registrar = stack.enter_context(closing(Registrar(state)))
-        keeper = stack.enter_context(closing(ListKeeper(time)))
+        keeper = stack.enter_context(closing(connection.copy()))
         scheduler = Scheduler(state, nodes, registrar, keeper)
         try:
-            adopt_counters(state.limits, state.last_uses, state.history.present)
+            adopt_counters(state.limits, state.history.present)
             scheduler.run(steps)
         except (ClaimBroken, psycopg.Error) as error:
             changes = "\n    ".join(state.latest_changes)
@@ -103,12 +85,6 @@ def _state(rng: Random, time: SimulatedTime) -> RunState:
     credentials = Credentials()
     with connection.cursor() as cursor:
         cursor.execute(CREATE)
-        for code in CODES:
-            cursor.execute(
-                "INSERT INTO permission_codes (code, description) VALUES (%s, %s)"
-                " ON CONFLICT DO NOTHING",
-                (code, code),
-            )
     populate(credentials, time.now)
     with connection.cursor() as cursor:
         cursor.execute(CREATE_COPIES)
@@ -118,34 +94,27 @@ def _state(rng: Random, time: SimulatedTime) -> RunState:
     return RunState(rng, time, credentials, History(read_registry()))
 
 
-@contextmanager
-def _deterministic(rng: Random) -> Iterator[None]:
-    """New ids and secrets come from the generator of the run."""
-    with pytest.MonkeyPatch.context() as patch:
-        source = SimpleNamespace(randbits=rng.getrandbits)
-        patch.setattr("taxpayers.credentials.secrets", source)
-        yield
-
-
 _CHECK_TABLES_EVERY = 2000  # steps
 _END_INDEXES_EVERY = 20
 _JUMPS = (0.5, 2.5, 20, 61, 61, 61, 301, 3601)  # seconds
 
 
 class Scheduler:
-    """One for each run."""
+    """One for each run; `keeper` is the connection that keeps the status lists."""
 
     def __init__(
         self,
         state: RunState,
         nodes: Sequence[SimulatedNode],
         registrar: Registrar,
-        keeper: ListKeeper,
+        keeper: BaseDatabaseWrapper,
     ) -> None:
         self._state = state
         self._nodes = nodes
         self._registrar = registrar
         self._keeper = keeper
+        with keeper.cursor() as cursor:
+            cursor.execute(f"SET search_path TO {SEARCH_PATH}")
         self.traffic = Traffic(state, nodes)
         actions: dict[Callable[[], bool], float] = {
             self.traffic.arrive: 30,
@@ -180,7 +149,7 @@ class Scheduler:
 
     def _check_tables(self) -> None:
         state = self._state
-        check_tables(state.stored, state.limits, state.last_uses, state.history.present)
+        check_tables(state.stored, state.limits, state.history.present)
         with connection.cursor() as cursor:
             cursor.execute("TRUNCATE login_events")
         state.stored.clear()
@@ -188,11 +157,15 @@ class Scheduler:
         state.history.forget_before(min(active, default=state.step))
 
     def _end_indexes(self) -> None:
-        self._keeper.end_indexes()
+        """As twice a second in each process of the service."""
+        now = self._state.time.now
+        with in_use(self._keeper), self._keeper.cursor() as cursor:
+            cursor.execute(SHOW_TIME, [now.isoformat()])
+            end_indexes(now)
         self._state.renewed_in = self._state.step
         # The index of a client that a session has locked ends later.
         if self._registrar.is_idle and not any(node.locked for node in self._nodes):
-            self._state.tokens.check(self._state.history.present, self._state.time.now)
+            self._state.tokens.check(self._state.history.present, now)
 
     def _tick(self) -> bool:
         self._state.time.now += timedelta(milliseconds=self._state.rng.randrange(1, 50))

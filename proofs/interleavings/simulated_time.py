@@ -4,8 +4,6 @@ So a run is repeated exactly by its seed, and windows end without waiting. The s
 login are unchanged: for the sessions of a run, `statement_timestamp()` is another function.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -33,11 +31,8 @@ class SimulatedTime:
     def wall_clock(self) -> datetime:
         return self.now + self.off
 
-    @contextmanager
-    def in_force(self) -> Iterator[None]:
+    def put_in_force(self, patch: pytest.MonkeyPatch) -> None:
         """The nodes of this process read this time."""
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("tokens.operations.login.uptime", self.uptime)
-            patch.setattr("tokens.operations.clock.uptime", self.uptime)
-            patch.setattr("tokens.operations.clock.wall_clock", self.wall_clock)
-            yield
+        patch.setattr("tokens.operations.login.uptime", self.uptime)
+        patch.setattr("tokens.operations.clock.uptime", self.uptime)
+        patch.setattr("tokens.operations.clock.wall_clock", self.wall_clock)

@@ -7,7 +7,7 @@ from uuid import UUID
 from zlib import crc32
 
 from proofs.interleavings.logins.login import Asked
-from proofs.interleavings.oracle.claims import Decided, LastUses, Limits
+from proofs.interleavings.oracle.claims import Decided, Limits
 from proofs.interleavings.oracle.history import History
 from proofs.interleavings.oracle.status_lists import IssuedTokens
 from proofs.interleavings.simulated_time import SimulatedTime
@@ -25,7 +25,6 @@ class RunState:
     credentials: Credentials
     history: History
     limits: Limits = field(default_factory=Limits)
-    last_uses: dict[int, LastUses] = field(default_factory=dict)
     tokens: IssuedTokens = field(default_factory=IssuedTokens)
     stored: dict[UUID, Event] = field(default_factory=dict)
     connections: list[PermissionRequest] = field(default_factory=list)  # as they were asked

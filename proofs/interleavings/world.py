@@ -8,6 +8,7 @@ from proofs.interleavings.oracle.registry import Registry
 from taxpayers.client_keys import key_name
 from taxpayers.credentials import hash_secret, new_client_id, new_client_secret
 from taxpayers.identifiers import TaxpayerId
+from taxpayers.models import PermissionCode
 from tests.client_auth.key_erp import KeyPair
 from tests.support.factories import (
     ENVIRONMENT,
@@ -16,7 +17,6 @@ from tests.support.factories import (
     CredentialFactory,
     GrantedPermissionFactory,
     IntermediaryFactory,
-    SystemUserFactory,
     TaxpayerFactory,
 )
 
@@ -58,6 +58,8 @@ class Credentials:
 
 def populate(credentials: Credentials, at: datetime) -> None:
     """Two intermediaries, two others, and taxpayers that they may represent."""
+    for code in CODES:
+        PermissionCode.objects.get_or_create(code=code, defaults={"description": code})
     first, second = (
         IntermediaryFactory.create(taxpayer__tin=f"TINTER{number}") for number in (1, 2)
     )
@@ -70,23 +72,19 @@ def populate(credentials: Credentials, at: datetime) -> None:
     ]
     owners = (first.taxpayer, first.taxpayer, second.taxpayer, plain, with_rob)
     for number, owner in enumerate(owners):
-        scopes, limit = " ".join(SCOPES[:2]), 30
-        client = SystemUserFactory.create(
-            taxpayer=owner, name=f"ERP {number}", scopes=scopes, logins_per_minute=limit
+        secret: Any = CredentialFactory.create(
+            system_user__taxpayer=owner,
+            system_user__name=f"ERP {number}",
+            system_user__scopes=" ".join(SCOPES[:2]),
+            system_user__logins_per_minute=30,
+            created_at=at - timedelta(days=60),
         )
-        begin = at - timedelta(days=60)
-        secret: Any = CredentialFactory.create(system_user=client, created_at=begin)
         credentials.add(secret.clear)
-    for taxpayer in (*represented, plain):
+    granted = [(taxpayer, first, [SUBMIT]) for taxpayer in (*represented, plain)]
+    for taxpayer, intermediary, codes in (*granted, (represented[0], second, CODES)):
         GrantedPermissionFactory.create(
             taxpayer=taxpayer,
-            intermediary=first,
-            codes=[SUBMIT],
+            intermediary=intermediary,
+            codes=codes,
             valid_from=at - timedelta(days=90),
         )
-    GrantedPermissionFactory.create(
-        taxpayer=represented[0],
-        intermediary=second,
-        codes=CODES,
-        valid_from=at - timedelta(days=90),
-    )

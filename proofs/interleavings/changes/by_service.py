@@ -6,7 +6,7 @@ Triggers note both alike, so a column that a service only sets is changed in `by
 import json
 from copy import copy
 
-from proofs.interleavings.changes.change import AUTHOR, Changes, Context
+from proofs.interleavings.changes.change import Changes, Context
 from proofs.interleavings.world import CODES
 from taxpayers import services
 from taxpayers.models import (
@@ -63,12 +63,10 @@ def limit_client(context: Context) -> None:
 def register_client(context: Context) -> None:
     context.choose(range(_MOST_CLIENTS - len(context.registry.system_users)))
     issued = services.register_system_user(
-        reason="a test",
         taxpayer=context.one(Taxpayer.objects.all()),
         name=f"ERP {context.at.isoformat()}",
         scopes=[DEFAULT_SCOPE],
-        by=AUTHOR,
-        at=context.at,
+        **context.why,
     )
     context.credentials.add(issued.credentials.client_secret)
 
@@ -81,11 +79,9 @@ def issue_secret(context: Context) -> None:
     users = context.registry.system_users
     user = context.choose_mostly(users, lambda row: row.id not in live)
     issued = services.issue_secret(
-        reason="a test",
         system_user=SystemUser.objects.get(pk=user.id),
         retire_old_at=context.soon() if context.rng.random() < 0.2 else None,
-        by=AUTHOR,
-        at=context.at,
+        **context.why,
     )
     context.credentials.add(issued.credentials.client_secret)
 
@@ -118,7 +114,7 @@ def register_intermediary(context: Context) -> None:
     asking = context.asking()
     row = context.choose_mostly(rows, lambda row: row.id in asking)
     taxpayer = Taxpayer.objects.get(pk=row.id)
-    services.register_intermediary(taxpayer=taxpayer, until=context.end(), by=AUTHOR, at=context.at)
+    services.register_intermediary(taxpayer=taxpayer, until=context.end(), **context.who)
 
 
 @BY_SERVICE.add("granted_permissions", "granted_permission_codes", weight=20)
@@ -133,8 +129,7 @@ def grant_permission(context: Context) -> None:
         codes=context.rng.sample(CODES, context.rng.randrange(1, len(CODES) + 1)),
         valid_from=begin,
         valid_until=end,
-        by=AUTHOR,
-        at=context.at,
+        **context.who,
     )
 
 
@@ -168,11 +163,10 @@ def approve_request(context: Context) -> None:
         client_id="vendor",
         valid_until=context.end(),
         replaces=rng.random() < 0.7,
-        by=AUTHOR,
-        at=context.at,
+        **context.who,
     )
     approved = codes[: rng.randrange(1, len(codes) + 1)]
-    approve_permission_request(request=request, codes=approved, by=AUTHOR, at=context.at)
+    approve_permission_request(request=request, codes=approved, **context.who)
 
 
 @BY_SERVICE.add(weight=14)
@@ -184,8 +178,7 @@ def ask_to_connect(context: Context) -> None:
         key=json.dumps(pair.public_jwk),
         name="ERP",
         source="",
-        by=AUTHOR,
-        at=context.at,
+        **context.who,
     )
     context.credentials.add(pair)
     context.connections.append(request)
@@ -194,17 +187,17 @@ def ask_to_connect(context: Context) -> None:
 @BY_SERVICE.add("system_users", "credentials", weight=24, is_counter_changed=True)
 def approve_to_connect(context: Context) -> None:
     context.choose(range(_MOST_CLIENTS - len(context.registry.system_users)))
-    approve_connection(request=_shown(context), by=AUTHOR, at=context.at)
+    approve_connection(request=_shown(context), **context.who)
 
 
 @BY_SERVICE.add()
 def decline_to_connect(context: Context) -> None:
-    decline_connection(request=_shown(context), by=AUTHOR, at=context.at)
+    decline_connection(request=_shown(context), **context.who)
 
 
 @BY_SERVICE.add()
 def withdraw_to_connect(context: Context) -> None:
-    withdraw_permission_request(request=_shown(context), by=AUTHOR, at=context.at)
+    withdraw_permission_request(request=_shown(context), **context.who)
 
 
 def _shown(context: Context) -> PermissionRequest:

@@ -51,7 +51,11 @@ class Context:
     @property
     def why(self) -> dict[str, Any]:
         """Who changes it, when and why, as the services take it."""
-        return {"reason": "random", "by": AUTHOR, "at": self.at}
+        return self.who | {"reason": "random"}
+
+    @property
+    def who(self) -> dict[str, Any]:
+        return {"by": AUTHOR, "at": self.at}
 
     def choose(self, rows: Sequence[_Choice]) -> _Choice:
         if not rows:
@@ -173,17 +177,14 @@ class Change:
         return self.make.__name__
 
 
-class Changes:
+class Changes(list[Change]):
     """Collects kinds of changes."""
-
-    def __init__(self) -> None:
-        self.kinds: list[Change] = []
 
     def add(self, *tables: str, weight: float = 4, **how: bool) -> Callable[[Making], Making]:
         """Decorates the function that makes a change; `how` are more fields of it."""
 
         def decorate(make: Making) -> Making:
-            self.kinds.append(Change(make, tables, weight, **how))
+            self.append(Change(make, tables, weight, **how))
             return make
 
         return decorate

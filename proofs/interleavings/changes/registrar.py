@@ -12,7 +12,7 @@ from proofs.interleavings.oracle.claims import adopt_counters, check_connections
 from proofs.interleavings.oracle.registry import read_again
 from proofs.interleavings.state import RunState
 
-KINDS = (*BY_SERVICE.kinds, *BY_SQL.kinds, *WHOLESALE.kinds)
+KINDS = (*BY_SERVICE, *BY_SQL, *WHOLESALE)
 _MOST_OPEN = 3  # changes in one transaction
 _BEGINNING = timedelta(days=30)  # before the run: the first moment of a change by a service
 
@@ -83,7 +83,7 @@ class Registrar:
         if any(kind.name == restore_backup.__name__ for kind in made):
             state.tokens.forget(state.step)
         if any(kind.is_counter_changed for kind in made):
-            adopt_counters(state.limits, state.last_uses, state.history.present)
+            adopt_counters(state.limits, state.history.present)
         names = [kind.name for kind in made]
         state.note(names)
         state.changes.update(names)

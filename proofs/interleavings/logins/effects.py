@@ -4,16 +4,15 @@ from collections.abc import Hashable
 from datetime import datetime
 from typing import Any
 
-from proofs.interleavings.failure import ClaimBroken
 from proofs.interleavings.logins.login import Login
 from proofs.interleavings.oracle.claims import (
     MAX_CLOCK_ERROR,
+    ClaimBroken,
     check_answer,
     check_key,
     check_recent,
     check_too_late,
     is_recent,
-    note_use,
 )
 from proofs.interleavings.state import RunState
 from taxpayers.facts.values import FactsQuery
@@ -103,7 +102,6 @@ class Effects:
             if not isinstance(result, Quota):
                 return False
             limits.count(call, self._limit(call.system_user_id), result, now)
-            note_use(call, limits, self._state.last_uses)
         else:
             if isinstance(call, FailedLogin):
                 limits.fail(call, result, now)

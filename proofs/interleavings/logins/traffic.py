@@ -21,8 +21,8 @@ from tests.client_auth.key_erp import KeyPair
 from tokens.calls import Call, CallOfClient, TokenRevocation
 from tokens.operations.login import EndedLogin, log_in
 from tokens.operations.steps import LockedRead, advance, fail
-from tokens.store import locked_clients
 from tokens.store.lanes import take_batch
+from tokens.store.locked_clients import may_be_locked
 
 _SCOPES = (*[""] * 10, *[SCOPES[0]] * 6, *SCOPES, *[" ".join(SCOPES)] * 3, "UnknownAPI")
 
@@ -115,17 +115,8 @@ class Traffic:
         arrival, raw = asked.received(node.knowledge.clock.now())
         steps = log_in(node.knowledge, arrival, raw)
         self._number += 1
-        login = Login(
-            self._number,
-            node.number,
-            asked,
-            asked.query,
-            arrival,
-            steps,
-            state.step,
-            state.time.now,
-            node.off,
-        )
+        when = (state.step, state.time.now, node.off)
+        login = Login(self._number, node.number, asked, asked.query, arrival, steps, *when)
         self.active[login.number] = login
         self._effects.arrive(login)
         self._go_on(login, advance(steps))
@@ -157,13 +148,11 @@ class Traffic:
     def _execute(self, node: SimulatedNode, lane: deque[Waiting], *, waits: bool = False) -> None:
         batch: list[Any] = list(take_batch(lane))  # type: ignore[arg-type]  # as a lane
         for one, result in self._results(node, batch, waits=waits):
-            if isinstance(result, DatabaseError):
-                self._fail(one.login, result)
-            elif result is _LOCKED:
+            if result is _LOCKED:
                 node.wait_for_client(one)
             elif result is _STILL_LOCKED:
                 lane.append(one)
-            elif self._state.rng.random() < 0.7:
+            elif isinstance(result, DatabaseError) or self._state.rng.random() < 0.7:
                 self._deliver(one.login, result)
             else:
                 node.undelivered.append((one.login, result))
@@ -184,15 +173,15 @@ class Traffic:
                 return [found for one in batch for found in self._results(node, [one], waits=waits)]
             self._effects.refuse(batch[0].login, batch[0].call)
             return [(batch[0], DatabaseError(str(error)))]
-        if not waits:
-            results = [
-                _LOCKED if _is_sent_again(one.call, result) else result
-                for one, result in zip(batch, results, strict=True)
-            ]
+        found = []
         for one, result in zip(batch, results, strict=True):
-            if result is not _LOCKED:
+            is_sent_again = isinstance(one.call, CallOfClient) and may_be_locked(result)
+            if is_sent_again and not waits:
+                found.append((one, _LOCKED))
+            else:
                 self._effects.execute(one.login, one.call, result)
-        return list(zip(batch, results, strict=True))
+                found.append((one, result))
+        return found
 
     def deliver(self) -> bool:
         """A result reaches its login later than those of the same statement."""
@@ -238,10 +227,10 @@ class Traffic:
             result = node.finish_lock(call)
         except psycopg.errors.NotNullViolation as error:
             self._effects.refuse(login, call)
-            self._fail(login, DatabaseError(str(error)))
+            result = DatabaseError(str(error))
         else:
             self._effects.execute(login, call, result)
-            self._deliver(login, result)
+        self._deliver(login, result)
         return True
 
     def restart(self, node: SimulatedNode) -> None:
@@ -258,30 +247,19 @@ class Traffic:
             steps = (self.finish_lock, self.execute, self.wait, self.deliver, self.lock)
             assert any(step() for step in steps)
 
-    def _fail(self, login: Login, error: DatabaseError) -> None:
-        self._state.time.off = self._nodes[login.node].off
-        self._go_on(login, fail(login.steps, error))
-
     def _deliver(self, login: Login, result: Any) -> None:
         self._state.time.off = self._nodes[login.node].off
-        self._go_on(login, advance(login.steps, result))
+        go_on = fail if isinstance(result, DatabaseError) else advance
+        self._go_on(login, go_on(login.steps, result))
 
     def _go_on(self, login: Login, step: Call | LockedRead | EndedLogin) -> None:
         login.add(self._state.step, "goes on with", step)
-        if isinstance(step, EndedLogin):
-            self._end(login, step)
-            return
         node = self._nodes[login.node]
-        if isinstance(step, LockedRead):
+        if isinstance(step, EndedLogin):
+            login.ended = step
+            del self.active[login.number]
+            self._effects.end(login)
+        elif isinstance(step, LockedRead):
             node.wants_lock.append((login, step))
         else:
             node.add(Waiting(step, login))
-
-    def _end(self, login: Login, ended: EndedLogin) -> None:
-        login.ended = ended
-        del self.active[login.number]
-        self._effects.end(login)
-
-
-def _is_sent_again(call: Call, result: Any) -> bool:
-    return isinstance(call, CallOfClient) and locked_clients.may_be_locked(result)

@@ -7,7 +7,6 @@ from uuid import UUID
 
 from django.db import connection
 
-from proofs.interleavings.failure import ClaimBroken
 from proofs.interleavings.logins.login import Login
 from proofs.interleavings.oracle.history import History, Outcome, expected
 from proofs.interleavings.oracle.registry import Registry, read_registry
@@ -21,7 +20,15 @@ from tokens.rate_limits.quota import CounterState, Quota, count_login
 from tokens.rate_limits.throttle import Throttle
 from tokens.refusals.table import REFUSALS, ProtocolReason
 
+
+class ClaimBroken(AssertionError):
+    """A claim about a login, or about the tables, does not hold."""
+
+
 NEVER = CounterState(datetime.fromisoformat("1970-01-01T00:00:00+00:00"), 0)
+
+
+LastUses = dict[int, datetime]  # of the secrets of a client, by their ids
 
 
 class Limits:
@@ -29,15 +36,18 @@ class Limits:
 
     def __init__(self) -> None:
         self.counters: dict[int, CounterState] = {}
+        self.last_uses: dict[int, LastUses] = {}  # of each client: the starts of their windows
         self.buckets: dict[int, BucketState] = {}
 
     def count(self, login: CountedLogin, limit: int, result: Quota, at: datetime) -> None:
         """The login was stored. Raises ClaimBroken if its client's window had no room."""
-        before = self.counters.get(login.system_user_id)
+        client = login.system_user_id
+        before = self.counters.get(client)
         right = count_login(before, limit, at)
-        if result != right:
-            raise ClaimBroken(f"limits are exact: {before} is followed by {right}, not {result}")
-        self.counters[login.system_user_id] = CounterState(right.window_started_at, right.used)
+        _check(result == right, f"limits are exact: {before} is followed by {right}, not {result}")
+        self.counters[client] = CounterState(result.window_started_at, result.used)
+        if not login.event.reason:
+            self.last_uses[client][login.secret_id] = result.window_started_at
 
     def fail(self, login: FailedLogin, result: Throttle | None, at: datetime) -> None:
         """The failure was stored, or has to wait. Raises ClaimBroken if it should not."""
@@ -45,16 +55,14 @@ class Limits:
         right = count_failure(self.buckets.get(ids[0]), self.buckets.get(ids[1]), at)
         if not isinstance(right, Throttle):
             self.buckets |= zip(ids, right, strict=True)
-        if result != (right if isinstance(right, Throttle) else None):
-            raise ClaimBroken(f"pauses are exact: {right}, not {result}")
+        _check_pause(right, result)
 
     def reject(self, request: RejectedRequest, result: Throttle | None, at: datetime) -> None:
         """The request was stored, or has to wait. Raises ClaimBroken if it should not."""
         right = count_rejection(self.buckets.get(request.bucket), at)
         if not isinstance(right, Throttle):
             self.buckets[request.bucket] = right
-        if result != (right if isinstance(right, Throttle) else None):
-            raise ClaimBroken(f"pauses are exact: {right}, not {result}")
+        _check_pause(right, result)
 
     def retry_at(self, client: int, limit: int, at: datetime) -> datetime | None:
         """When the client can log in again; None: now."""
@@ -62,12 +70,16 @@ class Limits:
         return outcome.retry_at if isinstance(outcome, Throttle) else None
 
 
+def _check_pause(right: object, result: Throttle | None) -> None:
+    pause = right if isinstance(right, Throttle) else None
+    _check(result == pause, f"pauses are exact: {right}, not {result}")
+
+
 MAX_CLOCK_ERROR = timedelta(seconds=2)  # what a node may be off (contract 1)
 _EVENTS = f"""
 SELECT {", ".join(Event._fields).replace("source_address", "host(source_address)")}
 FROM login_events"""
 _COUNTERS = "SELECT system_user_id, window_started_at, used, secrets_used FROM client_usage"
-LastUses = dict[int, datetime]  # of the secrets of a client, by their ids
 Decided = dict[str, str]  # the final state of each connection, by the lookup of its key
 _BUCKETS = f"SELECT id, {', '.join(BucketState._fields)} FROM failure_buckets"
 
@@ -142,18 +154,13 @@ def check_too_late(event: Event, now: datetime) -> None:
     _check(not is_recent(event, now), f"what is stored at its time is not refused: {event}, {now}")
 
 
-def check_tables(
-    stored: dict[UUID, Event], limits: Limits, used: dict[int, LastUses], known: Registry
-) -> None:
+def check_tables(stored: dict[UUID, Event], limits: Limits, known: Registry) -> None:
     """The tables hold what was stored, once, and nothing else."""
-    events = {row[0]: Event(*row) for row in _rows(_EVENTS)}
-    _check(len(events) == len(stored) and events == stored, _difference(stored, events))
-    counters = {row[0]: CounterState(*row[1:3]) for row in _rows(_COUNTERS)}
-    _check(counters == limits.counters, _difference(limits.counters, counters))
-    last_uses = {row[0]: _moments(row[3]) for row in _rows(_COUNTERS)}
-    _check(last_uses == used, _difference(used, last_uses))
-    buckets = {row[0]: BucketState(*row[1:]) for row in _rows(_BUCKETS)}
-    _check(buckets == limits.buckets, _difference(limits.buckets, buckets))
+    _check_same(stored, {row[0]: Event(*row) for row in _rows(_EVENTS)})
+    counters = _rows(_COUNTERS)
+    _check_same(limits.counters, {row[0]: CounterState(*row[1:3]) for row in counters})
+    _check_same(limits.last_uses, {row[0]: _moments(row[3]) for row in counters})
+    _check_same(limits.buckets, {row[0]: BucketState(*row[1:]) for row in _rows(_BUCKETS)})
     _check(read_registry().rows == known.rows, "the run knows each change of the registry")
 
 
@@ -173,7 +180,7 @@ def check_key(login: Login, decided: Decided) -> None:
         _check(decided.get(login.query.lookup) == APPROVED, "only a key that was approved logs in")
 
 
-def adopt_counters(limits: Limits, used: dict[int, LastUses], known: Registry) -> None:
+def adopt_counters(limits: Limits, known: Registry) -> None:
     """Counters after a change of their rows: as they were, or as those of a new client."""
     rows = _rows(_COUNTERS)
     clients = {row.id for row in known.system_users}
@@ -182,17 +189,9 @@ def adopt_counters(limits: Limits, used: dict[int, LastUses], known: Registry) -
         counter = CounterState(*state)
         if counter != limits.counters.get(client):
             _check(counter == NEVER, f"a new counter is empty: {client} {counter}")
-            limits.counters[client], used[client] = counter, _moments(last_uses)
+            limits.counters[client], limits.last_uses[client] = counter, _moments(last_uses)
     for gone in set(limits.counters) - clients:
-        del limits.counters[gone], used[gone]
-
-
-def note_use(login: CountedLogin, limits: Limits, used: dict[int, LastUses]) -> None:
-    """The start of the window in which a secret last got a token."""
-    if login.event.reason:
-        return
-    window = limits.counters[login.system_user_id].window_started_at
-    used[login.system_user_id][login.secret_id] = window
+        del limits.counters[gone], limits.last_uses[gone]
 
 
 def _moments(last_uses: str) -> LastUses:
@@ -206,13 +205,13 @@ def _rows(sql: str) -> list[Any]:
         return rows
 
 
-def _difference(right: dict[Any, Any], found: dict[Any, Any]) -> str:
+def _check_same(right: dict[Any, Any], found: dict[Any, Any]) -> None:
     lines = [
         f"\n    {key}: {found.get(key)} instead of {right.get(key)}"
-        for key in [*right, *(key for key in found if key not in right)]
+        for key in {**right, **found}
         if right.get(key) != found.get(key)
     ]
-    return f"the tables hold what was stored:{''.join(lines[:5])}"
+    _check(not lines, f"the tables hold what was stored:{''.join(lines[:5])}")
 
 
 def _check(holds: bool, claim: str) -> None:

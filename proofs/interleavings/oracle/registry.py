@@ -128,14 +128,13 @@ class Registry:
         return next(row for row in self.taxpayers if row.id == id_)
 
     def _find(self, query: FactsQuery) -> Facts | None:
-        for client in self.system_users:
-            if client.client_id == query.client_id:
-                break
-        else:
+        known = (row for row in self.system_users if row.client_id == query.client_id)
+        if not (client := next(known, None)):
             return None
+        has_keys = client.token_endpoint_auth_method == PRIVATE_KEY_JWT
+        named = (client.id, query.lookup, has_keys)
         for secret in self.credentials:
-            fits = bool(secret.public_jwk) == (client.token_endpoint_auth_method == PRIVATE_KEY_JWT)
-            if (secret.system_user_id, secret.lookup, fits) == (client.id, query.lookup, True):
+            if (secret.system_user_id, secret.lookup, bool(secret.public_jwk)) == named:
                 break
         else:
             return None

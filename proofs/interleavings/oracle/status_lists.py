@@ -5,8 +5,8 @@ from datetime import datetime
 
 from django.conf import settings
 
-from proofs.interleavings.failure import ClaimBroken
 from proofs.interleavings.logins.login import Login
+from proofs.interleavings.oracle.claims import ClaimBroken
 from proofs.interleavings.oracle.registry import Registry
 from taxpayers.facts.values import Facts, FactsQuery
 from taxpayers.identifiers import TaxpayerId
