@@ -24,7 +24,7 @@ def main() -> int:
     with folder_of_program("drill") as folder:
         set_django_up(folder)
         logging.getLogger("httpx").setLevel(logging.WARNING)  # a line for each request otherwise
-        from proofs.chaos.whole import whole_drill
+        from proofs.chaos.drill import whole_drill
 
         return whole_drill(options)
 

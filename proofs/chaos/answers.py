@@ -45,9 +45,9 @@ def read_answer(caller: str, times: tuple[float, float], answer: WireAnswer) -> 
     return replace(seen, fault=next(_faults_of(answer, content, seen), ""))
 
 
-def without_answer(caller: str, times: tuple[float, float], error: Exception) -> Answer:
-    """A request that got none: a connection that was reset or closed, or silence."""
-    return Answer(caller, *times, fault=f"no answer: {type(error).__name__}")
+def no_answer(error: Exception) -> str:
+    """The fault of a request that got none: a connection that was reset or closed, or silence."""
+    return f"no answer: {type(error).__name__}"
 
 
 def _faults_of(answer: WireAnswer, content: Any, seen: Answer) -> Iterator[str]:

@@ -35,8 +35,7 @@ class Cluster(Site):
 
     primary: Postgres
     standby: Postgres
-    disk: SmallDisk | None  # of the first primary
-    no_disk: str  # why there is none
+    disk: SmallDisk | NotAvailable  # of the first primary, or why there is none
 
     @property
     def database_url(self) -> str:
@@ -77,27 +76,24 @@ def running_cluster() -> Iterator[Cluster]:
     with ExitStack() as stack:
         folder = new_folder("chaos")
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        disk, no_disk = _small_disk()
-        if disk:
+        disk: SmallDisk | NotAvailable
+        try:
+            disk = mount_small_disk("small-disk", DISK_MEGABYTES, postgres_user())
             stack.callback(disk.stop)
-        primary = start_postgres(disk.folder if disk else None, **SETTINGS)
+        except NotAvailable as reason:
+            disk = reason
+        on_it = disk.folder if isinstance(disk, SmallDisk) else None
+        primary = start_postgres(on_it, **SETTINGS)
         stack.callback(primary.stop)
         primary.execute(f"CREATE DATABASE {DATABASE}")
         url = f"postgresql://postgres@127.0.0.1:{{port}}/{DATABASE}"
         nodes, balancer = start_nodes(stack, folder, primary.port, url)
         population = register(nodes[0].service)
         standby = start_standby(primary, **SETTINGS)
-        cluster = Cluster(folder, nodes, balancer, population, primary, standby, disk, no_disk)
+        cluster = Cluster(folder, nodes, balancer, population, primary, standby, disk)
         stack.callback(_stop_databases, cluster)
         cluster.follow_synchronously()
         yield cluster
-
-
-def _small_disk() -> tuple[SmallDisk | None, str]:
-    try:
-        return mount_small_disk("small-disk", DISK_MEGABYTES, postgres_user()), ""
-    except NotAvailable as reason:
-        return None, str(reason)
 
 
 def _stop_databases(cluster: Cluster) -> None:

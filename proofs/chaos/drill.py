@@ -1,7 +1,9 @@
-"""Runs a scenario under load, and judges it by what clients and database show."""
+"""Runs scenarios under load, and judges each by what clients and database show."""
 
+import sys
 import time
-from collections.abc import Sequence
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,16 +11,24 @@ import jwt
 import psycopg
 
 from proofs.chaos.answers import NO_ANSWER, Answer
+from proofs.chaos.cluster import running_cluster, running_patroni_site
 from proofs.chaos.load import Load
 from proofs.chaos.promises import Forbidden, Observed, broken_promises
+from proofs.chaos.scenarios import ALL
+from proofs.chaos.scenarios.leaders import PATRONI
+from proofs.chaos.scenarios.outages import scenarios
 from proofs.chaos.scenarios.scenario import AnySite, Scenario, Stage
 from proofs.chaos.site import Site
-from tests.servers.processes import NotAvailable
+from tests.servers.processes import CHECKOUT, NotAvailable
 
 _STEADY_BEFORE, _STEADY_AFTER = 1.0, 1.5
 _STEADY_AT_MOST = 20.0  # after a fault; more than any promise
 _RECORDS_WITHIN_SECONDS = 20.0
 _MAX_CLOCK_DIFFERENCE = 3.0
+# More than any one takes.
+_SCENARIO_SECONDS = 45.0
+_PATRONI_SECONDS = 90.0
+_FIGURES = CHECKOUT / "var" / "drill.txt"
 
 
 @dataclass(frozen=True)
@@ -139,3 +149,38 @@ def _statuses(seen: Observed, *, is_honest: bool) -> str:
         f"{count:,} {'without answer' if status == NO_ANSWER else f'x {status}'}"
         for status, count in counts
     )
+
+
+def whole_drill(options: Namespace) -> int:
+    """0 if every scenario passed; what each has shown is written at once."""
+    every: Sequence[Scenario[Any]] = (*scenarios(options.outage), *ALL)
+    every = PATRONI if options.patroni else every
+    chosen = [one for one in every if not options.only or one.name in options.only]
+    unknown = {*options.only} - {one.name for one in every}
+    if options.list or unknown:
+        sys.stdout.write("".join(f"{one.name:18} {one.title}\n" for one in every))
+        return len(unknown)
+    results = []
+    with _FIGURES.open("w") as figures:
+        for result in _results(chosen, options):
+            results.append(result)
+            for output in (sys.stdout, figures):
+                output.write(f"{line_of(result)}\n")
+                output.flush()
+    passed = sum(1 for result in results if result.seen and not result.broken)
+    sys.stdout.write(f"{passed} of {len(results)} scenarios passed\n")
+    return int(any(result.broken or result.not_tested for result in results))
+
+
+def _results(chosen: Sequence[Scenario[Any]], options: Namespace) -> Iterator[Result]:
+    ends_at = time.monotonic() + 60 * options.minutes
+    takes = _PATRONI_SECONDS if options.patroni else _SCENARIO_SECONDS + options.outage
+    try:
+        with running_patroni_site() if options.patroni else running_cluster() as cluster:
+            for scenario in chosen:
+                if time.monotonic() + takes > ends_at:
+                    yield Result(scenario.name, not_tested="the time of the drill was over")
+                else:
+                    yield run(scenario, cluster)
+    except NotAvailable as reason:
+        yield from (Result(scenario.name, not_tested=str(reason)) for scenario in chosen)

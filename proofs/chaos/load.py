@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from http.client import HTTPConnection, HTTPException
 
-from proofs.chaos.answers import Answer, read_answer, without_answer
+from proofs.chaos.answers import Answer, no_answer, read_answer
 from proofs.chaos.callers import Caller, Kind
 from tests.servers.wire import WireAnswer, answers_in
 from tests.support.erp import FORM, PATH
@@ -28,7 +28,7 @@ def log_in(caller: Caller, connection: HTTPConnection, headers: dict[str, str]) 
         body = response.read()
     except (OSError, HTTPException) as error:
         connection.close()
-        return without_answer(caller.name, (sent_at, time.monotonic()), error)
+        return Answer(caller.name, sent_at, time.monotonic(), fault=no_answer(error))
     given = {name.lower(): value for name, value in response.getheaders()}
     answer = WireAnswer(response.status, response.reason, given, body)
     return read_answer(caller.name, (sent_at, time.monotonic()), answer)
@@ -99,4 +99,4 @@ async def _send(port: int, request: bytes, caller: str, at_most: float) -> Answe
         writer.close()
         return read_answer(caller, times, answers_in(received)[0])
     except (OSError, IndexError) as error:  # a timeout is one, too
-        return without_answer(caller, (sent_at, time.monotonic()), error)
+        return Answer(caller, sent_at, time.monotonic(), fault=no_answer(error))

@@ -63,11 +63,12 @@ class Api:
         return around and call.status in (0, 502)
 
 
-def start_apis(stack: ExitStack, folder: Path, url: str, more: Mapping[str, str]) -> list[Api]:
-    """Both, for the service at this address; `more` is their environment."""
+def start_apis(stack: ExitStack, folder: Path, url: str, certificate: Path) -> list[Api]:
+    """Both, for the service at this address, whose certificate they trust."""
     folder.mkdir(parents=True)
     flask, node, proxy = free_port(), free_port(), free_port()
-    environment = {"PATH": os.environ["PATH"], "AUTH_URL": url, "PORT": str(node), **more}
+    environment = {"PATH": os.environ["PATH"], "AUTH_URL": url, "PORT": str(node)}
+    environment |= dict.fromkeys(("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"), str(certificate))
     environment["PYTHONPATH"] = str(PACKAGE / "src")
     program = install_locked(PACKAGE / "examples" / "node", folder / "node")
     apis = []
@@ -149,8 +150,3 @@ def faults(calls: list[Call], apis: list[Api], refused_from: Mapping[str, float]
     answered = {(one.api, one.client) for one in calls if one.status in (200, 401)}
     missing = len(apis) * len({one.client for one in calls}) - len(answered)
     return [f"{text}: {n} times" for text, n in found.items()] + ["no answers"] * bool(missing)
-
-
-def tls_of(certificate: Path) -> Mapping[str, str]:
-    """That both trust the certificate of the service."""
-    return {"SSL_CERT_FILE": str(certificate), "NODE_EXTRA_CA_CERTS": str(certificate)}

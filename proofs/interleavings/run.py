@@ -23,17 +23,19 @@ from proofs.interleavings.logins.traffic import Traffic
 from proofs.interleavings.oracle.claims import ClaimBroken, adopt_counters, check_tables
 from proofs.interleavings.oracle.history import History
 from proofs.interleavings.oracle.registry import read_registry
-from proofs.interleavings.simulated_time import CREATE, SEARCH_PATH, SHOW_TIME, SimulatedTime
+from proofs.interleavings.simulated_time import (
+    CREATE,
+    LOCK_TIMEOUT,
+    SEARCH_PATH,
+    SHOW_TIME,
+    SimulatedTime,
+)
 from proofs.interleavings.state import RunState
 from proofs.interleavings.world import SCOPES, Credentials, populate
 from tests.support.databases import present_url
 from tokens.keys.signer import clear_key_ring_cache, current_key_ring
 from tokens.login_settings import login_settings
 from tokens.status_lists.ending import end_indexes
-
-# One thread acts, so who has to wait here would wait for ever.
-_LOCK_TIMEOUT = "SET LOCAL lock_timeout TO '2ms'"
-
 
 # How far the clock of each node is from the database's.
 _CLOCKS = (timedelta(0), timedelta(seconds=1.5), timedelta(seconds=-1.5))
@@ -55,7 +57,8 @@ def run(seed: int, steps: int, folder: Path) -> RunState:
         rng = Random(seed)  # noqa: S311 - a run must be repeatable
         time = SimulatedTime()
         patch = stack.enter_context(pytest.MonkeyPatch.context())
-        patch.setattr("tokens.status_lists.ending._LOCK_TIMEOUT", _LOCK_TIMEOUT)
+        set_timeout = f"SET LOCAL lock_timeout TO '{LOCK_TIMEOUT}'"
+        patch.setattr("tokens.status_lists.ending._LOCK_TIMEOUT", set_timeout)
         # New ids and secrets come from the generator of the run.
         random_bits = SimpleNamespace(randbits=rng.getrandbits)
         patch.setattr("taxpayers.credentials.secrets", random_bits)

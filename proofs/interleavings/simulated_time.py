@@ -15,6 +15,7 @@ CREATE SCHEMA simulated;
 CREATE FUNCTION simulated.statement_timestamp() RETURNS timestamptz LANGUAGE sql STABLE
     AS $$ SELECT current_setting('simulated.now')::timestamptz $$"""
 SHOW_TIME = "SELECT set_config('simulated.now', %s, false)"
+LOCK_TIMEOUT = "2ms"  # one thread acts, so a session that has to wait here would wait for ever
 _UPTIME_AT_START = 1000.0
 
 

@@ -8,7 +8,6 @@ from proofs.interleavings.oracle.registry import Registry
 from taxpayers.client_keys import key_name
 from taxpayers.credentials import hash_secret, new_client_id, new_client_secret
 from taxpayers.identifiers import TaxpayerId
-from taxpayers.models import PermissionCode
 from tests.client_auth.key_erp import KeyPair
 from tests.support.factories import (
     ENVIRONMENT,
@@ -58,8 +57,6 @@ class Credentials:
 
 def populate(credentials: Credentials, at: datetime) -> None:
     """Two intermediaries, two others, and taxpayers that they may represent."""
-    for code in CODES:
-        PermissionCode.objects.get_or_create(code=code, defaults={"description": code})
     first, second = (
         IntermediaryFactory.create(taxpayer__tin=f"TINTER{number}") for number in (1, 2)
     )

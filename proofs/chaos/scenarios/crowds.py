@@ -30,16 +30,11 @@ def _rush(stage: Stage, count: int) -> None:
 
 def _request(erp: Erp) -> bytes:
     body = urlencode(erp.form)
-    lines = (
-        f"POST {PATH} HTTP/1.1",
-        "Host: id.example.org",
-        f"Content-Type: {FORM}",
-        f"Content-Length: {len(body)}",
-        "X-Forwarded-Proto: https",
-        "X-Forwarded-For: 127.0.0.3",
-        "Connection: close",
-    )
-    return "\r\n".join([*lines, "", body]).encode()
+    return (
+        f"POST {PATH} HTTP/1.1\r\nHost: id.example.org\r\nConnection: close\r\n"
+        f"X-Forwarded-Proto: https\r\nX-Forwarded-For: 127.0.0.3\r\n"
+        f"Content-Type: {FORM}\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+    ).encode()
 
 
 SCENARIOS = Scenarios(

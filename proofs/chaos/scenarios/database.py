@@ -71,10 +71,9 @@ def _take_all(cluster: Cluster, held: contextlib.ExitStack) -> int:
 @SCENARIOS.add(Promise(recovers_within=3, never_received=UNDER_WAY))
 def full_disk(stage: Stage) -> None:
     """The disk of PostgreSQL is full, data and write-ahead log, for some seconds"""
-    cluster = stage.cluster
-    disk = cluster.disk
-    if disk is None:
-        raise NotAvailable(cluster.no_disk)
+    cluster, disk = stage.cluster, stage.cluster.disk
+    if isinstance(disk, NotAvailable):
+        raise disk
     if cluster.primary.folder != disk.folder:
         raise NotAvailable("the primary with the small disk was replaced by an earlier scenario")
     stage.begins()

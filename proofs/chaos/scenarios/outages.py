@@ -16,7 +16,6 @@ from proofs.chaos.protected_apis import (
     api_of,
     faults,
     start_apis,
-    tls_of,
 )
 from proofs.chaos.scenarios.database import UNDER_WAY
 from proofs.chaos.scenarios.scenario import Scenario, Stage
@@ -76,9 +75,9 @@ def _go_on(stage: Stage, away: Away, seconds: float, number: int) -> None:
     }
     tokens = {n: stage.probe(cluster.nodes[1], caller).token for n, caller in callers.items()}
     with ExitStack() as stack:
-        environment = tls_of(cluster.balancer.folder / "certificate.pem")
-        folder = cluster.folder / f"apis-{number}"
-        apis = start_apis(stack, folder, cluster.balancer.ports.https_url, environment)
+        certificate = cluster.balancer.folder / "certificate.pem"
+        folder, url = cluster.folder / f"apis-{number}", cluster.balancer.ports.https_url
+        apis = start_apis(stack, folder, url, certificate)
         calling = Callers(apis, tokens)
         stack.callback(calling.stop)
         stage.wait(_KNOWN_SECONDS)
@@ -139,9 +138,9 @@ def _judge(stage: Stage, calling: Callers, apis: list[Api], refused_from: dict[s
 
 
 _EACH: tuple[tuple[str, str, Away], ...] = (
-    ("apis-database", "the database is away", _database),
-    ("apis-nodes", "all nodes are away", _nodes),
-    ("apis-one-node", "one node is cut off from the database", _one_node),
+    ("apis-database", "The database is away", _database),
+    ("apis-nodes", "All nodes are away", _nodes),
+    ("apis-one-node", "One node is cut off from the database", _one_node),
 )
 
 

@@ -125,16 +125,13 @@ class Context:
             return None if chosen < 0.3 else self.far()
         if chosen < 0.8:
             return self.soon()
-        return self.passed()
+        return self.now - timedelta(seconds=self.rng.randrange(1, 500_000))
 
     def far(self) -> datetime:
         return self.now + timedelta(days=1000, seconds=self.rng.randrange(10_000))
 
     def soon(self) -> datetime:
         return self.now + timedelta(milliseconds=self.rng.randrange(1, 60_000))
-
-    def passed(self) -> datetime:
-        return self.now - timedelta(seconds=self.rng.randrange(1, 500_000))
 
     def client(self) -> ClientRow:
         return self.choose(self.registry.system_users)

@@ -8,9 +8,8 @@ from django.db import DatabaseError, connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from proofs.interleavings.changes.change import Change, Context, NothingToChange
+from proofs.interleavings.simulated_time import LOCK_TIMEOUT
 from taxpayers.services import ServiceError
-
-_LOCK_TIMEOUT = "2ms"  # one thread acts, so a session that has to wait here would wait for ever
 
 
 @contextmanager
@@ -30,7 +29,7 @@ class ChangingSession:
     def __init__(self) -> None:
         self._connection: BaseDatabaseWrapper = connection.copy()
         with self._connection.cursor() as cursor:
-            cursor.execute(f"SET lock_timeout TO '{_LOCK_TIMEOUT}'")
+            cursor.execute(f"SET lock_timeout TO '{LOCK_TIMEOUT}'")
         self.open: list[Change] = []
 
     def make(self, change: Change, context: Context) -> bool:

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import OperationalError
 
 from proofs.interleavings.logins.login import Login
-from proofs.interleavings.simulated_time import SEARCH_PATH, SHOW_TIME, SimulatedTime
+from proofs.interleavings.simulated_time import LOCK_TIMEOUT, SEARCH_PATH, SHOW_TIME, SimulatedTime
 from taxpayers.facts.local import SharedFacts
 from taxpayers.facts.values import FactsQuery
 from taxpayers.sql import Row
@@ -35,7 +35,6 @@ KINDS = (
     *(FactsQuery, CountedLogin, FailedLogin, RejectedRequest),
     *(TakeStatusIndex, TokenRevocation),
 )
-_LOCK_TIMEOUT = "2ms"  # one thread acts, so a session that has to wait here would wait for ever
 _MAP_BYTES = 2**20
 
 
@@ -54,7 +53,7 @@ class Session:
         self._time = time
         self._shown: object = None
         self._connection = psycopg.connect(
-            url, autocommit=True, options=f"-c lock_timeout={_LOCK_TIMEOUT} -c timezone=UTC"
+            url, autocommit=True, options=f"-c lock_timeout={LOCK_TIMEOUT} -c timezone=UTC"
         )
         self._connection.execute(f"SET search_path TO {SEARCH_PATH}".encode())
         self._cursor = self._connection.cursor()
@@ -68,9 +67,6 @@ class Session:
 
     def execute(self, sql: str) -> None:
         self._connection.execute(sql.encode())
-
-    def begin(self) -> None:
-        self.execute("BEGIN")
 
     def rollback(self) -> None:
         self.execute("ROLLBACK")
@@ -128,7 +124,7 @@ class SimulatedNode:
 
         Raises OperationalError if another session is changing it.
         """
-        self.locked_session.begin()
+        self.locked_session.execute("BEGIN")
         try:
             self.locked_session.fetch(LOCK_CLIENT, (query.client_id,))
             return self._results(self.locked_session, [query])[0]

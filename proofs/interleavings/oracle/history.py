@@ -53,11 +53,10 @@ class History:
 
     def in_force_since(self, step: int) -> Iterator[tuple[int, Registry]]:
         """The state at that step, and those that came later."""
-        states = list(self._states)
-        for position, (_, state) in enumerate(states):
-            until = states[position + 1][0] if position + 1 < len(states) else None
-            if until is None or until > step:
-                yield states[position][0], state
+        ends = [since for since, _ in self._states][1:]
+        for (since, state), until in zip(self._states, [*ends, step + 1], strict=True):
+            if until > step:
+                yield since, state
 
     def forget_before(self, step: int) -> None:
         """No login asks for an earlier step."""
@@ -79,14 +78,10 @@ def expected(login: Login, facts: Facts | None, at: datetime) -> Outcome:
     own = str(facts.client.taxpayer)
     ids = (facts.client.id, facts.credential.id)
     whose = (subject or own, own if subject else "")
+    known, source = tuple(settings.SCOPES), LoginSource(asked.address)
     try:
-        granted = decide(_request(login, facts, at))
+        granted = decide(AuthorizationRequest(facts, asked.scopes, known, at, source=source))
     except Refused as no:
         return Outcome(no.reason, no.since, no.parameter, no.detail, *ids, *whose, "", None)
     permissions = granted.permissions if subject else None
     return Outcome("", None, "", "", *ids, *whose, " ".join(granted.scopes), permissions)
-
-
-def _request(login: Login, facts: Facts, at: datetime) -> AuthorizationRequest:
-    asked, source = login.asked, LoginSource(login.asked.address)
-    return AuthorizationRequest(facts, asked.scopes, tuple(settings.SCOPES), at, source=source)
