@@ -1,17 +1,15 @@
 """What the drill breaks: PostgreSQL with its standby, or Patroni's three members, behind nodes."""
 
-import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 import psycopg
 
-from proofs.chaos.callers import register
 from proofs.chaos.site import DATABASE, Site, start_nodes
 from tests.servers.patroni import Etcd, Member, start_etcd, start_haproxy, start_member
 from tests.servers.postgres import Postgres, postgres_user, start_postgres, start_standby
-from tests.servers.processes import NotAvailable, Program, new_folder, until
+from tests.servers.processes import NotAvailable, Program, until
 from tests.servers.small_disk import SmallDisk, mount_small_disk
 
 SETTINGS = {
@@ -74,8 +72,6 @@ class Cluster(Site):
 def running_cluster() -> Iterator[Cluster]:
     """Raises NotAvailable where PostgreSQL or nginx is missing."""
     with ExitStack() as stack:
-        folder = new_folder("chaos")
-        stack.callback(shutil.rmtree, folder, ignore_errors=True)
         disk: SmallDisk | NotAvailable
         try:
             disk = mount_small_disk("small-disk", DISK_MEGABYTES, postgres_user())
@@ -87,10 +83,9 @@ def running_cluster() -> Iterator[Cluster]:
         stack.callback(primary.stop)
         primary.execute(f"CREATE DATABASE {DATABASE}")
         url = f"postgresql://postgres@127.0.0.1:{{port}}/{DATABASE}"
-        nodes, balancer = start_nodes(stack, folder, primary.port, url)
-        population = register(nodes[0].service)
+        started = start_nodes(stack, primary.port, url)
         standby = start_standby(primary, **SETTINGS)
-        cluster = Cluster(folder, nodes, balancer, population, primary, standby, disk)
+        cluster = Cluster(*started, primary, standby, disk)
         stack.callback(_stop_databases, cluster)
         cluster.follow_synchronously()
         yield cluster
@@ -173,8 +168,6 @@ class PatroniSite(Site):
 def running_patroni_site() -> Iterator[PatroniSite]:
     """Raises NotAvailable where one of its programs is missing."""
     with ExitStack() as stack:
-        folder = new_folder("chaos")
-        stack.callback(shutil.rmtree, folder, ignore_errors=True)
         etcd = start_etcd()
         stack.callback(etcd.stop)
         members = []
@@ -186,8 +179,7 @@ def running_patroni_site() -> Iterator[PatroniSite]:
         with psycopg.connect(members[0].url("postgres"), autocommit=True) as connection:
             connection.execute(f"CREATE ROLE identity LOGIN PASSWORD '{_PASSWORD}'")
             connection.execute(f"CREATE DATABASE {DATABASE} OWNER identity")
-        nodes, balancer = start_nodes(stack, folder, haproxy.port, _URL + _OPTIONS)
-        population = register(nodes[0].service)
-        site = PatroniSite(folder, nodes, balancer, population, members, etcd, haproxy)
+        started = start_nodes(stack, haproxy.port, _URL + _OPTIONS)
+        site = PatroniSite(*started, members, etcd, haproxy)
         site.wait_until_whole()
         yield site

@@ -3,6 +3,7 @@
 import sys
 import time
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -54,7 +55,7 @@ def _run(scenario: Scenario[AnySite], cluster: AnySite) -> Result:
     started = time.monotonic()
     population = cluster.population
     before = cluster.issued()
-    load = Load(population.callers, cluster.connection_of)
+    load = Load(population, cluster.connection_of)
     stage = Stage(cluster, load)
     stage.forbidden += [Forbidden(name, started) for name in population.bad]
     broken: list[str] = []
@@ -144,10 +145,10 @@ def line_of(result: Result) -> str:
 
 
 def _statuses(seen: Observed, *, is_honest: bool) -> str:
-    counts = sorted((status, n) for (own, status), n in seen.statuses.items() if own is is_honest)
+    counts = Counter(a.status for a in seen.answers if (a.caller in seen.honest) is is_honest)
     return ", ".join(
         f"{count:,} {'without answer' if status == NO_ANSWER else f'x {status}'}"
-        for status, count in counts
+        for status, count in sorted(counts.items())
     )
 
 

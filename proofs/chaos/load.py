@@ -7,7 +7,7 @@ from collections.abc import Callable
 from http.client import HTTPConnection, HTTPException
 
 from proofs.chaos.answers import Answer, no_answer, read_answer
-from proofs.chaos.callers import Caller, Kind
+from proofs.chaos.callers import Caller, Population
 from tests.servers.wire import WireAnswer, answers_in
 from tests.support.erp import FORM, PATH
 
@@ -37,12 +37,14 @@ def log_in(caller: Caller, connection: HTTPConnection, headers: dict[str, str]) 
 class Load:
     """Runs between `begin` and `end`; `answers` grows meanwhile."""
 
-    def __init__(self, callers: list[Caller], connect: Connect) -> None:
+    def __init__(self, population: Population, connect: Connect) -> None:
         self.answers: list[Answer] = []
-        self.honest = [one.name for one in callers if one.kind is Kind.HONEST]
+        self.honest = population.honest
         self._is_over = threading.Event()
         self._connect = connect
-        self._threads = [threading.Thread(target=self._send, args=(one,)) for one in callers]
+        self._threads = [
+            threading.Thread(target=self._send, args=(one,)) for one in population.callers
+        ]
 
     def begin(self) -> None:
         for thread in self._threads:
@@ -72,19 +74,15 @@ class Load:
     def _is_steady_since(self, since: float) -> bool:
         seen = tuple(self.answers)
         latest = [a for a in seen if a.answered_at >= since and a.caller in self.honest]
-        return {a.caller for a in latest} == set(self.honest) and all(a.token for a in latest)
+        return {a.caller for a in latest} == self.honest and all(a.token for a in latest)
 
 
-def rush(port: int, requests: list[bytes], caller: str, at_most: float) -> list[Answer]:
+async def rush(port: int, requests: list[bytes], caller: str, at_most: float) -> list[Answer]:
     """Opens a connection for each request at the same moment; the answers, or that there is none.
 
     A request must ask the server to close the connection.
     """
-
-    async def all_at_once() -> list[Answer]:
-        return await asyncio.gather(*(_send(port, one, caller, at_most) for one in requests))
-
-    return asyncio.run(all_at_once())
+    return await asyncio.gather(*(_send(port, one, caller, at_most) for one in requests))
 
 
 async def _send(port: int, request: bytes, caller: str, at_most: float) -> Answer:

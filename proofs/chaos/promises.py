@@ -74,11 +74,6 @@ class Observed:
         """Stored as issued, and no client has the token."""
         return set(self.new) - {answer.reference for answer in self.answers if answer.token}
 
-    @property
-    def statuses(self) -> Counter[tuple[bool, int]]:
-        """How often each status came, for honest callers and for the others."""
-        return Counter((a.caller in self.honest, a.status) for a in self.answers)
-
 
 def broken_promises(promise: Promise, seen: Observed) -> list[str]:
     """Each promise that was broken, in words; empty if none was."""

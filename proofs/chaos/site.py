@@ -4,6 +4,7 @@ Each node reaches the database through a separate proxy, which is its network.
 """
 
 import json
+import shutil
 import signal
 from abc import ABC, abstractmethod
 from contextlib import ExitStack
@@ -16,10 +17,10 @@ import httpx
 import psycopg
 
 from proofs.chaos.answers import Answer
-from proofs.chaos.callers import Caller, Population
+from proofs.chaos.callers import Caller, Population, register
 from proofs.chaos.load import SILENCE_SECONDS, log_in
 from tests.servers.nginx import HOST, Balancer, free_ports, start_balancer
-from tests.servers.processes import children_of, kill_group, stop_process
+from tests.servers.processes import children_of, kill_group, new_folder, stop_process
 from tests.servers.service import Service, is_ready, manage, service_environment, start_service
 from tests.servers.tcp_proxy import TcpProxy
 
@@ -117,9 +118,14 @@ class Site(ABC):
 
 
 def start_nodes(
-    stack: ExitStack, folder: Path, database_port: int, url: str
-) -> tuple[list[Node], Balancer]:
-    """Two nodes behind nginx, on a new database; `url` has `{port}` for the way to it."""
+    stack: ExitStack, database_port: int, url: str
+) -> tuple[Path, list[Node], Balancer, Population]:
+    """What a site has but its database, which is new; `url` has `{port}` for the way to it.
+
+    Two nodes behind nginx, and the callers that are registered there.
+    """
+    folder = new_folder("chaos")
+    stack.callback(shutil.rmtree, folder, ignore_errors=True)
     directly = service_environment(folder, 0, DATABASE_URL=url.format(port=database_port))
     manage(directly, "migrate", "-v0")
     made = manage(directly, "block_offline", "--new-key", str(folder / OFFLINE_KEY), "--json")
@@ -142,4 +148,4 @@ def start_nodes(
         environment = service_environment(var, port, **settings)
         nodes.append(Node(door, start_service(environment, var / "log")))
         stack.callback(nodes[-1].stop)
-    return nodes, balancer
+    return folder, nodes, balancer, register(nodes[0].service)

@@ -178,16 +178,12 @@ class Grammar:
         return self._pick(values)
 
     def _disguised(self, secret: bytes) -> bytes:
-        way = self._rng.randrange(6)
-        if way == 0:
-            return secret[8:]
-        if way == 1:
-            return secret[:20] + b" " + secret[20:]
-        if way == 2:
-            return b"".join(b"%%25%02x" % byte for byte in secret)
-        if way == 3:
-            return b"Basic " + basic(self._planted.client_id, secret)
-        return b"Bearer " + secret if way == 4 else secret
+        ways = (
+            *(secret[8:], secret[:20] + b" " + secret[20:]),
+            b"".join(b"%%25%02x" % byte for byte in secret),
+            *(b"Basic " + basic(self._planted.client_id, secret), b"Bearer " + secret, secret),
+        )
+        return self._pick(ways)
 
     def _authorization(self) -> bytes:
         chance = self._rng.random()

@@ -88,10 +88,8 @@ def _state(rng: Random, time: SimulatedTime) -> RunState:
     credentials = Credentials()
     with connection.cursor() as cursor:
         cursor.execute(CREATE)
-    populate(credentials, time.now)
-    with connection.cursor() as cursor:
-        cursor.execute(CREATE_COPIES)
-        cursor.execute(NO_AUTOVACUUM)
+        populate(credentials, time.now)
+        cursor.execute(CREATE_COPIES + NO_AUTOVACUUM)
     clear_key_ring_cache()
     current_key_ring(time.now)
     return RunState(rng, time, credentials, History(read_registry()))

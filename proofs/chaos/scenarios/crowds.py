@@ -1,5 +1,6 @@
 """Many more clients at once than a node can answer."""
 
+import asyncio
 from collections import Counter
 from functools import partial
 from urllib.parse import urlencode
@@ -17,7 +18,7 @@ def _rush(stage: Stage, count: int) -> None:
     requests = [_request(erps[number % len(erps)]) for number in range(count)]
     port = int(stage.cluster.nodes[0].service.environment["PORT"])
     stage.begins()
-    answers = rush(port, requests, "crowd", _AT_MOST_SECONDS)
+    answers = asyncio.run(rush(port, requests, "crowd", _AT_MOST_SECONDS))
     stage.ends()
     stage.load.answers += answers
     statuses = Counter(answer.status for answer in answers)

@@ -26,8 +26,6 @@ class ClaimBroken(AssertionError):
 
 
 NEVER = CounterState(datetime.fromisoformat("1970-01-01T00:00:00+00:00"), 0)
-
-
 LastUses = dict[int, datetime]  # of the secrets of a client, by their ids
 
 
