@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from itertools import islice
 from random import Random
 
-from proofs.fuzz.answers import NotAnAnswer, next_answer
 from proofs.fuzz.corpus import FuzzInput, Kind
-from tests.servers.wire import WireAnswer
+from tests.servers.wire import NotAnAnswer, WireAnswer, next_answer
 
 _CONNECTIONS = {Kind.FRAMED: 16, Kind.ENDED: 32, Kind.OPEN: 100}
 _PIPELINED = 6

@@ -15,8 +15,7 @@ from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.test import override_settings
 
-from proofs.interleavings.changes.registrar import Registrar
-from proofs.interleavings.changes.session import in_use
+from proofs.interleavings.changes.registrar import Registrar, in_use
 from proofs.interleavings.changes.wholesale import CREATE_COPIES, NO_AUTOVACUUM
 from proofs.interleavings.logins.node import SimulatedNode
 from proofs.interleavings.logins.traffic import Traffic

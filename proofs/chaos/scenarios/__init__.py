@@ -1,5 +1,5 @@
 """All scenarios, in the order of a full drill: what replaces the primary comes last."""
 
-from proofs.chaos.scenarios import crowds, database, nodes
+from proofs.chaos.scenarios import database, nodes
 
-ALL = (*nodes.SCENARIOS, *crowds.SCENARIOS, *database.SCENARIOS)
+ALL = (*nodes.SCENARIOS, *database.SCENARIOS)

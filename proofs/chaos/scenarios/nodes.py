@@ -1,16 +1,23 @@
-"""Processes and nodes that die, are restarted one after the other, and are upgraded."""
+"""Processes and nodes that die, are restarted one after the other, upgraded, or meet a crowd."""
 
+import asyncio
 import os
 import signal
+from collections import Counter
+from functools import partial
+from urllib.parse import urlencode
 
 import psycopg
 
+from proofs.chaos.load import rush
 from proofs.chaos.promises import Promise
-from proofs.chaos.scenarios.scenario import Scenarios, Stage
+from proofs.chaos.scenarios.scenario import Scenario, Scenarios, Stage
+from tests.support.erp import FORM, PATH, Erp
 
 SCENARIOS = Scenarios()
 
 _ADDED = ("system_users", "client_usage", "login_events")
+_CROWD_AT_MOST_SECONDS = 20.0
 _LOCK_TIMEOUT = "SET lock_timeout = '500ms'"
 
 
@@ -86,3 +93,40 @@ def _alter(stage: Stage, connection: psycopg.Connection[object], sql: str) -> No
         else:
             return
     raise AssertionError(f"no lock for: {sql}")
+
+
+def _rush(stage: Stage, count: int) -> None:
+    erps = stage.cluster.population.crowd
+    requests = [_request(erps[number % len(erps)]) for number in range(count)]
+    port = int(stage.cluster.nodes[0].service.environment["PORT"])
+    stage.begins()
+    answers = asyncio.run(rush(port, requests, "crowd", _CROWD_AT_MOST_SECONDS))
+    stage.ends()
+    stage.load.answers += answers
+    statuses = Counter(answer.status for answer in answers)
+    accepted = [answer.seconds for answer in answers if answer.token]
+    stage.note(
+        f"of the crowd {statuses[200]} got a token, the slowest after {max(accepted):.1f} s,"
+        f" and {statuses[503]} a 503; all within {stage.ended_at - stage.began_at:.1f} s"
+    )
+
+
+def _request(erp: Erp) -> bytes:
+    body = urlencode(erp.form)
+    return (
+        f"POST {PATH} HTTP/1.1\r\nHost: id.example.org\r\nConnection: close\r\n"
+        f"X-Forwarded-Proto: https\r\nX-Forwarded-For: 127.0.0.3\r\n"
+        f"Content-Type: {FORM}\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+    ).encode()
+
+
+SCENARIOS += (
+    Scenario(
+        f"crowd-{count}",
+        f"{count:,} connections at once to one node, each with a login",
+        partial(_rush, count=count),
+        # One batch of each process: what took longer than its second is stored all the same.
+        Promise(recovers_within=1, answers_within=seconds, never_received=2 * 64),
+    )
+    for count, seconds in ((500, 4.0), (5000, 12.0))
+)

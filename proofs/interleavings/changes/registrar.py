@@ -1,20 +1,94 @@
-"""Makes changes of all kinds, in two sessions, and knows what is in force after each commit."""
+"""Makes changes of all kinds, in two sessions, and knows what is in force after each commit.
 
+A change is committed at once, or its transaction stays open for a while.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from itertools import accumulate
 
+from django.core.exceptions import ObjectDoesNotExist
+from django.db import DatabaseError, connection, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
 from proofs.interleavings.changes.by_service import BY_SERVICE
 from proofs.interleavings.changes.by_sql import BY_SQL
-from proofs.interleavings.changes.change import Change, Context
-from proofs.interleavings.changes.session import ChangingSession
+from proofs.interleavings.changes.change import Change, Context, NothingToChange
 from proofs.interleavings.changes.wholesale import TAKE_COPY, WHOLESALE, restore_backup
 from proofs.interleavings.oracle.claims import adopt_counters, check_connections
 from proofs.interleavings.oracle.registry import read_again
+from proofs.interleavings.simulated_time import LOCK_TIMEOUT
 from proofs.interleavings.state import RunState
+from taxpayers.services import ServiceError
 
 KINDS = (*BY_SERVICE, *BY_SQL, *WHOLESALE)
 _MOST_OPEN = 3  # changes in one transaction
 _BEGINNING = timedelta(days=30)  # before the run: the first moment of a change by a service
+
+
+@contextmanager
+def in_use(other: BaseDatabaseWrapper) -> Iterator[None]:
+    """Django's present connection is this one."""
+    before = connections["default"]
+    connections["default"] = other
+    try:
+        yield
+    finally:
+        connections["default"] = before
+
+
+class ChangingSession:
+    """Changes that are not committed yet, on a separate connection."""
+
+    def __init__(self) -> None:
+        self._connection: BaseDatabaseWrapper = connection.copy()
+        with self._connection.cursor() as cursor:
+            cursor.execute(f"SET lock_timeout TO '{LOCK_TIMEOUT}'")
+        self.open: list[Change] = []
+
+    def make(self, change: Change, context: Context) -> bool:
+        """Whether something was changed. A change that meets a lock ends the transaction."""
+        if not self.open:
+            self._connection.set_autocommit(False)
+        try:
+            with in_use(self._connection):
+                change.make(context)
+        except (NothingToChange, ObjectDoesNotExist, ServiceError):  # or gone since the last commit
+            if not self.open:
+                self.roll_back()
+            return False
+        except DatabaseError:
+            self.roll_back()
+            return False
+        self.open.append(change)
+        return True
+
+    def commit(self) -> list[Change]:
+        """What is now in force; nothing if the database refused it."""
+        made = self.open
+        try:
+            self._connection.commit()
+        except DatabaseError:
+            made = []
+        self.roll_back()
+        return made
+
+    def roll_back(self) -> None:
+        """Ends the transaction."""
+        self.open = []
+        self._connection.rollback()
+        self._connection.set_autocommit(True)
+
+    def execute(self, sql: str) -> None:
+        """On its own, while nothing is open."""
+        with self._connection.cursor() as cursor:
+            cursor.execute(sql)
+
+    def close(self) -> None:
+        if self.open:
+            self.roll_back()
+        self._connection.close()
 
 
 class Registrar:
