@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import httpx
 import jwt
 import psycopg
 
@@ -93,8 +94,8 @@ def _issued(cluster: Site) -> frozenset[str]:
 
 def _verified(answers: Sequence[Answer], cluster: Site) -> list[Answer]:
     """The same answers; a token that a protected API would refuse is a fault."""
-    published = cluster.keys_of(cluster.nodes[0])
-    keys = {key["kid"]: jwt.PyJWK(key) for key in published}
+    published = httpx.get(f"{cluster.nodes[0].service.url}/.well-known/jwks.json", timeout=10)
+    keys = jwt.PyJWKSet.from_dict(published.json())
     # The wall clock of this machine, at the times that answers have.
     ahead = time.time() - time.monotonic()
     issuer = cluster.balancer.ports.https_url
@@ -104,7 +105,7 @@ def _verified(answers: Sequence[Answer], cluster: Site) -> list[Answer]:
     ]
 
 
-def _fault_of(answer: Answer, keys: dict[str, Any], issuer: str, ahead: float) -> str:
+def _fault_of(answer: Answer, keys: jwt.PyJWKSet, issuer: str, ahead: float) -> str:
     if not answer.token:
         return ""
     try:

@@ -13,15 +13,14 @@ from http.client import HTTPConnection, HTTPSConnection
 from pathlib import Path
 from typing import Any
 
-import httpx
 import psycopg
 
 from proofs.chaos.answers import Answer
 from proofs.chaos.callers import Caller, Population, register
 from proofs.chaos.load import SILENCE_SECONDS, log_in
 from tests.servers.nginx import HOST, Balancer, free_ports, start_balancer
-from tests.servers.processes import children_of, kill_group, new_folder, stop_process
-from tests.servers.service import Service, is_ready, manage, service_environment, start_service
+from tests.servers.processes import kill_group, new_folder, stop_process
+from tests.servers.service import Service, manage, service_environment, start_service
 from tests.servers.tcp_proxy import TcpProxy
 
 DATABASE = "identity"
@@ -34,14 +33,6 @@ class Node:
 
     door: TcpProxy  # its way to the database
     service: Service
-
-    @property
-    def workers(self) -> list[int]:
-        return children_of(self.service.pid)
-
-    @property
-    def is_ready(self) -> bool:
-        return is_ready(self.service.url)
 
     def stop_in_order(self) -> int:
         """SIGTERM; the exit code."""
@@ -109,12 +100,6 @@ class Site(ABC):
         answer = log_in(caller, connection, {**forwarded, "Connection": "close"})
         connection.close()
         return answer
-
-    def keys_of(self, node: Node) -> list[dict[str, Any]]:
-        """The signing keys that one of its processes publishes."""
-        answer = httpx.get(f"{node.service.url}/.well-known/jwks.json", timeout=10)
-        keys: list[dict[str, Any]] = answer.json()["keys"]
-        return keys
 
 
 def start_nodes(

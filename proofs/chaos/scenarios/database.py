@@ -9,6 +9,7 @@ from proofs.chaos.cluster import Cluster
 from proofs.chaos.promises import Promise
 from proofs.chaos.scenarios.scenario import Scenarios, Stage
 from tests.servers.processes import NotAvailable
+from tests.servers.service import is_ready
 
 # What the lanes of four processes may have under way when PostgreSQL stops: one login each, because
 # a caller waits for its answer before it logs in again. See docs/decisions.md, "Deadlines".
@@ -148,7 +149,7 @@ def failover(stage: Stage) -> None:
 
 def _wait_until_ready(stage: Stage) -> None:
     began = time.monotonic()
-    while not all(node.is_ready for node in stage.cluster.nodes):
+    while not all(is_ready(node.service.url) for node in stage.cluster.nodes):
         if time.monotonic() > began + 30:
             stage.note("/health/ready is still 503 after 30 s")
             return

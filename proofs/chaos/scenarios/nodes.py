@@ -12,6 +12,7 @@ import psycopg
 from proofs.chaos.load import rush
 from proofs.chaos.promises import Promise
 from proofs.chaos.scenarios.scenario import Scenario, Scenarios, Stage
+from tests.servers.processes import children_of
 from tests.support.erp import FORM, PATH, Erp
 
 SCENARIOS = Scenarios()
@@ -24,7 +25,7 @@ _LOCK_TIMEOUT = "SET lock_timeout = '500ms'"
 @SCENARIOS.add(Promise(recovers_within=1.5, never_received=2))
 def kill_worker(stage: Stage) -> None:
     """`kill -9` of one process of a node"""
-    victim = stage.cluster.nodes[0].workers[0]
+    victim = children_of(stage.cluster.nodes[0].service.pid)[0]
     stage.begins()
     os.kill(victim, signal.SIGKILL)
     stage.ends()

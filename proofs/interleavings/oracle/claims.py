@@ -94,22 +94,16 @@ def check_answer(login: Login, history: History) -> None:
         _check(bool(login.may_be_unavailable), "no 503 while the database answers in time")
     else:
         _check(len(login.recorded) == 1, "one event for each answer")
-        _check_status(login, "" if reason == ISSUED else reason)
+        event = login.recorded[0].event
+        refused_for = "" if reason == ISSUED else reason
+        _check(event.reason == refused_for, "the event has the reason of the answer")
+        status = REFUSALS[refused_for].status if refused_for else 200
+        _check(login.ended.answer.status == status, "the status is that of the reason")
         if login.asked.is_readable:
-            _check_outcome(login, history)
+            _check_outcome(login, event, history)
 
 
-def _check_status(login: Login, reason: str) -> None:
-    assert login.ended is not None
-    assert login.event is not None
-    _check(login.event.reason == reason, "the event has the reason of the answer")
-    status = REFUSALS[reason].status if reason else 200
-    _check(login.ended.answer.status == status, "the status is that of the reason")
-
-
-def _check_outcome(login: Login, history: History) -> None:
-    event = login.event
-    assert event is not None
+def _check_outcome(login: Login, event: Event, history: History) -> None:
     found = _found(login, event)
     seen: list[tuple[int, Outcome]] = []
     for step, state in history.in_force_since(login.arrived_in):
