@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from proofs.interleavings.run import RunFailed, run
-from taxpayers.services import decisions
+from taxpayers.services import history
 from tokens.metrics import ISSUED
 from tokens.refusals.table import ProtocolReason
 from tokens.store import postgresql
@@ -40,6 +40,6 @@ def test_a_decision_about_a_request_as_it_was_shown_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Several persons decide, each about the request as they saw it when it was asked for."""
-    monkeypatch.setattr(decisions, "lock_for_update", lambda request: request)
+    monkeypatch.setattr(history, "lock_for_update", lambda request: request)
     with pytest.raises(RunFailed, match="what was declined is not approved afterwards"):
         run(8, STEPS // 2, tmp_path)
