@@ -119,6 +119,7 @@ class Operation:
         described = self.described["responses"].get(str(answer.status_code))
         assert described, (self.method, self.path, answer.content)
         assert set(described["headers"]) - set(answer.headers) <= {"Location"}
+        assert {"ETag", "Location"} & set(answer.headers) <= set(described["headers"])
         if answer.status_code == 204:
             assert not answer.content
             return
@@ -207,6 +208,7 @@ def test_it_is_valid_openapi_and_was_made_without_a_warning(
     description: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert description["openapi"] == "3.1.0"
+    assert description["externalDocs"]["url"] == "http://127.0.0.1:8000/management-api"
     rules = json.loads(RULES.read_text(encoding="utf-8"))
     jsonschema_rs.validator_for(rules).validate(description)
     GENERATOR_STATS.reset()
@@ -225,6 +227,8 @@ def test_each_problem_is_described_where_it_can_be_answered_with_its_example(
         needed = [one["name"] for one in sent if one["in"] == "header" and one.get("required")]
         assert needed == (["If-Match"] if "428" in answers else [])
         assert all(one.get("description") for one in sent if one["in"] == "path"), operation.path
+        # Other fields are refused.
+        assert not operation.has_body or operation._schema()[0]["additionalProperties"] is False
         for status, answer in answers.items():
             named = answer.get("content", {}).get(PROBLEM, {}).get("examples", {})
             assert all(examples[kind]["value"]["status"] == int(status) for kind in named)

@@ -98,9 +98,7 @@ class ManagementSchema(AutoSchema):
     def _sent(self) -> Iterator[Any]:
         for name, description in self._described.get("path", {}).items():
             kind = _NUMBER if name in _NUMBERED else _TEXT
-            yield OpenApiParameter(
-                name, kind, OpenApiParameter.PATH, required=True, description=description
-            )
+            yield OpenApiParameter(name, kind, OpenApiParameter.PATH, description=description)
         if filters := self._described.get("filters"):
             yield filters
         if self._described.get("needs_match"):
@@ -114,7 +112,7 @@ class ManagementSchema(AutoSchema):
         if self._described.get("has_etag"):
             yield _header("ETag", "The state of the record, for If-Match.", response=succeeded)
         if 201 in succeeded:
-            yield _header("Location", "The address of the record.", response=[201])
+            yield _header("Location", "The address of the record.", response=succeeded)
 
     @property
     def _described(self) -> Mapping[str, Any]:
