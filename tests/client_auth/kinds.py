@@ -63,9 +63,7 @@ class Secret(Kind):
 
     def add(self, erp: Any, *, at: datetime | None = None, **more: Any) -> Erp:
         user = erp.system_user
-        issued = issue_secret(
-            reason="a test", system_user=user, **more, by=BY, at=at or timezone.now()
-        )
+        issued = issue_secret(system_user=user, **_why(at), **more)
         return Erp(erp.client_id, issued.credentials.client_secret, user)
 
     def use(self, user: SystemUser, *, at: datetime | None = None, **more: Any) -> Erp:
@@ -92,10 +90,7 @@ class Key(Kind):
 
     def add(self, erp: Any, *, at: datetime | None = None, **more: Any) -> KeyErp:
         user, pair = erp.system_user, new_pair()
-        moment = at or timezone.now()
-        register_client_keys(
-            reason="a test", system_user=user, keys=jwks(pair), **more, by=BY, at=moment
-        )
+        register_client_keys(system_user=user, keys=jwks(pair), **_why(at), **more)
         return KeyErp(user, pair)
 
     def use(self, user: SystemUser, *, at: datetime | None = None, **more: Any) -> KeyErp:
@@ -122,10 +117,8 @@ class Certificate(Kind):
     def add(self, erp: Any, *, at: datetime | None = None, **more: Any) -> CertificateErp:
         number = erp.system_user.credentials.count()
         user, issued = erp.system_user, certificate(f"CN=erp{number},C=MY")
-        moment = at or timezone.now()
-        register_client_certificate(
-            reason="a test", system_user=user, certificate=issued.pem, **more, by=BY, at=moment
-        )
+        pem = issued.pem
+        register_client_certificate(system_user=user, certificate=pem, **_why(at), **more)
         return CertificateErp(user, issued)
 
     def use(self, user: SystemUser, *, at: datetime | None = None, **more: Any) -> CertificateErp:

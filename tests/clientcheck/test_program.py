@@ -48,8 +48,10 @@ from clientcheck.clientcheck import (
 )
 from tests.clientcheck import sample_erp as samples
 from tests.clientcheck.sample_erp import GoodErp
+from tests.live.cluster import new_client
 from tests.servers.processes import CHECKOUT, completed
 from tests.servers.service import Service
+from tests.support.erp import Erp
 from tests.webhooks.receiver import write_certificate
 
 FILE = CHECKOUT / "clientcheck" / "clientcheck.py"
@@ -181,24 +183,20 @@ def states_of(findings: list[Finding]) -> dict[str, str]:
 
 
 @pytest.fixture
-def issued(node: Service, db: None) -> dict[str, str]:
-    tin = "C7770000001"
-    node.manage("register_taxpayer", tin, "--name", "A company")
-    name = f"ERP {datetime.now(UTC).timestamp()}"
-    answer: dict[str, str] = node.manage("issue_credentials", tin, "--name", name)
-    return answer
+def erp_of_node(node: Service, db: None) -> Erp:
+    return new_client(node, tin="C7770000001")
 
 
 @pytest.mark.gate
 @pytest.mark.processes
 def test_doctor_examines_the_running_service(
-    node: Service, issued: dict[str, str], tmp_path: Path
+    node: Service, erp_of_node: Erp, tmp_path: Path
 ) -> None:
     done = run(
         tmp_path,
         *("--json", "report.json", "doctor", "--url", node.url),
-        *("--client-id", issued["client_id"]),
-        CLIENT_SECRET=issued["client_secret"],
+        *("--client-id", erp_of_node.client_id),
+        CLIENT_SECRET=erp_of_node.client_secret,
     )
     report = (tmp_path / "report.json").read_text()
     checks = {found["name"]: found for found in json.loads(report)["checks"]}
@@ -216,16 +214,17 @@ def test_doctor_examines_the_running_service(
     assert "C7770000001" in checks["onbehalfof"]["seen"]
     assert "in 364 days" in checks["secret"]["seen"]
     assert "127.0.0.1" in checks["address"]["seen"]
-    assert issued["client_secret"] not in report + done.stdout + done.stderr
+    assert erp_of_node.client_secret not in report + done.stdout + done.stderr
     assert "eyJ" not in report + done.stdout
 
 
 @pytest.mark.gate
 @pytest.mark.processes
 def test_doctor_shows_why_a_login_is_refused_and_names_another_issuer(
-    node: Service, issued: dict[str, str]
+    node: Service, erp_of_node: Erp
 ) -> None:
-    doctor = Doctor(node.url, issued["client_id"], issued["client_secret"], "C1234567890")
+    erp = erp_of_node
+    doctor = Doctor(node.url, erp.client_id, erp.client_secret, "C1234567890")
     findings = doctor.examine()
     assert states_of(findings)["login"] == FAIL
     assert "not registered as an intermediary" in findings[-1].seen

@@ -11,8 +11,6 @@ from typing import Any, cast
 from urllib.parse import urlencode
 
 import pytest
-from django.conf import settings
-from django.db import connection
 from django.http import HttpResponse
 from django.test import Client
 
@@ -20,6 +18,7 @@ from taxpayers.credentials import new_client_secret
 from taxpayers.models import RateLimitCounter
 from taxpayers.services import block_system_user
 from tests.dpop.dpop_erp import new_dpop_erp
+from tests.dpop.test_login import api_proof
 from tests.introspection.api import claims_of, token_of
 from tests.servers.processes import slowness
 from tests.support import make
@@ -27,7 +26,6 @@ from tests.support.databases import another_session
 from tests.support.erp import FORM, PATH, Erp, new_erp, post
 from tests.support.moments import why
 from tests.support.outages import database_out_of_reach
-from tokens.dpop.proof import hash_of_token
 from tokens.keys.signer import current_key_ring
 from tokens.keys.store import read_key_ring
 from tokens.models import LoginEvent
@@ -123,20 +121,10 @@ def answers_to(requests: Sequence[Sent]) -> list[Answer]:
 # --- The same answers -----------------------------------------------------------------------------
 def through_django(sent: Sent) -> Answer:
     headers = {"Content-Type": FORM} | sent.headers
-    django = Client(raise_request_exception=False)
-    response = cast(
-        "HttpResponse",
-        django.generic(
-            sent.method,
-            f"{PATH}?{sent.query}",
-            sent.body,
-            headers=headers,
-            CONTENT_TYPE=headers.pop("Content-Type"),
-        ),
-    )
-    return Answer(
-        response.status_code, response.reason_phrase, dict(response.headers), response.content
-    )
+    how: Any = {"CONTENT_TYPE": headers.pop("Content-Type"), "headers": headers}
+    django, path = Client(raise_request_exception=False), f"{sent.path}?{sent.query}"
+    found: Any = django.generic(sent.method, path, sent.body, **how)
+    return Answer(found.status_code, found.reason_phrase, dict(found.headers), found.content)
 
 
 def acting() -> Sent:
@@ -223,16 +211,11 @@ def test_a_limit_is_exact_for_logins_that_come_at_once(erp: Erp) -> None:
 @contextmanager
 def row_locked(erp: Erp) -> Iterator[None]:
     """As a long transaction does that changes the client."""
-    other = connection.copy()
-    try:
+    lock = "SELECT 1 FROM client_usage WHERE system_user_id = %s FOR UPDATE"
+    with another_session() as other, other.cursor() as cursor:
         other.set_autocommit(False)
-        other.cursor().execute(
-            "SELECT 1 FROM client_usage WHERE system_user_id = %s FOR UPDATE", [erp.system_user.pk]
-        )
+        cursor.execute(lock, [erp.system_user.pk])
         yield
-    finally:
-        other.rollback()
-        other.close()
 
 
 @on_postgresql
@@ -268,11 +251,6 @@ def me(authorization: str, method: str = "GET", **headers: str) -> Sent:
     return Sent(b"", method, {"Authorization": authorization, **headers}, path=ME)
 
 
-def me_through_django(sent: Sent) -> Answer:
-    answer = Client().generic(sent.method, ME, headers=sent.headers)
-    return Answer(answer.status_code, answer.reason_phrase, dict(answer.headers), answer.content)
-
-
 def test_the_event_loop_answers_about_a_token_as_django_does() -> None:
     blocked = new_erp()
     token, ended = token_of(new_erp()), token_of(blocked)
@@ -285,7 +263,7 @@ def test_the_event_loop_answers_about_a_token_as_django_does() -> None:
     ]
     answers = answers_to(requests)
     assert [each.status for each in answers] == [200, 200, 405, *[401] * 6]
-    assert answers == [me_through_django(each) for each in requests]
+    assert answers == [through_django(each) for each in requests]
     (head,) = answers_to([me(f"Bearer {token}", "HEAD")])
     assert (head.headers, head.body) == (answers[0].headers, b"")
 
@@ -293,16 +271,14 @@ def test_the_event_loop_answers_about_a_token_as_django_does() -> None:
 def test_a_proof_opens_once() -> None:
     erp = new_dpop_erp()
     token = erp.token()
-    address, of_token = f"{settings.AUTH_URL}{ME}", hash_of_token(token)
-    proof = erp.proof(htm="GET", htu=address, ath=of_token, nonce=None)
-    answers = answers_to([me(f"DPoP {token}", DPoP=proof)] * 3)
+    answers = answers_to([me(f"DPoP {token}", DPoP=api_proof(erp, token))] * 3)
     assert sorted(each.status for each in answers) == [200, 401, 401]
 
 
 def test_without_the_database_it_is_a_503_and_no_token_counts_as_ended() -> None:
     token = token_of(new_erp())
     with database_out_of_reach():
-        answer = me_through_django(me(f"Bearer {token}"))
+        answer = through_django(me(f"Bearer {token}"))
     assert (answer.status, answer.headers["Retry-After"]) == (503, "5")
     assert b"Nothing is wrong with the request" in answer.body
 

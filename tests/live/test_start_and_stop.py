@@ -3,7 +3,6 @@
 import contextlib
 import os
 import signal
-import socket
 import sqlite3
 import tempfile
 import threading
@@ -23,6 +22,7 @@ from tests.live.test_http_server import FORM_TYPE, GET_LIVE, START, assert_refus
 from tests.servers.processes import (
     children_of,
     free_port,
+    listens,
     run_python,
     slowness,
     start_process,
@@ -67,10 +67,7 @@ def status_of(node: Service, request: bytes) -> int:
 
 
 def is_listening(node: Service) -> bool:
-    with socket.socket() as probe:
-        probe.settimeout(0.1)
-        host, port = urlsplit(node.url).netloc.split(":")
-        return probe.connect_ex((host, int(port))) == 0
+    return listens(urlsplit(node.url).port or 0)
 
 
 # --- Stop and start -------------------------------------------------------------------------------

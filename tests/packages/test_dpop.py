@@ -20,6 +20,7 @@ from taxpayers.client_keys import read_public_jwk
 from tests.client_auth.key_erp import KeyPair, new_pair, signed_as
 from tests.dpop.dpop_erp import NAMES
 from tests.packages.issuer import AT, Issuer
+from tests.packages.test_access_tokens import encoded
 from tokens.dpop.proof import hash_of_token
 from tokens.keys.signer import sign
 
@@ -166,15 +167,11 @@ def test_a_claim_is_wrong(
     assert says in refused(InvalidProof, client, verifier, proof)
 
 
-def encoded(value: Any) -> str:
-    return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
-
-
 def resign(client: Client, header: str, payload: str) -> str:
     """With claims of any type, which the library would not write."""
     algorithm = jwt.get_algorithm_by_name("ES256")
     signature = algorithm.sign(f"{header}.{payload}".encode(), client.pair.private)
-    return f"{header}.{payload}.{base64.urlsafe_b64encode(signature).rstrip(b'=').decode()}"
+    return f"{header}.{payload}.{encoded(signature)}"
 
 
 @pytest.mark.parametrize(

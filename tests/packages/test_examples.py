@@ -24,7 +24,7 @@ from tests.packages.issuer import AT, INTERMEDIARY, LIST, TAXPAYER, Issuer, new_
 from tests.packages.test_dpop import API, Client
 from tests.servers.nginx import nginx_program
 from tests.servers.npm import install_locked
-from tests.servers.processes import CHECKOUT, free_port, start_process, stop_process
+from tests.servers.processes import CHECKOUT, free_port, listens, start_process, stop_process
 from tests.servers.service import Service
 
 TIN, AGENT = "C6000000006", "C7000000007"
@@ -355,25 +355,17 @@ def upstream(request: pytest.FixtureRequest, issuer: Issuer, tmp_path: Path) -> 
 
         def start(command: list[str], port: int) -> Any:
             process = start_process(
-                command, tmp_path / "output", lambda: _listens(port), env=environment
+                command, tmp_path / "output", lambda: listens(port), env=environment
             )
             stack.callback(stop_process, process, signal.SIGKILL)
             return process
 
         interpreter = shutil.which(language) or pytest.fail(f"no {language} here")
-        listens = ["-S", f"127.0.0.1:{echo}"] if language == "php" else []
-        start([interpreter, *listens, str(tmp_path / "echo")], echo)
+        where = ["-S", f"127.0.0.1:{echo}"] if language == "php" else []
+        start([interpreter, *where, str(tmp_path / "echo")], echo)
         verifies = start(program, gateway)
         start(proxy, public)
         yield Api(f"http://127.0.0.1:{public}", verifies)
-
-
-def _listens(port: int) -> bool:
-    try:
-        httpx.get(f"http://127.0.0.1:{port}/")
-    except httpx.TransportError:
-        return False
-    return True
 
 
 @pytest.mark.processes

@@ -1,25 +1,23 @@
 """A block while the database is away: a signed file, lists, logins, and its end (contract 2)."""
 
-import json
 from collections.abc import Iterator
 from datetime import timedelta
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db.models import F
 from pytest_django.fixtures import Settings
 
 from taxpayers.models import StatusIndex, SystemUser
 from taxpayers.services import Author, block_system_user, unblock_system_user
-from tests.introspection.api import new_api, token_of
+from tests.introspection.api import claims_of, new_api, token_of
 from tests.status_lists.reader import bits_of, get, read_list, reference_of
 from tests.support.answers import body_of
+from tests.support.command_line import json_output_of
 from tests.support.erp import Erp, description_of, new_erp
 from tests.support.moments import now
 from tests.support.outages import database_out_of_reach
@@ -110,7 +108,7 @@ def test_a_file_that_is_taken_away_takes_the_block_away(erp: Erp, folder: Path) 
 
 
 def resigned(**changes: Any) -> str:
-    claims = jwt.decode(text("x"), options={"verify_signature": False}) | changes
+    claims = claims_of(text("x")) | changes
     return jwt.encode(claims, KEY, "EdDSA", {"typ": "offline-block+jwt"})
 
 
@@ -195,10 +193,8 @@ def test_the_owner_of_each_index_is_known_page_by_page(monkeypatch: pytest.Monke
 
 
 def run(*arguments: str) -> Any:
-    out = StringIO()
     with database_out_of_reach():
-        call_command("block_offline", *arguments, "--json", stdout=out)
-    return json.loads(out.getvalue())
+        return json_output_of("block_offline", *arguments)
 
 
 def test_the_command_needs_no_database(

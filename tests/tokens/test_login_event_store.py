@@ -7,7 +7,7 @@ from django.db import IntegrityError
 from uuid_utils.compat import uuid7
 
 from taxpayers.models import RateLimitCounter
-from tests.lanes.calls import event
+from tests.lanes.calls import event, failed, rejected
 from tests.tokens.rate_limit_cases import SECOND
 from tests.tokens.test_rate_limits import EPOCH, LONG_AGO, perform_together
 from tokens.calls import CountedLogin, Event, FailedLogin, RejectedRequest
@@ -30,14 +30,6 @@ def login(
     return CountedLogin(event(), client, secret_id, limit, epoch)
 
 
-def failure(number: int = 0) -> FailedLogin:
-    return FailedLogin(event(), 2 * number, 2 * number + 1)
-
-
-def rejection(bucket: int = 7) -> RejectedRequest:
-    return RejectedRequest(event(), bucket)
-
-
 def add_counter(client: int = 1, used: int = 0) -> None:
     """The row that a system user has from its registration on; a window is open if it is used."""
     started_at = datetime.now(UTC) if used else LONG_AGO.window_started_at
@@ -51,9 +43,9 @@ def used(client: int = 1) -> int:
 
 
 def test_a_rejected_request_that_meets_a_pause_as_it_begins_waits_for_one_second() -> None:
-    rejected, now = rejection(), datetime(2026, 3, 1, 12, tzinfo=UTC)
-    rows = [(now, rejected.event.id, False, None)]
-    assert count_rejections([rejected]).parse(rows) == [Throttle(now + SECOND)]
+    call, now = rejected(7), datetime(2026, 3, 1, 12, tzinfo=UTC)
+    rows = [(now, call.event.id, False, None)]
+    assert count_rejections([call]).parse(rows) == [Throttle(now + SECOND)]
 
 
 @pytest.mark.django_db
@@ -100,7 +92,7 @@ def test_a_login_that_was_decided_at_another_time_is_not_stored(
 @pytest.mark.parametrize("seconds", [-60, -3, 3])
 def test_an_event_of_another_time_is_not_stored_and_nothing_is_counted(seconds: float) -> None:
     late = event_after(seconds)
-    for call in (rejection()._replace(event=late), failure()._replace(event=late)):
+    for call in (rejected(7)._replace(event=late), failed(0)._replace(event=late)):
         with pytest.raises(IntegrityError):
             perform(call)
     assert not LoginEvent.objects.exists()
@@ -110,7 +102,7 @@ def test_an_event_of_another_time_is_not_stored_and_nothing_is_counted(seconds: 
 @pytest.mark.postgresql
 @pytest.mark.django_db
 @pytest.mark.parametrize("seconds", [-1.5, 1.5])
-@pytest.mark.parametrize("call", [failure(), rejection()])
+@pytest.mark.parametrize("call", [failed(0), rejected(7)])
 def test_a_bucket_goes_by_the_clock_of_the_database_not_by_that_of_a_node(
     call: FailedLogin | RejectedRequest, seconds: float
 ) -> None:
@@ -194,8 +186,8 @@ def test_events_and_their_counts_are_stored_together_or_not_at_all() -> None:
     perform(RejectedRequest(stored, 5))  # so that a second event with its id is refused
     for good, bad in (
         (login(client=1), login(client=2)),
-        (failure(0), failure(1)),
-        (rejection(6), rejection(7)),
+        (failed(0), failed(1)),
+        (rejected(6), rejected(7)),
     ):
         for calls in ([bad._replace(event=stored)], [good, bad._replace(event=stored)]):
             with pytest.raises(IntegrityError):

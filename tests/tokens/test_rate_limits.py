@@ -2,7 +2,7 @@
 
 import heapq
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -285,42 +285,33 @@ ROUNDS = 10 // SESSIONS
 # Found after a tenth of a second, not after PostgreSQL's one.
 OPTIONS = "-c deadlock_timeout=100ms"
 
-
 FailureOf = Callable[[int], FailedLogin | RejectedRequest]
-
-
 each_kind = pytest.mark.parametrize(
     ("kind", "buckets"), [(failed, 2), (rejected, 1)], ids=["failed", "rejected"]
 )
 
 
 def count_together(kind: FailureOf, numbers: Sequence[int]) -> None:
-    """All sessions count these callers, each in another order; raises their errors."""
+    """Two sessions count these callers, in opposite orders; raises their errors."""
     begin = threading.Barrier(SESSIONS)
 
     def count(order: Sequence[int]) -> None:
-        with psycopg.connect(present_url(), autocommit=True, options=OPTIONS) as session:
+        with (
+            suppress(threading.BrokenBarrierError),  # the other one has failed
+            psycopg.connect(present_url(), autocommit=True, options=OPTIONS) as session,
+        ):
             for _ in range(ROUNDS):
                 statement = statement_for([kind(number) for number in order])
                 begin.wait(30)
-                session.execute(statement.sql.encode(), statement.parameters)
-
-    def count_or_stop(order: Sequence[int]) -> None:
-        with suppress(threading.BrokenBarrierError):  # the other one has failed
-            try:
-                count(order)
-            except psycopg.Error:
-                begin.abort()
-                raise
+                try:
+                    session.execute(statement.sql.encode(), statement.parameters)
+                except psycopg.Error:
+                    begin.abort()
+                    raise
 
     with ThreadPoolExecutor(SESSIONS) as threads:
-        for done in [threads.submit(count_or_stop, order) for order in orders(numbers)]:
+        for done in [threads.submit(count, order) for order in (numbers, numbers[::-1])]:
             done.result(60)
-
-
-def orders(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
-    for number in range(SESSIONS):
-        yield numbers if number % 2 else numbers[::-1]
 
 
 @pytest.mark.django_db(transaction=True)
