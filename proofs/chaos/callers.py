@@ -43,10 +43,6 @@ class Caller:
         return urlencode(self.form or self.erp.form)
 
     @property
-    def headers(self) -> dict[str, str]:
-        return {"onbehalfof": self.on_behalf_of} if self.on_behalf_of else {}
-
-    @property
     def address(self) -> str:
         """A caller that fails does so from another address: its failures are counted there."""
         return "127.0.0.66" if self.kind is Kind.BAD else "127.0.0.2"

@@ -20,10 +20,9 @@ Connect = Callable[[Caller], HTTPConnection]
 def log_in(caller: Caller, connection: HTTPConnection, headers: dict[str, str]) -> Answer:
     """One login on this connection, which is opened if it is not open."""
     sent_at = time.monotonic()
+    named = {"onbehalfof": caller.on_behalf_of} if caller.on_behalf_of else {}
     try:
-        connection.request(
-            "POST", PATH, caller.body, {"Content-Type": FORM, **caller.headers, **headers}
-        )
+        connection.request("POST", PATH, caller.body, {**named, "Content-Type": FORM, **headers})
         response = connection.getresponse()
         body = response.read()
     except (OSError, HTTPException) as error:

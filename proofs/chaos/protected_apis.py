@@ -30,17 +30,7 @@ location / {{ proxy_pass http://127.0.0.1:{to}; }} }} }}
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One call of an API with the token of this client; status 0: the API did not answer."""
-
-    api: str
-    client: str
-    at: float
-    status: int
-
-
-@dataclass
+@dataclass(eq=False)
 class Api:
     """One API; it stores what it needs for a restart in its folder."""
 
@@ -53,14 +43,29 @@ class Api:
     def restart(self) -> None:
         """A new process, as after an upgrade of the API."""
         began = time.monotonic()
-        stop_process(self.process, signal.SIGKILL)
+        self.stop()
         self.process = self.start_it()
         self.restarting.append((began, time.monotonic()))
 
-    def is_restarting(self, call: Call) -> bool:
-        """Whether this call found no API to answer it, because it restarted."""
-        around = any(begin - 1 <= call.at <= end + 1 for begin, end in self.restarting)
-        return around and call.status in (0, 502)
+    def stop(self) -> None:
+        stop_process(self.process, signal.SIGKILL)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of an API with the token of this client; status 0: the API did not answer."""
+
+    api: Api
+    client: str
+    at: float
+    status: int
+
+    @property
+    def met_restart(self) -> bool:
+        """Whether it found no API to answer it, because that restarted."""
+        restarting = self.api.restarting
+        around = any(begin - 1 <= self.at <= end + 1 for begin, end in restarting)
+        return around and self.status in (0, 502)
 
 
 def start_apis(stack: ExitStack, folder: Path, url: str, certificate: Path) -> list[Api]:
@@ -82,7 +87,7 @@ def start_apis(stack: ExitStack, folder: Path, url: str, certificate: Path) -> l
             return start_process(command, log, lambda: listens(listen), cwd=cwd, env=given)
 
         apis.append(Api(name, start, port, start()))
-        stack.callback(lambda: stop_process(api_of(apis, name).process, signal.SIGKILL))
+        stack.callback(apis[-1].stop)
 
     python = [sys.executable, "-B", "-m", "flask", "--app", "flask_api", "run", f"--port={flask}"]
     add("Flask", flask, python, PACKAGE / "examples", flask)
@@ -94,10 +99,6 @@ def start_apis(stack: ExitStack, folder: Path, url: str, certificate: Path) -> l
     front = start_process(command, folder / "nginx.log", lambda: listens(proxy))
     stack.callback(stop_process, front, signal.SIGTERM)
     return apis
-
-
-def api_of(apis: list[Api], name: str) -> Api:
-    return next(one for one in apis if one.name == name)
 
 
 class Callers:
@@ -130,7 +131,7 @@ class Callers:
             except (OSError, HTTPException):
                 pass
             connection.close()
-            self.calls.append(Call(api.name, client, at, status))
+            self.calls.append(Call(api, client, at, status))
 
 
 def faults(calls: list[Call], apis: list[Api], refused_from: Mapping[str, float]) -> list[str]:
@@ -142,11 +143,10 @@ def faults(calls: list[Call], apis: list[Api], refused_from: Mapping[str, float]
     found: Counter[str] = Counter()
     for one in calls:
         limit = refused_from.get(one.client)
-        is_restarting = api_of(apis, one.api).is_restarting(one)
-        if limit is None and one.status != 200 and not is_restarting:
-            found[f"{one.api} answered an honest client with {one.status}"] += 1
+        if limit is None and one.status != 200 and not one.met_restart:
+            found[f"{one.api.name} answered an honest client with {one.status}"] += 1
         if limit is not None and one.status == 200 and one.at >= limit:
-            found[f"{one.api} accepted {one.client}"] += 1
+            found[f"{one.api.name} accepted {one.client}"] += 1
     answered = {(one.api, one.client) for one in calls if one.status in (200, 401)}
     missing = len(apis) * len({one.client for one in calls}) - len(answered)
     return [f"{text}: {n} times" for text, n in found.items()] + ["no answers"] * bool(missing)

@@ -14,7 +14,6 @@ from typing import Any
 from proofs.fuzz.corpus import read_inputs
 from proofs.fuzz.planted import plant
 from proofs.fuzz.run import Run, random_inputs
-from proofs.fuzz.watch import Watch
 from tests.servers.postgres import start_postgres
 from tests.servers.processes import CHECKOUT, folder_of_program, free_port, stopping
 from tests.servers.service import Service, manage, service_environment, start_service
@@ -49,10 +48,9 @@ def _run(service: Service, options: argparse.Namespace) -> int:
         return json.loads(manage(service.environment, *arguments, "--json"))
 
     planted = plant(service.url, command)
-    watch = Watch(service.pid, service.log_file, planted)
     failures_file = CHECKOUT / "var" / f"fuzz-{options.seed}.txt"
     failures_file.unlink(missing_ok=True)
-    run = Run(int(service.environment["PORT"]), watch, planted, options.seed, failures_file)
+    run = Run(service, planted, options.seed, failures_file)
     rng = random.Random(options.seed)  # noqa: S311 - a run must be repeatable
     inputs, count = random_inputs(rng, planted, options.inputs), options.inputs
     if options.replay:

@@ -15,6 +15,7 @@ from proofs.fuzz.mutations import mutate, split
 from proofs.fuzz.planted import Planted
 from proofs.fuzz.traffic import Sent, Traffic
 from proofs.fuzz.watch import Watch
+from tests.servers.service import Service
 from tests.servers.wire import WireAnswer
 
 CANARY_EVERY = 200
@@ -91,12 +92,10 @@ def _mutated(rng: Random, grammar: Grammar, seeds: list[bytes], *, is_open: bool
 class Run:
     """Sends inputs and judges what comes back; failures are stored in `failures_file`."""
 
-    def __init__(
-        self, port: int, watch: Watch, planted: Planted, seed: int, failures_file: Path
-    ) -> None:
+    def __init__(self, service: Service, planted: Planted, seed: int, failures_file: Path) -> None:
         self.findings = Findings(seed)
-        self._port = port
-        self._watch = watch
+        self._port = int(service.environment["PORT"])
+        self._watch = Watch(service.pid, service.log_file, planted)
         self._planted = planted
         self._file = failures_file
         self._recent: deque[FuzzInput] = deque(maxlen=_RECENT)

@@ -10,7 +10,6 @@ from proofs.fuzz.__main__ import SETTINGS
 from proofs.fuzz.corpus import read_inputs
 from proofs.fuzz.planted import Planted, plant
 from proofs.fuzz.run import Findings, Run, random_inputs
-from proofs.fuzz.watch import Watch
 from tests.conftest import StartService
 from tests.servers.processes import stopping
 from tests.servers.service import CONFIGURATION, Service, start_service
@@ -32,8 +31,7 @@ def node(service: StartService) -> Service:
 
 def run_of(node: Service, planted: Planted, failures: Path) -> Run:
     seed = random.randrange(1_000_000)  # noqa: S311 - a failure names it
-    watch = Watch(node.pid, node.log_file, planted)
-    return Run(int(node.environment["PORT"]), watch, planted, seed, failures)
+    return Run(node, planted, seed, failures)
 
 
 def test_the_service_withstands_random_inputs(node: Service, tmp_path: Path) -> None:

@@ -40,9 +40,9 @@ NOW = 1_000.0  # seconds of a clock that only goes forward
 
 def test_an_outage_that_an_api_does_not_survive_is_found() -> None:
     api = Api("A", None, 0, None, restarting=[(NOW + 50, NOW + 51)])  # type: ignore[arg-type]
-    right = [Call("A", "honest", NOW, 200), Call("A", "honest", NOW + 50.5, 0)]
-    right += [Call("A", "blocked", NOW, 200), Call("A", "blocked", NOW + 10, 401)]
-    wrong = [Call("A", "honest", NOW, 503), Call("A", "blocked", NOW + 10, 200)]
+    right = [Call(api, "honest", NOW, 200), Call(api, "honest", NOW + 50.5, 0)]
+    right += [Call(api, "blocked", NOW, 200), Call(api, "blocked", NOW + 10, 401)]
+    wrong = [Call(api, "honest", NOW, 503), Call(api, "blocked", NOW + 10, 200)]
     until = {"blocked": NOW + 10}
     assert faults(right, [api], until) == []
     assert faults([*right, *wrong], [api], until) == [

@@ -13,7 +13,6 @@ from proofs.chaos.protected_apis import (
     REFUSED_WITHIN,
     Api,
     Callers,
-    api_of,
     faults,
     start_apis,
 )
@@ -114,11 +113,7 @@ def _manage_alone(stage: Stage) -> Callable[..., object]:
 
 
 def _judge(stage: Stage, calling: Callers, apis: list[Api], refused_from: dict[str, float]) -> None:
-    honest = [
-        one
-        for one in calling.calls
-        if one.client in _HONEST and not api_of(apis, one.api).is_restarting(one)
-    ]
+    honest = [one for one in calling.calls if one.client in _HONEST and not one.met_restart]
     passed = sum(one.status == 200 for one in honest)
     late = max(
         (
