@@ -21,6 +21,7 @@ import pytest
 from tests import selection, statements
 from tests.selection import IS_CI, NO_POSTGRES
 from tests.servers import processes
+from tests.servers.certificates import MTLS_URL, PROXY
 from tests.servers.nginx import free_ports, start_balancer
 from tests.servers.postgres import Postgres, start_postgres
 from tests.servers.processes import NotAvailable, free_port, new_folder, stopping
@@ -37,6 +38,7 @@ from tests.servers.service import (
 
 if TYPE_CHECKING:
     from django.test import Client
+    from pytest_django import Settings
     from pytest_django.plugin import DjangoDbBlocker
 
     from tests.introspection.api import Api
@@ -349,6 +351,12 @@ def erp(db: None) -> "Erp":
     from tests.support.erp import new_erp
 
     return new_erp()
+
+
+@pytest.fixture
+def takes_certificates(settings: "Settings") -> None:
+    """The service is behind one trusted proxy that asks clients for certificates."""
+    settings.MTLS_URL, settings.TRUSTED_PROXIES = MTLS_URL, [PROXY]
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from tests.servers.certificates import MTLS_URL, PROXY, STRANGER
 from tests.support.erp import Erp, claims_of, description_of, new_erp, reason_of
 from tokens.dpop.proof import hash_of_token
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("takes_certificates")]
 ME, CREDENTIALS = "/api/v1/me", "/api/v1/credentials/current"
 OTHER = certificate("CN=other,C=MY")
 

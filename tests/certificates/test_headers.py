@@ -20,6 +20,7 @@ from tokens.client_auth.certificate import (
 from tokens.request.arrival import reported_certificate
 from tokens.request.proxies import TrustedProxies
 
+pytestmark = pytest.mark.usefixtures("takes_certificates")
 DER = certificate().der
 RFC9440 = f":{base64.b64encode(DER).decode()}:"
 ESCAPED = certificate().escaped

@@ -1,16 +1,8 @@
-"""A kind of credentials, at a service that takes certificates too, and a client of that kind."""
+"""A client of a kind of credentials, at a service that takes certificates too."""
 
 from typing import Any
 
 import pytest
-from pytest_django import Settings
-
-from tests.servers.certificates import MTLS_URL, PROXY
-
-
-@pytest.fixture
-def takes_certificates(settings: Settings) -> None:
-    settings.MTLS_URL, settings.TRUSTED_PROXIES = MTLS_URL, [PROXY]
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from pytest_django import Settings
 from rest_framework.request import Request
 from rest_framework.test import APIRequestFactory
 
@@ -14,23 +13,19 @@ from tests.certificates.certificate_erp import certificate, nginx
 from tests.client_auth.signer import OTHER, RIGHT, Signer
 from tests.dpop.signed_proof import signed_proof
 from tests.introspection.test_introspection import TOKEN
-from tests.servers.certificates import MTLS_URL, PROXY
+from tests.servers.certificates import PROXY
 from tokens.access_tokens.verification import InvalidToken
 from tokens.dpop.proof import InvalidProof, Proof, hash_of_token
 from tokens.resource_server.authentication import api_request
 from tokens.resource_server.possession import BEARER, DPOP, MustBeBound, check_possession
 
+pytestmark = pytest.mark.usefixtures("takes_certificates")
 ENCODED = "the.encoded.token"
 BASE, PATH = "https://id.example.org", "/api/v1/me"
 VALID_FROM = certificate().certificate.not_valid_before_utc
 AT = VALID_FROM + timedelta(minutes=1)
 THUMBPRINT = certificate().thumbprint
 KEY, CERTIFICATE = Confirmation("dpop", RIGHT.thumbprint), Confirmation("tls", THUMBPRINT)
-
-
-@pytest.fixture(autouse=True)
-def _behind_a_proxy(settings: Settings) -> None:
-    settings.MTLS_URL, settings.TRUSTED_PROXIES = MTLS_URL, [PROXY]
 
 
 def proof(signer: Signer = RIGHT, *, method: str = "GET", **claims: bytes) -> dict[str, str]:
