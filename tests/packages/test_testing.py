@@ -1,5 +1,7 @@
 """What the package has for the tests of API teams, and what it remembers of tokens."""
 
+import threading
+
 import pytest
 
 from einvoicing_tokens import InsufficientScope, InvalidToken, TokenVerifier, Unavailable
@@ -13,7 +15,10 @@ def token_issuer() -> TokenIssuer:
     return TokenIssuer()
 
 
-def test_tokens_of_every_kind_can_be_made(token_issuer: TokenIssuer) -> None:
+def test_tokens_of_every_kind_can_be_made(
+    token_issuer: TokenIssuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threading.Thread, "start", lambda _: pytest.fail("a thread in a test"))
     verifier = token_issuer.verifier()
     own = verifier.verify(token_issuer.token("C1234567890:12345"))
     assert (str(own.taxpayer), own.actor, own.permissions) == ("C1234567890:12345", None, None)
