@@ -106,8 +106,9 @@ def _rush(stage: Stage, count: int) -> None:
     stage.load.answers += answers
     statuses = Counter(answer.status for answer in answers)
     accepted = [answer.seconds for answer in answers if answer.token]
+    slowest = max(accepted, default=0)
     stage.note(
-        f"of the crowd {statuses[200]} got a token, the slowest after {max(accepted):.1f} s,"
+        f"of the crowd {statuses[200]} got a token, the slowest after {slowest:.1f} s,"
         f" and {statuses[503]} a 503; all within {stage.ended_at - stage.began_at:.1f} s"
     )
 
