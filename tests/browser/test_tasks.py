@@ -106,7 +106,7 @@ def client(office: Office) -> dict[str, Any]:
     """The credentials of a new ERP system, which logs in with them."""
     manage = office.service.manage
     manage("register_taxpayer", TIN, "--name", TAXPAYER)
-    issued: dict[str, Any] = manage("issue_credentials", TIN, "--name", f"Till {uuid4()}")
+    issued: dict[str, Any] = manage("issue_credentials", TIN, "--name", f"Till {uuid4().hex[:8]}")
     assert office.log_in(issued["client_id"], issued["client_secret"]).status_code == 200
     return issued
 
