@@ -18,7 +18,13 @@ from taxpayers.models import GrantedPermission, Intermediary, PermissionCode, Pe
 from taxpayers.models.permission_request import EXPIRED, OPEN, WITHDRAWN
 from taxpayers.moments import format_moment
 from taxpayers.services import history
-from taxpayers.validation import ServiceError, validate_end, validate_known, validate_text
+from taxpayers.validation import (
+    ServiceError,
+    refuse_if,
+    validate_end,
+    validate_known,
+    validate_text,
+)
 
 MAX_REFERENCE_LENGTH = 128
 _BATCH = 500
@@ -132,8 +138,7 @@ def withdraw_permission_request(
     """Who asked no longer does; nothing happens if it was withdrawn before."""
     row = history.lock_for_update(request)
     if row.state != WITHDRAWN:
-        if fault := why_not_decided(row, asked["at"]):
-            raise ServiceError(fault)
+        refuse_if(why_not_decided(row, asked["at"]))
         context = history.ChangeContext(actions.WITHDRAW_PERMISSION_REQUEST, **asked)
         history.update_and_record(row, context, state=WITHDRAWN, decided_at=context.at)
     return row

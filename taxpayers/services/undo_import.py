@@ -19,7 +19,7 @@ from taxpayers.operations import Operation
 from taxpayers.services.history import Asked, change_of, context_of, makes, of_task
 from taxpayers.services.import_lock import one_import_at_a_time
 from taxpayers.services.taxpayers import registration_fields
-from taxpayers.validation import ServiceError
+from taxpayers.validation import refuse_if
 
 _BATCH = 1_000
 
@@ -84,12 +84,10 @@ def undo_import(*, change: Change, **asked: Unpack[Asked]) -> int:
     context = context_of(UNDO_IMPORT, **asked)
     # Who refers to one of them waits for the lock, and then finds it gone.
     keys = list(imported_by(change).select_for_update().values_list("pk", flat=True))
-    if fault := why_not_undone(change, context.at):
-        raise ServiceError(fault)
+    refuse_if(why_not_undone(change, context.at))
     for start in range(0, len(keys), _BATCH):
         batch = keys[start : start + _BATCH]
-        if fault := _why_used(batch, change):
-            raise ServiceError(fault)
+        refuse_if(_why_used(batch, change))
         rows = Taxpayer.objects.filter(pk__in=batch)
         Change.objects.bulk_create(
             change_of(row, context, before=registration_fields(row), after={}) for row in rows

@@ -205,7 +205,7 @@ def free_port() -> int:
 def listens(port: int) -> bool:
     """Whether somebody listens on that port of the loopback interface."""
     with socket.socket() as probe:
-        probe.settimeout(0.1)  # a queue that takes nobody gives no answer
+        probe.settimeout(0.1)  # a queue that accepts no connection gives no answer
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 

@@ -21,7 +21,13 @@ from taxpayers.credentials import (
 )
 from taxpayers.operations import ByReason, Operation, unneeded_if_active, unneeded_if_inactive
 from taxpayers.services import history
-from taxpayers.validation import ServiceError, validate_end, validate_known, validate_name
+from taxpayers.validation import (
+    ServiceError,
+    refuse_if,
+    validate_end,
+    validate_known,
+    validate_name,
+)
 from tokens import actions
 from tokens.models import ProtectedApi, ProtectedApiSecret
 
@@ -112,8 +118,7 @@ def issue_api_secret(
     context = history.context_of(ROTATE_API_SECRET, **asked)
     owner = history.lock_for_update(protected_api)
     validate_end(retire_old_at, _("the old secret"), context.at)
-    if refusal := why_no_room(owner, context.at):
-        raise ServiceError(refusal)
+    refuse_if(why_no_room(owner, context.at))
     if retire_old_at is not None:
         retiring = replace(context, action=registry.RETIRE_SECRET)
         for secret in live_secrets(owner, context.at):

@@ -12,6 +12,7 @@ from identity.staff.accounts.sign_ins import open_sessions
 from identity.staff.models import StaffAccount
 from taxpayers.services import Author, ServiceError
 from taxpayers.services.history import lock_for_update
+from taxpayers.validation import refuse_if
 
 
 def lock_account(account: StaffAccount, by: Author) -> StaffAccount:
@@ -19,8 +20,7 @@ def lock_account(account: StaffAccount, by: Author) -> StaffAccount:
     # The managers first and in one order: two who change each other wait, and do not deadlock.
     list(_managers().order_by("pk").select_for_update())
     row = lock_for_update(account)
-    if reason := reason_against(row, by):
-        raise ServiceError(reason)
+    refuse_if(reason_against(row, by))
     return row
 
 

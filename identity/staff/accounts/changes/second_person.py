@@ -17,6 +17,7 @@ from identity.staff.accounts.roles import ACCOUNT_MANAGER, ROLES, duties_of
 from identity.staff.models import FirstPassword, StaffAccount, WaitingChange
 from taxpayers.operations import Operation
 from taxpayers.services import Author, ServiceError, history
+from taxpayers.validation import refuse_if
 
 LIFETIME = timedelta(days=7)
 
@@ -102,8 +103,7 @@ def confirm_account(
         raise ServiceError(
             _("Something else waits for this account by now. Look at it, and confirm again.")
         )
-    if refusal := reason_not_to_confirm(waiting, context.by, context.at):
-        raise ServiceError(refusal)
+    refuse_if(reason_not_to_confirm(waiting, context.by, context.at))
     confirmed = [one for one in waiting if may_confirm(one, context.by, context.at)]
     before: dict[str, Any] = {}
     after: dict[str, Any] = {"asked_by": ", ".join(sorted({one.asked_by for one in confirmed}))}
@@ -135,8 +135,7 @@ def decline_account(*, account: StaffAccount, **asked: Unpack[history.Asked]) ->
     context = history.context_of(DECLINE_ACCOUNT, **asked)
     row = authority.lock_account(account, context.by)
     waiting = list(_waiting(row))
-    if refusal := _why_nothing_waits(row, context.at):
-        raise ServiceError(refusal)
+    refuse_if(_why_nothing_waits(row, context.at))
     if any(one.action in _NEW_PASSWORD for one in waiting):  # its sender knows it
         row.set_unusable_password()
         row.save(update_fields=["password"])
