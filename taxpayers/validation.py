@@ -28,12 +28,17 @@ _DESCRIPTIONS = {
 class ServiceError(Exception):
     """A change that cannot be made: one line for the person who asked, with what to do.
 
-    For programs: a code that never changes, and which of the fields that a service takes is at
-    fault, under each of the names that it has, the most specific first.
+    `text` is English, and the catalogues have it; it is translated, then filled with `values`. One
+    that they do not have stays as it is. For programs: a code that never changes, and which of the
+    fields that a service takes is at fault, under each of the names that it has, the most specific
+    first.
     """
 
-    def __init__(self, text: str = "", code: str = "refused", *fields: str) -> None:
-        super().__init__(text)
+    def __init__(
+        self, text: str = "", code: str = "refused", /, *fields: str, **values: object
+    ) -> None:
+        translated = _(text) if text else ""
+        super().__init__(translated.format(**values) if values else translated)
         self.code, self.fields = code, fields
 
 
@@ -61,22 +66,22 @@ def validate_text(text: str, what: object, longest: int, *fields: str) -> str:
     """
     stripped = hide_marked_secrets(text.strip())
     if not stripped:
-        raise ServiceError(
-            _("Give {what}: it is missing or blank.").format(what=what), "blank", *fields
-        )
+        raise ServiceError("Give {what}: it is missing or blank.", "blank", *fields, what=what)
     if len(stripped) > longest:
         raise ServiceError(
-            _("Shorten {what} to {longest} characters: it has {length}.").format(
-                what=what, longest=longest, length=len(stripped)
-            ),
+            "Shorten {what} to {longest} characters: it has {length}.",
             "max_length",
             *fields,
+            what=what,
+            longest=longest,
+            length=len(stripped),
         )
     if not stripped.isprintable():
         raise ServiceError(
-            _("Write {what} in one line without control characters.").format(what=what),
+            "Write {what} in one line without control characters.",
             "unprintable",
             *fields,
+            what=what,
         )
     return stripped
 
@@ -102,11 +107,11 @@ def validate_end(end: datetime | None, what: str, at: datetime, *fields: str) ->
     """A last moment in the future; None: no end. Raises ServiceError if it has passed."""
     if end is not None and end <= at:
         raise ServiceError(
-            _("Choose a later date: {what} would end {moment}, in the past.").format(
-                what=what, moment=format_moment(end)
-            ),
+            "Choose a later date: {what} would end {moment}, in the past.",
             "in_the_past",
             *fields,
+            what=what,
+            moment=format_moment(end),
         )
     return end
 
@@ -119,14 +124,13 @@ def validate_known(
     unknown = [name for name in names if name not in known]
     if names and not unknown:
         return names
-    fault = (
-        _("There is no {what} {names}. Choose from: {known}.")
+    fault, code = (
+        (_("There is no {what} {names}. Choose from: {known}."), "unknown_value")
         if unknown
-        else _("Give at least one {what}. Choose from: {known}.")
+        else (_("Give at least one {what}. Choose from: {known}."), "empty")
     )
     listed = ", ".join(sorted(known)) or _("none")
-    text = fault.format(what=what, names=", ".join(unknown), known=listed)
-    raise ServiceError(text, "unknown_value" if unknown else "empty", *fields)
+    raise ServiceError(fault, code, *fields, what=what, names=", ".join(unknown), known=listed)
 
 
 def validate_evidence(evidence: Evidence | None, at: datetime) -> dict[str, str] | None:
@@ -137,14 +141,12 @@ def validate_evidence(evidence: Evidence | None, at: datetime) -> dict[str, str]
     if evidence is None:
         if settings.EVIDENCE_REQUIRED:
             raise ServiceError(
-                _(
-                    "Say who approved it: give the number of the paper form, or from a portal who"
-                    " signed in and how."
-                )
+                "Say who approved it: give the number of the paper form, or from a portal who"
+                " signed in and how."
             )
         return None
     if evidence.at is not None and evidence.at > at:
-        raise ServiceError(_("The evidence is of a moment in the future."))
+        raise ServiceError("The evidence is of a moment in the future.")
     texts: dict[str, Any] = {
         name: validate_text(value, _titles()[name], MAX_EVIDENCE_LENGTH)
         for name in _titles()

@@ -147,11 +147,11 @@ def _less(request: HttpRequest) -> dict[str, Any]:
     """Which of the codes, and until when. Raises ServiceError."""
     codes, day = request.POST.getlist("codes"), request.POST.get("until", "")
     if not codes:
-        raise ServiceError(translation.gettext("Choose at least one code, or decline."))
+        raise ServiceError("Choose at least one code, or decline.")
     try:
         return {"codes": codes, "until": parse_moment(day, end_of_day) if day else None}
     except (ValueError, OverflowError):
-        raise ServiceError(translation.gettext("The last day is no day.")) from None
+        raise ServiceError("The last day is no day.") from None
 
 
 def _request(key: UUID, taxpayer: TaxpayerId, at: datetime) -> PermissionRequest:

@@ -89,9 +89,7 @@ def read_cells(
             line = reader.line_num + 2  # the reader did not count the header
     except csv.Error as fault:
         raise ServiceError(
-            _("Line {line} and what follows cannot be read as CSV: {fault}.").format(
-                line=line, fault=fault
-            )
+            "Line {line} and what follows cannot be read as CSV: {fault}.", line=line, fault=fault
         ) from None
 
 
@@ -117,14 +115,13 @@ def _header(
         if len(named) == len(columns) and set(needed) <= named <= {*needed, *optional, *ignored}:
             return columns, delimiter
     if not line.strip():
-        raise ServiceError(_("The file is empty, or its first line is."))
+        raise ServiceError("The file is empty, or its first line is.")
     raise ServiceError(
-        _(
-            "The first line must name the columns {needed}, and optionally {optional},"
-            " separated by commas or semicolons. It is: {line}"
-        ).format(
-            needed=", ".join(needed), optional=", ".join(optional), line=repr(line.strip()[:60])
-        )
+        "The first line must name the columns {needed}, and optionally {optional},"
+        " separated by commas or semicolons. It is: {line}",
+        needed=", ".join(needed),
+        optional=", ".join(optional),
+        line=repr(line.strip()[:60]),
     )
 
 
@@ -151,14 +148,12 @@ class _Lines:
         self._number += 1
         self._bytes += len(line)
         if fault := self._fault(line):
-            raise ServiceError(fault.format(line=self._number, save_as=_SAVE_AS))
+            raise ServiceError(fault, line=self._number, save_as=_SAVE_AS)
         try:
             return line.decode("utf-8-sig" if self._number == 1 else "utf-8")
         except UnicodeDecodeError:
             raise ServiceError(
-                _("Line {line} is not UTF-8. {save_as}.").format(
-                    line=self._number, save_as=_SAVE_AS
-                )
+                "Line {line} is not UTF-8. {save_as}.", line=self._number, save_as=_SAVE_AS
             ) from None
 
     def _fault(self, line: bytes) -> str:

@@ -6,8 +6,6 @@ Never an ID or a secret of a system user: both are generated (contract 3).
 from datetime import datetime
 from typing import BinaryIO
 
-from django.utils.translation import gettext as _
-
 from taxpayers.evidence import Evidence, on_paper
 from taxpayers.files.csv_reader import CsvRow
 from taxpayers.files.rows import (
@@ -76,7 +74,7 @@ class IntermediaryRow(Row):
 def _intermediary(row: CsvRow, notation: Notation) -> IntermediaryRow:
     if yes_or_no(row, "active") is False:
         # An export has those that are not active too: to import it must not make them active.
-        raise ServiceError(_("it is not active: remove the row"))
+        raise ServiceError("it is not active: remove the row")
     return IntermediaryRow(
         line=row.line,
         taxpayer=notation.parse_parts(row.cells["tin"], row.cells.get("rob", "")),
@@ -127,7 +125,7 @@ class PermissionRow(Row):
 def _permission(row: CsvRow, notation: Notation) -> PermissionRow:
     if row.cells.get("revoked_at"):
         # An export has revoked permissions too: to import it must not grant them again.
-        raise ServiceError(_("it is revoked: remove the row, or empty the cell revoked_at"))
+        raise ServiceError("it is revoked: remove the row, or empty the cell revoked_at")
     return PermissionRow(
         line=row.line,
         taxpayer=notation.parse(row.cells["taxpayer"]),
@@ -182,10 +180,9 @@ def _system_user(row: CsvRow, notation: Notation) -> SystemUserRow:
     for column in _NARROWING:
         if row.cells.get(column, "") not in ("", "none", "no"):
             raise ServiceError(
-                _(
-                    "an import cannot set {column}: remove the row, or empty the cell, and set it"
-                    " on the page of the system user"
-                ).format(column=column)
+                "an import cannot set {column}: remove the row, or empty the cell, and set it"
+                " on the page of the system user",
+                column=column,
             )
     return SystemUserRow(
         line=row.line,
@@ -201,9 +198,7 @@ def _number(text: str) -> int | None:
     if not text:
         return None
     if not (text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS):
-        raise ServiceError(
-            _("logins_per_minute must be a number, not {given}").format(given=repr(text[:20]))
-        )
+        raise ServiceError("logins_per_minute must be a number, not {given}", given=repr(text[:20]))
     return int(text)
 
 

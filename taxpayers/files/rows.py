@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import Any, BinaryIO, Generic, TypeVar
 
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from taxpayers.files.csv_reader import CsvRow, read_rows
 from taxpayers.identifiers import MalformedIdentifier, Notation, TaxpayerId
@@ -112,9 +111,7 @@ def read_file(
         read_rows(file, columns.needed, columns.optional, ignored), start=1
     ):
         if count > max_rows:
-            raise ServiceError(
-                _("The file has more than {most} rows. Split it.").format(most=max_rows)
-            )
+            raise ServiceError("The file has more than {most} rows. Split it.", most=max_rows)
         try:
             if csv_row.fault:
                 raise ServiceError(csv_row.fault)
@@ -122,7 +119,7 @@ def read_file(
             first = first_lines.setdefault(row.key, row.line)
             if first != row.line:
                 raise ServiceError(
-                    _("{taxpayer} is already in line {line}").format(taxpayer=row.key, line=first)
+                    "{taxpayer} is already in line {line}", taxpayer=row.key, line=first
                 )
             parsed.rows.append(row)
         except MalformedIdentifier as fault:
@@ -130,7 +127,7 @@ def read_file(
         except ServiceError as fault:
             parsed.bad_rows.append(bad_row(csv_row.line, fault))
     if not parsed.rows and not parsed.bad_rows:
-        raise ServiceError(_("The file has no rows below its header."))
+        raise ServiceError("The file has no rows below its header.")
     return parsed
 
 
@@ -146,9 +143,7 @@ def yes_or_no(row: CsvRow, column: str) -> bool | None:
     """None if the cell is empty or missing. Raises ServiceError if it is neither."""
     given = row.cells.get(column, "").lower()
     if given not in _YES_OR_NO:
-        raise ServiceError(
-            _("active must be yes or no, not {given}").format(given=repr(given[:20]))
-        )
+        raise ServiceError("active must be yes or no, not {given}", given=repr(given[:20]))
     return _YES_OR_NO[given]
 
 
@@ -181,7 +176,7 @@ def _moment(row: CsvRow, column: str, of_day: Callable[..., datetime]) -> dateti
         return parse_moment(text, of_day)
     except (ValueError, OverflowError):
         raise ServiceError(
-            _("{column} must be a date like 2027-12-31, not {given}").format(
-                column=column, given=repr(text[:30])
-            )
+            "{column} must be a date like 2027-12-31, not {given}",
+            column=column,
+            given=repr(text[:30]),
         ) from None

@@ -11,7 +11,6 @@ from tempfile import TemporaryFile
 from typing import IO, BinaryIO
 
 import xlsxwriter
-from django.utils.translation import gettext as _
 
 from taxpayers.files import workbook_program
 from taxpayers.files.workbook_program import Outcome
@@ -38,14 +37,12 @@ def workbook_to_csv(workbook: BinaryIO) -> bytes:
                 return converted.read()
             case Outcome.TOO_LARGE:
                 raise ServiceError(
-                    _(
-                        "The workbook is too large, or its values are far apart. Keep only the"
-                        " sheet with the table, and nothing beside or below it."
-                    )
+                    "The workbook is too large, or its values are far apart. Keep only the"
+                    " sheet with the table, and nothing beside or below it."
                 )
             case _:
                 raise ServiceError(
-                    _("The file cannot be read as an XLSX workbook. Open it and save it again.")
+                    "The file cannot be read as an XLSX workbook. Open it and save it again."
                 )
 
 

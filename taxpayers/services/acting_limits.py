@@ -93,22 +93,21 @@ def _validate_taxpayers(owner: Taxpayer, taxpayers: Collection[TaxpayerId]) -> s
     wanted = sorted({str(taxpayer): taxpayer for taxpayer in taxpayers}.items())
     if len(wanted) > MAX_ALLOWED_TAXPAYERS:
         raise ServiceError(
-            _("Give {most} taxpayers at most, not {given}.").format(
-                most=MAX_ALLOWED_TAXPAYERS, given=len(wanted)
-            ),
+            "Give {most} taxpayers at most, not {given}.",
             "too_many",
             "allowed_taxpayers",
             "taxpayers",
+            most=MAX_ALLOWED_TAXPAYERS,
+            given=len(wanted),
         )
     if str(owner.identifier) in dict(wanted):
         raise ServiceError(
-            _(
-                "Leave {taxpayer} out: it is the system user's own taxpayer, and a limited system"
-                " user gets tokens on behalf of others only."
-            ).format(taxpayer=owner.identifier),
+            "Leave {taxpayer} out: it is the system user's own taxpayer, and a limited system"
+            " user gets tokens on behalf of others only.",
             "own_taxpayer",
             "allowed_taxpayers",
             "taxpayers",
+            taxpayer=owner.identifier,
         )
     named = Taxpayer.objects.filter(tin__in={taxpayer.tin for _name, taxpayer in wanted})
     known = {row.identifier for row in named.only("tin", "rob")}

@@ -72,10 +72,8 @@ def ask_connection(
     )
     if any(counted[name] >= most for name, most in MOST_OPEN.items()):
         raise ServiceError(
-            _(
-                "Too many connections are open from this address or for this taxpayer. Have them"
-                " approved or declined, or withdraw them, before you ask again."
-            )
+            "Too many connections are open from this address or for this taxpayer. Have them"
+            " approved or declined, or withdraw them, before you ask again."
         )
     context = ChangeContext(actions.ASK_CONNECTION, **asked)
     return store_request(fields, context, LIFETIME, source=source)

@@ -153,7 +153,7 @@ def _check_name(owner: SystemUser, row: Credential, at: datetime) -> None:
         return
     if row.is_certificate:
         if former.is_live(at):
-            raise ServiceError(_("The name {name} is there already.").format(name=row.name))
+            raise ServiceError("The name {name} is there already.", name=row.name)
         former.lookup = f"{former.lookup}#{former.pk}"
         former.save(update_fields=["lookup"])
         return

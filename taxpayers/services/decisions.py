@@ -75,7 +75,7 @@ def approve_permission_request(**given: Unpack[Approval]) -> PermissionRequest:
     row, context, to_store, approved = _approved(APPROVE_PERMISSION_REQUEST, **given)
     by, at, role, evidence = context.by, context.at, row.intermediary, given.get("evidence")
     if role is None or not role.is_active:
-        raise ServiceError(_("The intermediary is not active."))
+        raise ServiceError("The intermediary is not active.")
     if row.replaces:
         why = _("Replaced by request {id}").format(id=row.pk)
         for before in present_permissions(row, at):
@@ -185,18 +185,16 @@ def _approved(
     asked, until = row.codes.split(), until or row.valid_until
     if more := sorted(set(codes) - set(asked)):
         raise ServiceError(
-            _("These codes were not asked for: {codes}. Approve some of {asked}.").format(
-                codes=", ".join(more), asked=", ".join(asked)
-            )
+            "These codes were not asked for: {codes}. Approve some of {asked}.",
+            codes=", ".join(more),
+            asked=", ".join(asked),
         )
     if until and row.valid_until and until > row.valid_until:
         end = format_moment(row.valid_until)
-        raise ServiceError(
-            _("The request ends {end}. Approve it until then, or less.").format(end=end)
-        )
+        raise ServiceError("The request ends {end}. Approve it until then, or less.", end=end)
     owner = find_taxpayer(row.asked)
     if not owner.is_active:
-        raise ServiceError(_("The taxpayer is not active."))
+        raise ServiceError("The taxpayer is not active.")
     return row, context, to_store, _Approved(owner, codes or asked, until)
 
 
@@ -212,9 +210,9 @@ def _decided(
     context, row = history.context_of(operation, **asked), history.lock_for_update(request)
     if taxpayer not in (None, row.asked):
         raise OtherTaxpayer(
-            _("The request is to {asked}, not to {taxpayer}. Only {asked} can decide it.").format(
-                asked=row.asked, taxpayer=taxpayer
-            )
+            "The request is to {asked}, not to {taxpayer}. Only {asked} can decide it.",
+            asked=row.asked,
+            taxpayer=taxpayer,
         )
     refuse_if(operation.refusal(row, context.at))
     proof = validate_evidence(evidence, context.at)

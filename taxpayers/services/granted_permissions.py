@@ -43,10 +43,9 @@ def set_permission_code(
     """Create the code, or change its description; safe to repeat."""
     if not _CODE.fullmatch(code) or len(code) > _MAX_CODE_LENGTH:
         raise ServiceError(
-            _(
-                "Write the code as words of a-z, 0-9 and _ separated by colons, {longest}"
-                " characters at most, for example documents:submit."
-            ).format(longest=_MAX_CODE_LENGTH)
+            "Write the code as words of a-z, 0-9 and _ separated by colons, {longest}"
+            " characters at most, for example documents:submit.",
+            longest=_MAX_CODE_LENGTH,
         )
     description = validate_text(description, _("a description"), MAX_NAME_LENGTH)
     context = history.ChangeContext(actions.SET_PERMISSION_CODE, by, at)
@@ -111,20 +110,19 @@ def prepare_permission(
     """What `grant_permission` would store, or the present permission. Raises as it does."""
     if taxpayer.pk == intermediary.taxpayer_id:
         raise ServiceError(
-            _("{taxpayer} needs no permission to act for itself.").format(
-                taxpayer=taxpayer.identifier
-            ),
+            "{taxpayer} needs no permission to act for itself.",
             "own_taxpayer",
             "intermediary",
+            taxpayer=taxpayer.identifier,
         )
     validate_end(valid_until, _("the permission"), at, "valid_until")
     if valid_until is not None and valid_until <= valid_from:
         raise ServiceError(
-            _(
-                "The permission would end {end}, before it begins {begin}. Choose a later end."
-            ).format(end=format_moment(valid_until), begin=format_moment(valid_from)),
+            "The permission would end {end}, before it begins {begin}. Choose a later end.",
             "wrong_end",
             "valid_until",
+            end=format_moment(valid_until),
+            begin=format_moment(valid_from),
         )
     known = set(PermissionCode.objects.values_list("code", flat=True))
     wanted = validate_known(codes, known, _("permission code"), "codes")
@@ -207,11 +205,10 @@ def revoke_codes(
     if not affected.exists():
         what = ", ".join(sorted(codes)) or _("anything")
         raise ServiceError(
-            _("{taxpayer} has never granted {what} to {intermediary}.").format(
-                taxpayer=taxpayer.identifier,
-                what=what,
-                intermediary=intermediary.taxpayer.identifier,
-            )
+            "{taxpayer} has never granted {what} to {intermediary}.",
+            taxpayer=taxpayer.identifier,
+            what=what,
+            intermediary=intermediary.taxpayer.identifier,
         )
     ended = []
     for row in affected.filter(revoked_at=None).exclude(valid_until__lt=context.at):

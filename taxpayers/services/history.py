@@ -10,7 +10,6 @@ from uuid import UUID, uuid4
 
 from django.db import transaction
 from django.db.models import Model, QuerySet
-from django.utils.translation import gettext as _
 
 from taxpayers.actions import Action
 from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
@@ -137,7 +136,7 @@ def lock_for_update(row: _Row) -> _Row:
     try:
         return model._default_manager.select_for_update().get(pk=row.pk)
     except model.DoesNotExist:  # type: ignore[attr-defined]  # every model has it
-        raise ServiceError(_("{record} no longer exists.").format(record=row)) from None
+        raise ServiceError("{record} no longer exists.", record=row) from None
 
 
 def update_and_record(row: Model, context: ChangeContext, **fields: Any) -> bool:

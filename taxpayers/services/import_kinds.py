@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any, BinaryIO
 
 from django.db import IntegrityError
-from django.utils.translation import gettext as _
 
 from taxpayers import actions
 from taxpayers.files import row_kinds
@@ -88,10 +87,8 @@ class ImportKind:
                 store(context)
             except IntegrityError:
                 raise ServiceError(
-                    _(
-                        "Another person registered a record of this file just now."
-                        " Nothing has been imported. Start the import again."
-                    )
+                    "Another person registered a record of this file just now."
+                    " Nothing has been imported. Start the import again."
                 ) from None
         return ImportResult(registered=len(preview.new), unchanged=preview.unchanged)
 

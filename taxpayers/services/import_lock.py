@@ -8,7 +8,6 @@ from pathlib import Path
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.utils.translation import gettext as _
 
 from taxpayers.validation import ServiceError
 
@@ -27,7 +26,7 @@ def one_import_at_a_time() -> Iterator[None]:
     with _lock_in_database() if connection.vendor == "postgresql" else _lock_in_file() as is_ours:
         if not is_ours:
             raise ServiceError(
-                _("Another import is running. Wait until it has ended, then start this one again.")
+                "Another import is running. Wait until it has ended, then start this one again."
             )
         yield
 

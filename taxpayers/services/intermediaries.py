@@ -55,12 +55,12 @@ def prepare_intermediary(*, taxpayer: Taxpayer, until: datetime | None, at: date
         )
     elif not row.is_active or row.active_until != until:
         raise ServiceError(
-            _(
-                "{taxpayer} is already an intermediary, {state}."
-                " Change the intermediary instead of registering it again."
-            ).format(taxpayer=taxpayer.identifier, state=_describe_state(row)),
+            "{taxpayer} is already an intermediary, {state}."
+            " Change the intermediary instead of registering it again.",
             "already_registered",
             "taxpayer",
+            taxpayer=taxpayer.identifier,
+            state=_describe_state(row),
         )
     return NewRecord(row, {"is_active": row.is_active, "active_until": row.active_until})
 

@@ -22,7 +22,7 @@ def lock_live(credential: Credential, at: datetime) -> Credential:
     """It as it is now, locked. Raises ServiceError if it is no longer live."""
     row = lock_for_update(credential)
     if not row.is_live(at):
-        raise ServiceError(_("{secret} has already ended.").format(secret=capfirst(row.label)))
+        raise ServiceError("{secret} has already ended.", secret=capfirst(row.label))
     return row
 
 
@@ -118,14 +118,19 @@ def validate_networks(given: Collection[str]) -> str:
     try:
         networks = read_networks(given)
     except UnusableNetwork as unusable:
-        text = _(unusable.fault).format(text=unusable.text, instead=unusable.instead)
-        raise ServiceError(text, "invalid_network", "allowed_networks") from None
+        raise ServiceError(
+            unusable.fault,
+            "invalid_network",
+            "allowed_networks",
+            text=unusable.text,
+            instead=unusable.instead,
+        ) from None
     if len(networks) > MAX_NETWORKS:
         raise ServiceError(
-            _("Give {most} networks at most, not {given}.").format(
-                most=MAX_NETWORKS, given=len(networks)
-            ),
+            "Give {most} networks at most, not {given}.",
             "too_many",
             "allowed_networks",
+            most=MAX_NETWORKS,
+            given=len(networks),
         )
     return " ".join(networks)

@@ -34,10 +34,9 @@ def check_scopes(scopes: Collection[str], by: Author | None) -> None:
     given = sorted(MANAGEMENT_SCOPES.intersection(scopes))
     if given and (by is None or by.kind is not AuthorKind.OPERATOR):
         raise OnlyOperators(
-            _(
-                "Only the operators of this service give a system user the scope {scope}, which"
-                " opens the management API: manage.py issue_credentials, or change_system_user."
-            ).format(scope=given[0])
+            "Only the operators of this service give a system user the scope {scope}, which"
+            " opens the management API: manage.py issue_credentials, or change_system_user.",
+            scope=given[0],
         )
 
 
@@ -50,10 +49,11 @@ def check_taxpayer(taxpayer: Taxpayer, by: Author) -> None:
         return
     scopes = taxpayer.system_users.filter(scopes__contains=WHOLE).values_list("scopes", flat=True)
     if any(map(are_for_management, scopes)):
-        raise OnlyOperators(
+        english = (  # programs read it
             f"{taxpayer.identifier} has a system user that may use the management API, so no client"
             " activates or deactivates it. Staff do, or manage.py deactivate_taxpayer."
         )
+        raise OnlyOperators(english)
 
 
 def lock_to_change(system_user: SystemUser, by: Author) -> SystemUser:

@@ -10,8 +10,8 @@ from taxpayers.validation import ServiceError
 class NotRegistered(ServiceError):
     """What is named in this field is not registered."""
 
-    def __init__(self, text: str, *fields: str) -> None:
-        super().__init__(text, "not_registered", *fields)
+    def __init__(self, text: str, /, *fields: str, **values: object) -> None:
+        super().__init__(text, "not_registered", *fields, **values)
 
 
 def no_taxpayer(identifier: object) -> str:
@@ -34,9 +34,8 @@ def role_of(taxpayer: Taxpayer) -> Intermediary:
     row: Intermediary | None = getattr(taxpayer, "intermediary", None)
     if row is None:
         raise NotRegistered(
-            _("{identifier} is not an intermediary. Register it as an intermediary first.").format(
-                identifier=taxpayer.identifier
-            ),
+            "{identifier} is not an intermediary. Register it as an intermediary first.",
             "intermediary",
+            identifier=taxpayer.identifier,
         )
     return row

@@ -50,12 +50,10 @@ def ask_permission(
     """
     at = asked["at"]
     if taxpayer == intermediary.taxpayer.identifier:
-        raise ServiceError(
-            _("{taxpayer} needs no permission to act for itself.").format(taxpayer=taxpayer)
-        )
+        raise ServiceError("{taxpayer} needs no permission to act for itself.", taxpayer=taxpayer)
     validate_end(valid_until, _("the permission"), at)
     if valid_from and valid_until and valid_until <= valid_from:
-        raise ServiceError(_("The permission would end before it begins. Choose a later end."))
+        raise ServiceError("The permission would end before it begins. Choose a later end.")
     known = set(PermissionCode.objects.values_list("code", flat=True))
     fields = {
         "tin": taxpayer.tin,
@@ -73,10 +71,9 @@ def ask_permission(
         return present
     if is_open.count() >= settings.OPEN_REQUESTS_MOST:
         raise ServiceError(
-            _(
-                "{most} requests of this intermediary are open. Withdraw some, or wait until they"
-                " are decided."
-            ).format(most=settings.OPEN_REQUESTS_MOST)
+            "{most} requests of this intermediary are open. Withdraw some, or wait until they"
+            " are decided.",
+            most=settings.OPEN_REQUESTS_MOST,
         )
     context = history.ChangeContext(actions.ASK_PERMISSION, **asked)
     return store_request(fields, context, intermediary=role, client_id=client_id)

@@ -160,7 +160,7 @@ def _new_fields(
 
 def _already_registered(text: str, row: SystemUser) -> ServiceError:
     named = {"taxpayer": row.taxpayer.identifier, "name": row.name, "client_id": row.client_id}
-    return ServiceError(text.format(**named), "already_registered", "name")
+    return ServiceError(text, "already_registered", "name", **named)
 
 
 CHANGE_SYSTEM_USER = Operation(
@@ -270,11 +270,12 @@ def _check_credentials(row: SystemUser, scopes: Collection[str], at: datetime) -
     if are_for_management(row.scopes) or MANAGEMENT_SCOPES.isdisjoint(scopes):
         return
     if any(secret.is_live(at) for secret in row.credentials.all()):
-        raise ServiceError(
+        english = (  # operators read it
             f"{row.client_id} has credentials that were issued before it was to use the management"
             " API: others may have them. Revoke them first, or issue credentials for a new system"
             " user."
         )
+        raise ServiceError(english)
 
 
 def _validate_scopes(scopes: Collection[str]) -> str:
@@ -286,10 +287,10 @@ def validate_return_addresses(addresses: Collection[str]) -> str:
     for address in addresses:
         if not _RETURN_ADDRESS.fullmatch(address):
             raise ServiceError(
-                _(
-                    "A return address is https://… without a blank or a fragment, of {longest}"
-                    " characters at most, not {given}."
-                ).format(longest=MAX_ADDRESS_LENGTH, given=hide_secrets(address[:60]))
+                "A return address is https://… without a blank or a fragment, of {longest}"
+                " characters at most, not {given}.",
+                longest=MAX_ADDRESS_LENGTH,
+                given=hide_secrets(address[:60]),
             )
     return " ".join(sorted(set(addresses)))
 
@@ -297,8 +298,8 @@ def validate_return_addresses(addresses: Collection[str]) -> str:
 def _validate_limit(logins_per_minute: int) -> int:
     if not 0 <= logins_per_minute <= MAX_LOGINS_PER_MINUTE:
         raise ServiceError(
-            _("Choose 0 (unlimited) to {most} logins per minute, not {given}.").format(
-                most=MAX_LOGINS_PER_MINUTE, given=logins_per_minute
-            )
+            "Choose 0 (unlimited) to {most} logins per minute, not {given}.",
+            most=MAX_LOGINS_PER_MINUTE,
+            given=logins_per_minute,
         )
     return logins_per_minute

@@ -3,8 +3,6 @@
 from datetime import datetime
 from typing import Unpack
 
-from django.utils.translation import gettext as _
-
 from taxpayers import actions
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Taxpayer
@@ -42,12 +40,12 @@ def register_taxpayer(
         )
     elif row.name != name:
         raise ServiceError(
-            _(
-                "{taxpayer} is already registered under the name {name}."
-                " Check the identifier, or rename the taxpayer."
-            ).format(taxpayer=taxpayer, name=row.name),
+            "{taxpayer} is already registered under the name {name}."
+            " Check the identifier, or rename the taxpayer.",
             "already_registered",
             "name",
+            taxpayer=taxpayer,
+            name=row.name,
         )
     return row
 

@@ -31,9 +31,11 @@ _KEYWORDS = {
     # Raised by pure modules, translated where a page shows them.
     **dict.fromkeys(("MalformedIdentifier", "malformed", "_malformed")),
 }
-# The second and third value of these records are texts; but no page shows those of webhooks.
+# Which values of these are texts.
+_ERRORS = ("ServiceError", "NotRegistered", "OnlyOperators", "OtherTaxpayer")
 _RECORDS = ("Operation", "ByReason", "_operation", "Refusal")
-_ENGLISH = ROOT / "identity" / "webhooks"
+_PLACES = {1: _ERRORS, 2: _RECORDS, 3: _RECORDS}
+_ENGLISH = {"webhooks", "management"}  # no page shows what these folders say
 _PLURALS = "nplurals=1; plural=0;"  # Babel knows none for Malay
 _WIDTH = 100
 
@@ -107,8 +109,8 @@ def _marked() -> Iterator[tuple[str, list[Id]]]:
             if "migrations" not in path.parts:
                 name, source = path.relative_to(ROOT).as_posix(), path.read_text()
                 yield name, _extracted(source)
-                for place in (2, 3) if _ENGLISH not in path.parents else ():
-                    yield name, _extracted(source, dict.fromkeys(_RECORDS, (place,)))
+                for place, words in _PLACES.items() if _ENGLISH.isdisjoint(path.parts) else ():
+                    yield name, _extracted(source, dict.fromkeys(words, (place,)))
     for path in sorted((ROOT / "templates").rglob("*.*")):
         yield path.relative_to(ROOT).as_posix(), _extracted(_as_python(path.read_text()))
     texts = json.loads(LIBRARIES.read_text())

@@ -50,10 +50,10 @@ def rotate(*, alg: str, **asked: Unpack[history.Asked]) -> Key:
     waiting = _public_ring(rows).waiting(context.at)
     if waiting is not None:
         raise ServiceError(
-            _(
-                "The key {kid} is published already and waits until {moment} to sign."
-                " Rotate again after that."
-            ).format(kid=waiting.kid, moment=format_moment(waiting.signs_from))
+            "The key {kid} is published already and waits until {moment} to sign."
+            " Rotate again after that.",
+            kid=waiting.kid,
+            moment=format_moment(waiting.signs_from),
         )
     # The generation after the newest one read: if two rotate at once, the other insert fails.
     row = _new_row(
@@ -127,9 +127,9 @@ def _published_row(kid: str, at: datetime) -> SigningKey:
     row = next((row for row in rows if row.kid == kid), None)
     if row is None:
         raise ServiceError(
-            _("There is no signing key {kid}. Published now: {published}.").format(
-                kid=kid, published=", ".join(published) or _("none")
-            )
+            "There is no signing key {kid}. Published now: {published}.",
+            kid=kid,
+            published=", ".join(published) or _("none"),
         )
     refuse_if(why_not_stopped(row, at))
     return row
@@ -146,7 +146,7 @@ def _insert(row: SigningKey, context: history.ChangeContext, *, replaced: Signin
                 after={"kid": row.kid, "alg": row.alg, "signs_from": row.signs_from},
             )
     except IntegrityError:
-        raise ServiceError(_("The signing key was rotated by another person just now.")) from None
+        raise ServiceError("The signing key was rotated by another person just now.") from None
     return _key(row, None)
 
 

@@ -69,10 +69,10 @@ def register_protected_api(
     present = ProtectedApi.objects.filter(name=name).first()
     if present is not None:
         raise ServiceError(
-            _(
-                "There already is a protected API named {name}: {client_id}."
-                " Rotate its secret, or choose another name."
-            ).format(name=name, client_id=present.client_id)
+            "There already is a protected API named {name}: {client_id}."
+            " Rotate its secret, or choose another name.",
+            name=name,
+            client_id=present.client_id,
         )
     owner = ProtectedApi.objects.create(
         client_id=new_client_id(settings.ENVIRONMENT, Prefix.API_ID),

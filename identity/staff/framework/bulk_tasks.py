@@ -162,6 +162,6 @@ def perform_all(task: Task, plan: Plan, data: dict[str, Any], by: Author, at: da
             task.perform(record, data, by=by, at=at)
         except ServiceError as error:
             raise ServiceError(
-                _("Nothing was changed. {record}: {error}").format(record=record, error=error)
+                "Nothing was changed. {record}: {error}", record=record, error=error
             ) from None
     return len(changing)

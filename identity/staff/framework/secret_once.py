@@ -132,9 +132,7 @@ class IssueOnceTask(SecretOnceTask):
         self.lock(record, call["by"])
         if self.newest(record) != data["newest"]:
             raise ServiceError(
-                _(
-                    "This form was already submitted, and what it issued cannot be shown again. If"
-                    " it was not saved, go back and issue another one."
-                )
+                "This form was already submitted, and what it issued cannot be shown again. If"
+                " it was not saved, go back and issue another one."
             )
         return super().perform(record, {n: data[n] for n in data if n != "newest"}, **call)

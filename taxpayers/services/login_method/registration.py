@@ -78,10 +78,10 @@ def validate_keys(text: str) -> Sequence[ClientKey]:
     try:
         keys = read_client_keys(text)
     except UnusableKey as unusable:
-        raise ServiceError(_(unusable.fault), "invalid_key", "keys") from None
+        raise ServiceError(unusable.fault, "invalid_key", "keys") from None
     if len(keys) > MAX_LIVE_CREDENTIALS:
         raise ServiceError(
-            _("Give two keys at most: the present one, and the next one."), "too_many", "keys"
+            "Give two keys at most: the present one, and the next one.", "too_many", "keys"
         )
     return keys
 
@@ -145,7 +145,7 @@ def new_certificate(pem: str) -> Credential:
     try:
         subject = read_subject(pem)
     except UnusableSubject as unusable:
-        raise ServiceError(_(unusable.fault), "invalid_certificate", "certificate") from None
+        raise ServiceError(unusable.fault, "invalid_certificate", "certificate") from None
     return Credential(
         lookup=subject.lookup, hint=hint_of(subject.lookup), certificate_name=subject.text
     )

@@ -9,7 +9,6 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from taxpayers import actions
 from taxpayers.models import RateLimitCounter, SystemUser, Taxpayer
@@ -76,4 +75,4 @@ def reset_sandbox_counter(*, name: str) -> None:
 
 def _only_in_test() -> None:
     if settings.ENVIRONMENT != "test":
-        raise ServiceError(_("There is a sandbox with ENVIRONMENT=test only."))
+        raise ServiceError("There is a sandbox with ENVIRONMENT=test only.")

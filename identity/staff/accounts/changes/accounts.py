@@ -165,9 +165,10 @@ def _validate_username(text: str) -> str:
     try:
         StaffAccount._meta.get_field("username").run_validators(username)
     except ValidationError as error:
-        raise ServiceError(" ".join(error.messages)) from None
+        told = " ".join(error.messages)
+        raise ServiceError(told) from None
     if not username:
-        raise ServiceError(_("Give {what}: it is missing or blank.").format(what=_("a user name")))
+        raise ServiceError("Give {what}: it is missing or blank.", what=_("a user name"))
     # Two names that differ in one capital letter would be taken for one person.
     if (other := StaffAccount.objects.filter(username__iexact=username).first()) is not None:
         raise _taken(other)
@@ -176,8 +177,7 @@ def _validate_username(text: str) -> str:
 
 def _taken(account: StaffAccount) -> ServiceError:
     return ServiceError(
-        _(
-            "There is already an account with the user name {username}. If it is for the same"
-            " person, open that account; otherwise choose another user name."
-        ).format(username=account.username)
+        "There is already an account with the user name {username}. If it is for the same"
+        " person, open that account; otherwise choose another user name.",
+        username=account.username,
     )

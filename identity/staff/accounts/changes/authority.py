@@ -46,10 +46,9 @@ def require_another_manager(account: StaffAccount) -> None:
     is_one, others = _managers().filter(pk=account.pk), _managers().exclude(pk=account.pk)
     if is_one.exists() and not others.exists():
         raise ServiceError(
-            _(
-                "{account} is the last active account that can manage accounts. First give another"
-                " account the role of account manager."
-            ).format(account=account)
+            "{account} is the last active account that can manage accounts. First give another"
+            " account the role of account manager.",
+            account=account,
         )
 
 

@@ -101,7 +101,7 @@ def confirm_account(
     waiting = list(_waiting(row))
     if shown is not None and shown != {str(one.pk) for one in waiting}:
         raise ServiceError(
-            _("Something else waits for this account by now. Look at it, and confirm again.")
+            "Something else waits for this account by now. Look at it, and confirm again."
         )
     refuse_if(reason_not_to_confirm(waiting, context.by, context.at))
     confirmed = [one for one in waiting if may_confirm(one, context.by, context.at)]
