@@ -134,7 +134,7 @@ def _untranslated(token: Token) -> list[str]:
     return sorted(filter(None, code))
 
 
-# A test in its file: tests/rules/test_values.py::test_a_value_cannot_be_changed
+# A test in its file: tests/test_reprs.py::test_a_value_cannot_be_changed
 _TEST_IN_FILE = re.compile(r"(tests/[\w/]+\.py)::(test_\w+)")
 
 

@@ -13,6 +13,7 @@ from django.test import Client
 from identity.doors import Doors
 from identity.not_taken import answer_of
 from identity.server.overload import NoPlace, NotSignedIn, NotTaken, TooLong, no_long_bodies
+from tests.endpoint.test_event_loop import messages_of
 from tokens.keys import signer
 from tokens.self_service.throttle import BURST, too_many_calls
 from tokens.status_lists import publication
@@ -44,18 +45,7 @@ async def answer(
     application: Any, sent: dict[str, Any], *parts: bytes, ends: bool = True
 ) -> tuple[int, dict[str, str], bytes]:
     """Status, headers and body; the status is 0 if there is no answer."""
-    waiting = [{"type": "http.request", "body": part, "more_body": True} for part in parts]
-    end = {"type": "http.request", "body": b"", "more_body": False}
-    waiting.append(end if ends else {"type": "http.disconnect"})
-    messages: list[dict[str, Any]] = []
-
-    async def receive() -> dict[str, Any]:
-        return waiting.pop(0) if waiting else await asyncio.Future()
-
-    async def send(message: dict[str, Any]) -> None:
-        messages.append(message)
-
-    await application(sent, receive, send)
+    messages = await messages_of(application, sent, *parts, ends=ends)
     if not messages:
         return 0, {}, b""
     headers = {name.decode().lower(): value.decode() for name, value in messages[0]["headers"]}

@@ -1,6 +1,7 @@
 """No value shows a secret, a token, a hash or a private key in its repr (contract 5).
 
-A repr ends up in logs, in tracebacks and in the messages of failed tests.
+A repr ends up in logs, in tracebacks and in the messages of failed tests. And what was decided,
+read or signed cannot be changed afterwards.
 """
 
 import dataclasses
@@ -29,6 +30,14 @@ TEXTS: tuple[Any, ...] = (str, bytes, str | None, bytes | None, Sequence[str | N
 SECRET_COLUMNS = SECRET_FIELDS | {"former_secret", "private_key", "secrets_used", "content"}
 OURS = ("identity.", "tokens.", "taxpayers.")
 MARKER = "nobody-may-see-this"
+# Each stage of a login, and what it is made of (docs/architecture.md).
+STAGES = (
+    *("taxpayers.credentials.", "taxpayers.identifiers.", "taxpayers.rules.", "taxpayers.facts."),
+    *("taxpayers.client_keys.", "taxpayers.certificates.", "tokens.access_tokens."),
+    *("tokens.answers.", "tokens.calls.", "tokens.client_auth.", "tokens.dpop."),
+    *("tokens.explanation.", "tokens.keys.", "tokens.operations.", "tokens.rate_limits."),
+    *("tokens.refusals.", "tokens.request."),
+)
 # Programs, not modules: importing one runs it.
 _PROGRAMS = ("identity.wsgi", "identity.asgi")
 
@@ -53,12 +62,25 @@ def secret_fields(kind: Any) -> Iterator[str]:
             yield name
 
 
-KINDS = {
+TYPES = {
     f"{kind.__module__}.{kind.__name__}": kind
     for module in modules()
     for kind in vars(module).values()
-    if isinstance(kind, type) and [*secret_fields(kind)]
+    if isinstance(kind, type)
 }
+KINDS = {name: kind for name, kind in TYPES.items() if [*secret_fields(kind)]}
+VALUES = {
+    name: kind
+    for name, kind in TYPES.items()
+    if name.startswith(STAGES) and (dataclasses.is_dataclass(kind) or issubclass(kind, Value))
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_a_value_cannot_be_changed(name: str) -> None:
+    value: Any = VALUES[name]
+    is_dataclass = dataclasses.is_dataclass(value)
+    assert (value.__dataclass_params__ if is_dataclass else value.__struct_config__).frozen
 
 
 def test_the_values_that_hold_secrets_are_found() -> None:

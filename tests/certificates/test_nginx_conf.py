@@ -1,4 +1,4 @@
-"""`deploy/nginx.conf` as text: it replaces or deletes the headers of certificates everywhere."""
+"""`deploy/nginx.conf` as text: headers of certificates, and what no client may take from others."""
 
 import re
 
@@ -55,3 +55,12 @@ def test_the_address_for_certificates_differs_in_nothing_else() -> None:
     public, mtls = (directives(found[f"{name}id.example.org"]) for name in ("", "mtls."))
     name = re.compile(r"proxy_set_header \S+|\w+")
     assert {name.match(line)[0] for line in public ^ mtls} == DIFFERENT  # type: ignore[index]
+
+
+def test_slow_clients_end_in_seconds_and_none_takes_a_node_from_the_others() -> None:
+    found = {name: directives(block) for name, block in servers().items()}
+    assert all("client_header_timeout 10s;" in one for one in found.values())  # the handshake, too
+    for name in ("id.example.org", "mtls.id.example.org"):
+        assert {"client_body_timeout 15s;", "send_timeout 10s;"} <= found[name]
+    nodes = re.findall(r"server 127\.0\.0\.1:800[01](.*);", CONFIGURATION.read_text())
+    assert nodes == [" max_fails=0"] * 2

@@ -203,55 +203,22 @@ def test_a_stranger_fills_no_memory_of_a_node(
     assert {query.client_id for query in stored} == {erp.client_id}
 
 
-def sql(**values: Any) -> Callable[[Any], object]:
-    return lambda erp: Credential.objects.filter(system_user=erp.system_user).update(**values)
-
-
-def other_key(erp: KeyErp) -> None:
-    sql(public_jwk=json.dumps(new_pair(kid=erp.pair.kid).public_jwk))(erp)
-
-
-ENDED = {"created_at": timezone.now() - 3 * DAY, "expires_at": timezone.now() - DAY}
-CHANGES: dict[str, tuple[Callable[[Any], object], str]] = {
-    "block": (
-        lambda erp: block_system_user(system_user=erp.system_user, **why()),
-        "system_user_blocked",
-    ),
-    "revoked": (lambda erp: revoke_credential(credential=newest(erp), **why()), "secret_revoked"),
-    "removed by SQL": (lambda erp: newest(erp).delete(), "invalid_credentials"),
-    "expired by SQL": (sql(**ENDED), "secret_expired"),
-    "method": (lambda erp: SECRET.use(erp.system_user), "invalid_credentials"),
-    "method by SQL": (
-        lambda erp: SystemUser.objects.update(token_endpoint_auth_method=""),
-        "invalid_credentials",
-    ),
-}
-OF_ONE_KIND: list[tuple[Kind, str, Callable[[Any], object], str]] = [
-    (KEY, "another key of the same name by SQL", other_key, "invalid_credentials"),
-    (CERTIFICATE, "another name by SQL", sql(lookup="tls$x"), "invalid_credentials"),
-    (CERTIFICATE, "no certificate by SQL", sql(certificate_name=None), "invalid_credentials"),
-]
-
-
 @pytest.mark.parametrize(
-    ("kind", "change", "expected"),
+    ("kind", "changed"),
     [
-        *(
-            pytest.param(kind, *change, id=f"{kind.name.value}, {name}")
-            for kind in (KEY, CERTIFICATE)
-            for name, change in CHANGES.items()
-        ),
-        *(pytest.param(kind, *change, id=name) for kind, name, *change in OF_ONE_KIND),
+        (KEY, {"public_jwk": json.dumps(new_pair().public_jwk)}),  # of the same name
+        (CERTIFICATE, {"lookup": "tls$x"}),
+        (CERTIFICATE, {"certificate_name": None}),
     ],
 )
-def test_the_next_login_obeys_a_change(
-    erp: Any, change: Callable[[Any], object], expected: str
+def test_what_was_changed_by_sql_logs_in_no_more(
+    kind: Kind, erp: Any, changed: dict[str, Any]
 ) -> None:
-    """Those of a secret: tests/facts/test_confirmation.py."""
+    """Every other change: tests/registry/test_epochs.py and tests/facts/test_confirmation.py."""
     for _ in range(2):
         assert erp.login().status_code == 200
-    change(erp)
-    assert reason_of(erp.login()) == expected
+    Credential.objects.update(**changed)
+    assert reason_of(erp.login()) == "invalid_credentials"
 
 
 @not_secrets
@@ -266,18 +233,6 @@ def test_a_new_one_logs_in_at_once_where_it_was_refused_before(kind: Kind, erp: 
 
 
 # --- From where -----------------------------------------------------------------------------------
-
-
-@not_secrets
-def test_it_is_used_from_its_networks_only(kind: Kind, erp: Any) -> None:
-    """Every form of networks: tests/narrow_credentials."""
-    for networks, status in (("203.0.113.0/24", 400), ("127.0.0.1/32", 200)):
-        Credential.objects.update(allowed_networks=networks)
-        response = erp.login()
-        assert response.status_code == status
-        if status == 400:
-            assert reason_of(response) == "source_network_not_allowed"
-            assert "from another address: 127.0.0.1. " in description_of(response)
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.models import RateLimitCounter, SystemUser
 from tests.client_auth.key_erp import new_key_erp, new_pair
 from tests.dpop.dpop_erp import NONCE, DpopErp, events, new_dpop_erp, reason_of
-from tests.status_lists.reader import is_ended
 from tests.support.erp import Erp, assert_every_answer, claims_of, new_erp
 from tokens.dpop.proof import hash_of_token
 from tokens.models import LoginEvent, UsedProof
@@ -51,14 +50,6 @@ def test_whatever_a_client_sends_whose_tokens_need_not_be_bound_it_gets_a_bearer
         assert "cnf" not in claims_of(response)
         assert NONCE not in response
     assert not UsedProof.objects.exists()
-
-
-def test_a_bound_token_ends_with_its_binding_and_not_before(erp: DpopErp) -> None:
-    token = erp.token()
-    SystemUser.objects.update(logins_per_minute=60)
-    assert not is_ended(token)
-    SystemUser.objects.update(token_binding="tls")
-    assert is_ended(token)
 
 
 def test_the_first_request_gets_a_nonce_and_is_neither_recorded_nor_counted() -> None:

@@ -88,7 +88,7 @@ KEY, CERTIFICATE = Confirmation("dpop", "a-thumbprint"), Confirmation("tls", "a-
 
 
 def test_how_a_token_is_sent_by_what_it_is_bound_to() -> None:
-    """The claim itself: tests/endpoint/test_claims.py."""
+    """The claim itself: tests/tokens/test_access_tokens.py."""
     assert read_confirmation(None) == UNBOUND
     assert [token_type(one) for one in (UNBOUND, KEY, CERTIFICATE)] == ["Bearer", "DPoP", "Bearer"]
 

@@ -11,11 +11,13 @@ import jwt
 import pytest
 from django.conf import settings
 
+from einvoicing_tokens.dpop.target import comparable
 from tests.client_auth.key_erp import new_pair, signed_as
 from tests.client_auth.signer import raw_object
 from tests.dpop.dpop_erp import DpopErp
 from tests.dpop.signed_proof import AT, moment, signed_proof
 from tests.support.erp import Erp
+from tokens.dpop import proof as service_proof
 from tokens.dpop.nonce import WINDOW, Nonces
 from tokens.dpop.proof import InvalidProof, Proof, ProofFault, read_proof, verified_thumbprint
 
@@ -191,7 +193,7 @@ def test_7_a_key_whose_text_is_not_utf_8_is_refused(member: str) -> None:
 
 @pytest.mark.parametrize("htu", ["http://testserver/connect/token", f"{ADDRESS}/", "//["])
 def test_9_another_address(htu: str) -> None:
-    """Each other form: test_target.py."""
+    """Each other form: below."""
     assert fault_of(signed(htu=f'"{htu}"'.encode()), AT) == ProofFault.TARGET
 
 
@@ -256,3 +258,60 @@ def test_without_the_key_none_can_be_made() -> None:
 @pytest.mark.parametrize("nonce", ["", "x", "é", "\ud800", "A" * 24, "A" * 4000])
 def test_any_other_text_is_not_accepted(nonce: str) -> None:
     assert not NODE.is_accepted(nonce, NOON)
+
+
+TARGET = "https://id.example.org/connect/token"
+WRITTEN = "https://h/taxpayers/C1:R1(\u00e9)"  # a library may escape it
+
+
+def is_same_target(one: str, other: str) -> bool:
+    """To the service, and to the package."""
+    is_same = service_proof.is_same_target(one, other)
+    assert (comparable(one) is not None and comparable(one) == comparable(other)) is is_same
+    return is_same
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (TARGET, TARGET),
+        ("HTTPS://ID.Example.ORG/connect/token", TARGET),
+        ("https://id.example.org:443/connect/token", TARGET),
+        ("https://id.example.org/connect/token?a=b#c", TARGET),
+        ("https://id.example.org/connect/tok%65n", TARGET),
+        ("https://id.example.org/./connect/x/../token", TARGET),
+        ("https://id.example.org/%2e/connect/x/%2E%2e/token", TARGET),
+        *(("https://h", "https://h/"), ("http://h:80/", "http://h/")),
+        ("https://h/%2f", "https://h/%2F"),
+        ("https://h/taxpayers/C1%3aR1%28%C3%A9%29", WRITTEN),
+        ("https://h/taxpayers/C1%3AR1(%C3%A9)", WRITTEN),
+    ],
+)
+def test_addresses_that_are_the_same(one: str, other: str) -> None:
+    assert is_same_target(one, other)
+    assert is_same_target(other, one)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        *((text, TARGET) for text in (
+            *("http://id.example.org/connect/token", "https://id.example.org:8443/connect/token"),
+            "https://id.example.org.evil.example/connect/token",
+            "https://id.example.org@evil.example/connect/token",
+            "https://evil.example@id.example.org/connect/token",
+            *("https://id.example.org/connect/token/", "https://id.example.org//connect/token"),
+            *("https://id.example.org/connect%2Ftoken", "/connect/token"),
+            "https://id.example.org:x/connect/token",
+            *("https://[::1/connect/token", "https://id.example.org//x@[::1", "https:///[", "//["),
+            *("https://id.example.org//\N{ACCOUNT OF}", "https://\N{ACCOUNT OF}/connect/token"),
+            *("https://id.example.org:٤٤٣x/", "https://id.example.org:99999/connect/token", ""),
+        )),
+        *(("", ""), ("urn:x", "urn:x")),  # no addresses: not even the same as themselves
+        *(("https://h/%2f", "https://h/2F"), ("https://h/a%2Fb", "https://h/a/b")),
+        *(("https://h/a%252Fb", "https://h/a%2Fb"), ("https://h/a%253Ab", "https://h/a%3Ab")),
+        *(("https://h/a%3Fb", "https://h/a?b"), ("https://h/%2e%2e%2fa", "https://h/a")),
+    ],
+)  # fmt: skip
+def test_addresses_that_differ(one: str, other: str) -> None:
+    assert not is_same_target(one, other)

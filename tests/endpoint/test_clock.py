@@ -7,20 +7,14 @@ from datetime import UTC, datetime, timedelta
 from unittest.mock import patch
 
 import pytest
-from django.http import HttpResponse
 
-from taxpayers.models import RateLimitCounter
 from taxpayers.rules import Refused
-from tests.support.erp import Erp, assert_unavailable
 from tokens import uptime
-from tokens.models import LoginEvent
 from tokens.operations import clock
 from tokens.operations.clock import DatabaseClock
-from tokens.operations.node import this_node
 
 SECOND = timedelta(seconds=1)
 AT = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
-on_postgresql = pytest.mark.postgresql  # SQLite runs in this process and has no other clock
 
 
 class Machine:
@@ -126,35 +120,3 @@ def test_a_clock_that_is_more_than_two_seconds_off_is_wrong(
     assert refused.value.reason == "temporarily_unavailable"
     (record,) = caplog.records
     assert vars(record)["seconds_ahead"] == pytest.approx(-sign * off, abs=1e-5)
-
-
-def log_in_with_a_clock_off_by(off: timedelta, erp: Erp, **form: str) -> HttpResponse:
-    """A login on a node whose clock is ahead by so much, or behind."""
-    with patch.object(clock, "wall_clock", lambda: datetime.now(UTC) + off):
-        return erp.login(**form)
-
-
-@on_postgresql
-@pytest.mark.parametrize("minutes", [-10, 10])
-def test_a_process_that_starts_with_a_wrong_clock_decides_nothing_from_what_its_node_knows(
-    erp: Erp, minutes: int
-) -> None:
-    assert erp.login().status_code == 200
-    this_node().clock._ahead = None  # a process that has just started: it has asked nothing yet
-    response = log_in_with_a_clock_off_by(timedelta(minutes=minutes), erp)
-    assert_unavailable(response, {"X-Client-Secret-Expires-At": r".+Z"})
-    assert LoginEvent.objects.count() == 1
-
-
-@on_postgresql
-def test_a_clock_that_is_off_neither_opens_nor_prolongs_the_window_of_a_limit(
-    erp: Erp, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(clock, "MAX_DIFFERENCE", timedelta(hours=1))
-    allowed = 0
-    for seconds in (0, 90, -90, 3000) * 4:
-        response = log_in_with_a_clock_off_by(timedelta(seconds=seconds), erp)
-        allowed += response.status_code == 200
-    assert allowed == 12
-    began = RateLimitCounter.objects.get().window_started_at
-    assert abs(began - datetime.now(UTC)) < 10 * SECOND

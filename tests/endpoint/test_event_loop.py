@@ -2,9 +2,7 @@
 
 import asyncio
 import json
-import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -18,14 +16,11 @@ from taxpayers.credentials import new_client_secret
 from taxpayers.models import RateLimitCounter
 from taxpayers.services import block_system_user
 from tests.dpop.dpop_erp import new_dpop_erp
-from tests.dpop.test_login import api_proof
 from tests.introspection.api import claims_of, token_of
-from tests.servers.processes import slowness
 from tests.support import make
 from tests.support.databases import another_session
 from tests.support.erp import FORM, PATH, Erp, new_erp, post
 from tests.support.moments import why
-from tests.support.outages import database_out_of_reach
 from tokens.keys.signer import current_key_ring
 from tokens.keys.store import read_key_ring
 from tokens.models import LoginEvent
@@ -33,7 +28,6 @@ from tokens.operations.asgi import TokenEndpoint
 
 # The connections of the event loop see only what is committed.
 pytestmark = pytest.mark.django_db(transaction=True)
-on_postgresql = pytest.mark.postgresql
 
 
 @dataclass(frozen=True)
@@ -60,20 +54,30 @@ def login_of(erp: Erp, **form: str) -> Sent:
     return Sent(urlencode(erp.form | form).encode())
 
 
+async def messages_of(
+    application: Any, scope: dict[str, Any], *parts: bytes, ends: bool = True
+) -> list[dict[str, Any]]:
+    """What it sends for a body in these parts; `ends`: the client does not go away behind them."""
+    waiting = [{"type": "http.request", "body": part, "more_body": True} for part in parts]
+    end = {"type": "http.request", "body": b"", "more_body": False}
+    waiting.append(end if ends else {"type": "http.disconnect"})
+    messages: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return waiting.pop(0) if waiting else await asyncio.Future()
+
+    async def send(message: dict[str, Any]) -> None:
+        messages.append(message)
+
+    await application(scope, receive, send)
+    return messages
+
+
 async def ask(endpoint: TokenEndpoint, sent: Sent) -> Answer:
     size = -(-len(sent.body) // sent.parts) or 1
-    parts = [sent.body[n : n + size] for n in range(0, len(sent.body), size)] or [b""]
-    answered: list[dict[str, Any]] = []
-
-    async def receive() -> Any:
-        part = parts.pop(0)
-        return {"type": "http.request", "body": part, "more_body": bool(parts)}
-
-    async def send(message: Any) -> None:
-        answered.append(message)
-
     headers = {"Content-Type": FORM} | sent.headers
-    await endpoint(
+    start, end = await messages_of(
+        endpoint,
         {
             "type": "http",
             "method": sent.method,
@@ -87,10 +91,8 @@ async def ask(endpoint: TokenEndpoint, sent: Sent) -> Answer:
                 for each in value.split("\n")
             ],
         },
-        receive,
-        send,
+        *(sent.body[n : n + size] for n in range(0, len(sent.body), size)),
     )
-    start, end = answered
     shown = {name.decode(): value.decode() for name, value in start["headers"]}
     return Answer(start["status"], start["reason"].decode(), shown, end["body"])
 
@@ -174,76 +176,11 @@ def test_the_event_loop_answers_as_django_does() -> None:
 
 
 def test_a_client_that_goes_away_before_its_body_is_complete_gets_nothing() -> None:
-    sent: list[Any] = []
-
-    async def work(endpoint: TokenEndpoint) -> None:
-        messages = [
-            {"type": "http.request", "body": b"grant", "more_body": True},
-            {"type": "http.disconnect"},
-        ]
-
-        async def receive() -> Any:
-            return messages.pop(0)
-
-        async def send(message: Any) -> None:
-            sent.append(message)
-
-        await endpoint({"type": "http", "method": "POST", "headers": []}, receive, send)
-
-    on_event_loop(work)
-    assert sent == []
+    scope = {"type": "http", "method": "POST", "headers": []}
+    assert on_event_loop(lambda at: messages_of(at, scope, b"grant", ends=False)) == []
     assert not LoginEvent.objects.exists()
 
 
-# --- Many at once ---------------------------------------------------------------------------------
-
-
-def test_a_limit_is_exact_for_logins_that_come_at_once(erp: Erp) -> None:
-    statuses: list[int] = []
-    while len(statuses) < 30:  # a busy machine answers some with 503, and counts none of these
-        answers = answers_to([login_of(erp)] * (30 - len(statuses)))
-        statuses += [answer.status for answer in answers if answer.status != 503]
-    assert sorted(statuses) == [200] * 12 + [429] * 18
-    assert LoginEvent.objects.count() == RateLimitCounter.objects.get().used == 12
-
-
-# --- Others who have locked a row -----------------------------------------------------------------
-@contextmanager
-def row_locked(erp: Erp) -> Iterator[None]:
-    """As a long transaction does that changes the client."""
-    lock = "SELECT 1 FROM client_usage WHERE system_user_id = %s FOR UPDATE"
-    with another_session() as other, other.cursor() as cursor:
-        other.set_autocommit(False)
-        cursor.execute(lock, [erp.system_user.pk])
-        yield
-
-
-@on_postgresql
-def test_a_locked_row_makes_only_its_client_wait_and_never_longer_than_two_seconds(
-    erp: Erp,
-) -> None:
-    others = [new_erp() for _ in range(5)]
-
-    async def timed(endpoint: TokenEndpoint, each: Erp) -> tuple[int, float]:
-        started = time.monotonic()
-        answer = await ask(endpoint, login_of(each))
-        return answer.status, time.monotonic() - started
-
-    async def work(endpoint: TokenEndpoint) -> list[tuple[int, float]]:
-        return await asyncio.gather(*(timed(endpoint, each) for each in (*[erp] * 6, *others)))
-
-    with row_locked(erp):
-        answers = on_event_loop(work)
-    of_client, of_others = answers[:6], answers[6:]
-    assert [status for status, _ in of_client] == [503] * 6
-    assert max(seconds for _, seconds in of_client) < 1.2 + slowness()
-    assert [status for status, _ in of_others] == [200] * 5
-    assert max(seconds for _, seconds in of_others) < slowness()
-    assert LoginEvent.objects.count() == 5
-    assert [answer.status for answer in answers_to([login_of(erp)])] == [200]
-
-
-# The connections of the event loop see only what is committed.
 ME = "/api/v1/me"
 
 
@@ -268,22 +205,7 @@ def test_the_event_loop_answers_about_a_token_as_django_does() -> None:
     assert (head.headers, head.body) == (answers[0].headers, b"")
 
 
-def test_a_proof_opens_once() -> None:
-    erp = new_dpop_erp()
-    token = erp.token()
-    answers = answers_to([me(f"DPoP {token}", DPoP=api_proof(erp, token))] * 3)
-    assert sorted(each.status for each in answers) == [200, 401, 401]
-
-
-def test_without_the_database_it_is_a_503_and_no_token_counts_as_ended() -> None:
-    token = token_of(new_erp())
-    with database_out_of_reach():
-        answer = through_django(me(f"Bearer {token}"))
-    assert (answer.status, answer.headers["Retry-After"]) == (503, "5")
-    assert b"Nothing is wrong with the request" in answer.body
-
-
-# SQLite prepares nothing beforehand, and has no server that could end a connection.
+# --- Sessions that end, and columns that change: SQLite has neither -------------------------------
 
 Ask = Callable[[Erp], HttpResponse]
 USED_GROWS = "ALTER TABLE client_usage ALTER COLUMN used TYPE bigint"

@@ -19,9 +19,8 @@ from taxpayers.credentials import new_client_id, new_client_secret
 from taxpayers.rules import Refused, RegistryReason
 from tests.endpoint.test_event_loop import Answer, Sent, login_of
 from tests.support import make
-from tests.support.erp import Erp, assert_refused, assert_unavailable, new_erp
+from tests.support.erp import Erp, assert_refused, new_erp
 from tests.support.factories import SUBMIT, VIEW
-from tests.support.outages import database_out_of_reach
 from tests.wire.test_on_behalf_of import Send, both, committed
 from tokens.answers.description import describe
 from tokens.http import error_body
@@ -423,12 +422,3 @@ def test_unknown_taxpayer_inactive_taxpayer_and_no_permission_are_one_text(
     answers = [intermediary.login(on_behalf_of=str(taxpayer)) for taxpayer in taxpayers]
     assert {response.status_code for response in answers} == {400}
     assert len({without_reference(response)[0] for response in answers}) == 1
-
-
-@pytest.mark.parametrize("logins_before", [0, 1])
-def test_a_database_out_of_reach_is_a_503_and_no_token(erp: Erp, logins_before: int) -> None:
-    assert [erp.login().status_code for _ in range(logins_before)] == [200] * logins_before
-    with database_out_of_reach():
-        response = erp.login()
-    # A node that has met this secret knows until when it is valid.
-    assert_unavailable(response, {EXPIRES_AT: MATCHED[EXPIRES_AT]} if logins_before else {})

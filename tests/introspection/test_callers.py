@@ -2,7 +2,6 @@
 
 import json
 import logging
-import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -26,7 +25,7 @@ from tests.introspection.api import (
     revoke,
     token_of,
 )
-from tests.support import make
+from tests.support import answers, make
 from tests.support.answers import body_of, headers_of
 from tests.support.erp import Erp, new_erp
 from tests.support.moments import now, why
@@ -69,11 +68,7 @@ def assert_error(
 ) -> None:
     """The whole answer; `headers` are those beside the ones of every answer."""
     assert (response.status_code, response.reason_phrase) == (status, error)
-    reference, body = assert_headers(response, **headers), body_of(response)
-    assert (set(body), body["error"]) == ({"error", "error_description"}, error)
-    assert re.fullmatch(r"[\x20-\x21\x23-\x5B\x5D-\x7E]+", body["error_description"])
-    assert text in body["error_description"]
-    assert body["error_description"].endswith(f" Reference: {reference}")
+    answers.assert_error(body_of(response), error, text, assert_headers(response, **headers))
 
 
 def assert_401(response: HttpResponse, text: str) -> None:

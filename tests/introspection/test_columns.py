@@ -52,15 +52,22 @@ def test_a_token_is_looked_up_by_its_id_and_its_taxpayer(length: int) -> None:
     assert asked(claims_of(more="x" * length)) == (JTI, OTHER)
 
 
-@pytest.mark.parametrize("text", ["", "x", "e30", "e30.", "e30.e30.e30", "a.!.b", "e30.W10.x"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "x", "e30", "e30.", "e30.e30.e30", "a.!.b", "e30.W10.x", ".", "..", "\0", "é.é.é"),
+        *(f"e30.{base64url_encode(payload).decode()}.x" for payload in (b"[" * 20_000, b"\xff")),
+        *(token_of(claims_of("\ud800")), token_of(claims_of(taxpayer=[]))),
+    ],
+)
 def test_what_is_no_token_finds_nothing(text: str) -> None:
     assert token_query(text, "ca_test_1", HASHED) == replace(
         NOTHING, client_id="ca_test_1", lookup=HASHED
     )
 
 
-@pytest.mark.parametrize("jti", ["", "x" * 36, JTI.hex, f"{{{JTI}}}", f"urn:uuid:{JTI}"])
-def test_an_id_of_another_form_is_none(jti: str) -> None:
+@pytest.mark.parametrize("jti", ["", "x" * 36, "\0", 1, JTI.hex, f"{{{JTI}}}", f"urn:uuid:{JTI}"])
+def test_an_id_of_another_form_is_none(jti: Any) -> None:
     assert asked(claims_of(jti=jti))[0] is None
 
 
@@ -72,7 +79,7 @@ def test_an_id_of_another_form_is_none(jti: str) -> None:
         ("C1", "R" * 65, False),
         ("C\0", "", False),
         ("C1", "R\n", False),
-        ("Cé", "", False),
+        *(("Cé", "", False), ("9" * 999, "", False)),
     ],
 )
 def test_only_a_name_that_a_database_takes_is_sent(tin: str, rob: str, is_sent: bool) -> None:

@@ -1,6 +1,7 @@
 """Clients whose row another session has locked: their logins wait for it, and no others do."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
@@ -8,9 +9,11 @@ from typing import Any
 
 import psycopg
 import pytest
+from django.db import OperationalError
 
 from taxpayers.models import Credential, RateLimitCounter
 from tests.lanes.calls import clients, counted, note_batches, opened_store, results, with_store
+from tests.servers.processes import slowness
 from tests.support.databases import present_url
 from tests.tokens.test_rate_limits import EPOCH
 from tokens.calls import Call, TakenIndex, TakeStatusIndex
@@ -84,6 +87,28 @@ def test_they_wait_in_one_statement_in_their_order_and_the_others_are_answered(
     assert LoginEvent.objects.count() == 7
     own = mine.system_user_id
     assert batches == [ids, [own] * 4, [others[0].system_user_id], [own]]
+
+
+def test_a_locked_row_makes_only_its_client_wait_and_never_longer_than_two_seconds() -> None:
+    mine, *others = clients(6)
+    calls = [counted(secret) for secret in (*[mine] * 6, *others)]
+
+    async def timed(store: AsyncStore, call: Call) -> tuple[Any, float]:
+        began = time.monotonic()
+        (result,) = await results(store, [call])
+        return result, time.monotonic() - began
+
+    async def while_locked(store: AsyncStore) -> list[tuple[Any, float]]:
+        async with locked([mine]):
+            return await asyncio.gather(*(timed(store, call) for call in calls))
+
+    found = with_store(while_locked)
+    waited, answered = found[:6], found[6:]
+    assert all(isinstance(result, OperationalError) for result, _ in waited)
+    assert max(seconds for _, seconds in waited) < 1.2 + slowness()
+    assert all(isinstance(result, Quota) for result, _ in answered)
+    assert max(seconds for _, seconds in answered) < slowness()
+    assert LoginEvent.objects.count() == 5
 
 
 def test_a_change_under_way_is_waited_for_and_obeyed() -> None:

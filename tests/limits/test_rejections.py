@@ -97,16 +97,6 @@ def test_every_refusal_before_authentication_counts_for_its_address(answers: Dri
 
 
 @each_driver
-def test_an_ipv6_network_is_counted_as_one_address(answers: Driver) -> None:
-    answers([from_(f"2001:db8:1:2::{n}", MALFORMED) for n in range(1, 6)])
-    answers([from_("2001:db8:1:3::1", MALFORMED)])
-    assert (bucket("2001:db8:1:2::9").failures, bucket("2001:db8:1:3::9").failures) == (5, 1)
-    recorded = set(LoginEvent.objects.values_list("source_address", flat=True))
-    assert "2001:db8:1:2::5" in recorded  # the record has the address itself
-    assert len(recorded) == 6
-
-
-@each_driver
 def test_a_throttled_request_is_answered_with_429_and_writes_nothing(answers: Driver) -> None:
     answers([from_(THERE, MALFORMED)])  # the first request of all makes the signing key
     for number, sent in enumerate(REJECTED.values()):

@@ -20,6 +20,7 @@ import psycopg
 from tests.servers.nginx import HOST, PROXY_SECRET, Balancer, Ports
 from tests.servers.service import Service
 from tests.servers.wire import read_to_end
+from tests.support.answers import assert_error
 from tests.support.erp import FORM, PATH, Erp
 from tokens.models import LoginEvent
 
@@ -113,12 +114,7 @@ def assert_proxy_answer(answer: httpx.Response, status: int, error: str, says: s
     assert answer.headers["Pragma"] == "no-cache"
     reference = answer.headers["correlationId"]
     assert re.fullmatch(_UUID, reference)
-    body = answer.json()
-    assert set(body) == {"error", "error_description"}
-    assert body["error"] == error
-    assert re.fullmatch(r"[\x20-\x21\x23-\x5B\x5D-\x7E]+", body["error_description"])
-    assert says in body["error_description"]
-    assert body["error_description"].endswith(f" Reference: {reference}")
+    assert_error(answer.json(), error, says, reference)
     assert len(answer.headers.get_list("correlationId")) == 1
     assert len(answer.headers.get_list("Cache-Control")) == 1
 

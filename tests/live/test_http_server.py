@@ -12,6 +12,7 @@ from identity.server import limits
 from tests.live.cluster import new_client
 from tests.servers.service import Service
 from tests.servers.wire import WireAnswer, answers_in, connected, read_answer, read_to_end, send_all
+from tests.support.answers import assert_error
 from tests.support.erp import FORM, Erp
 
 pytestmark = pytest.mark.gate
@@ -55,9 +56,7 @@ def assert_refusal(answer: WireAnswer, status: int, error: str, text: str = "") 
     assert answer.headers["pragma"] == "no-cache"
     reference = answer.headers["correlationid"]
     assert re.fullmatch(UUID, reference)
-    assert answer.json["error"] == error
-    assert text in answer.json["error_description"]
-    assert answer.json["error_description"].endswith(f" Reference: {reference}")
+    assert_error(answer.json, error, text, reference)
 
 
 # --- Not HTTP, or HTTP that could be read in two ways ---------------------------------------------

@@ -58,13 +58,6 @@ def published_by(node: Service) -> set[str]:
     return {key["kid"] for answer in answers for key in answer["keys"]}
 
 
-def test_a_rotated_key_is_picked_up_by_running_workers(nodes: list[Service]) -> None:
-    before = published_by(nodes[1])
-    new = nodes[0].manage("rotate_signing_key")["kid"]
-    assert new not in before
-    until(lambda: published_by(nodes[1]) == {*before, new}, 60)
-
-
 @pytest.mark.gate
 def test_a_compromised_key_is_stopped_on_every_running_node_within_seconds(
     nodes: list[Service],

@@ -8,15 +8,12 @@ import socket
 import ssl
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from urllib.parse import urlencode
 from uuid import uuid4
 
 import httpx
 import pytest
 
-from taxpayers.models import SystemUser
-from tests.client_auth.key_erp import KeyErp, jwks, new_pair
 from tests.introspection.api import INTROSPECT, REVOKE, claims_of
 from tests.live.cluster import CLIENT, STAFF_HOST, Cluster, assert_proxy_answer
 from tests.self_service.calls import CREDENTIALS, PERMISSIONS, REVOKE_LAST
@@ -25,8 +22,6 @@ from tests.servers.processes import stopping, until
 from tests.support.erp import FORM, PATH, Erp
 
 pytestmark = [pytest.mark.processes, pytest.mark.gate]
-
-KEY_TIN = "C1000000009"
 
 
 def jti_of(answer: httpx.Response) -> str:
@@ -120,31 +115,6 @@ def test_the_limit_and_the_record_are_exact_over_both_nodes(cluster: Cluster) ->
         answers = list(threads.map(lambda _: client.post(PATH, data=erp.form), range(60)))
     assert Counter(answer.status_code for answer in answers) == {200: 20, 429: 40}
     assert {jti_of(a) for a in answers if a.status_code == 200} == set(cluster.events(erp))
-    assert all(erp.client_id in node.log for node in cluster.nodes)  # each answered some of them
-
-
-def test_an_assertion_that_reaches_both_nodes_at_once_gives_one_token(
-    cluster: Cluster, tmp_path: Path
-) -> None:
-    pair, issuer = new_pair(), cluster.ports.https_url
-    (tmp_path / "jwks.json").write_text(jwks(pair))
-    cluster.nodes[0].manage("register_taxpayer", KEY_TIN, "--name", "With a key")
-    issued = cluster.nodes[0].manage(
-        *("issue_credentials", KEY_TIN, "--name", "ERP", "--jwks", str(tmp_path / "jwks.json")),
-        *("--logins-per-minute", "0"),
-    )
-    erp = KeyErp(SystemUser(client_id=issued["client_id"]), pair)
-    assertions = [erp.assertion(aud=issuer) for _ in range(5)]
-    for number, assertion in enumerate(assertions):
-        # From another address each time: failures slow down who makes them.
-        client, form = cluster.client(f"127.0.0.{20 + number}"), erp.form(assertion)
-        with client, ThreadPoolExecutor(8) as threads:
-            sent = [threads.submit(client.post, PATH, data=form) for _ in range(8)]
-            answers = [answer.result() for answer in sent]
-            assert Counter(answer.status_code for answer in answers) == {200: 1, 400: 7}
-            refused = [answer.json() for answer in answers if answer.status_code == 400]
-            assert {body["error"] for body in refused} == {"invalid_client"}
-    assert len(cluster.events(Erp(erp.client_id, ""))) == len(assertions)
     assert all(erp.client_id in node.log for node in cluster.nodes)  # each answered some of them
 
 

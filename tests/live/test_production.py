@@ -32,7 +32,7 @@ from tests.servers.postgres import Postgres
 from tests.servers.processes import CHECKOUT, completed, start_process, stopping
 from tests.servers.service import Service, is_ready, manage
 from tests.support.erp import PATH, Erp
-from tests.support.over_http import SIGN_IN, sign_in
+from tests.support.over_http import sign_in
 
 PUBLIC, STAFF = "id.example.org", "staff.id.example.org"
 OFFICER = "officer"
@@ -183,12 +183,6 @@ def test_a_member_of_staff_signs_in_at_the_staff_address(production: Production)
         assert outside.get("/admin/").status_code == 403
 
 
-def test_browsers_are_told_to_use_https_for_this_host_alone(production: Production) -> None:
-    with production.browser(STAFF, STAFF_ADDRESS) as browser:
-        answer = browser.get(SIGN_IN)
-    assert answer.headers["Strict-Transport-Security"] == "max-age=31536000"
-
-
 def test_the_management_api_is_at_the_address_of_staff_alone(production: Production) -> None:
     path = "/api/v1/management/taxpayers"
     for host, address, status in (
@@ -206,17 +200,6 @@ def test_the_management_api_is_at_the_address_of_staff_alone(production: Product
     assert answer.json()["type"].startswith(f"https://{STAFF}/api/v1/management/problems/")
     for node in public:
         assert httpx.get(f"{node.url}{path}", headers=https).status_code == 404
-
-
-def test_a_public_node_has_no_staff_pages_and_the_staff_node_no_login(
-    production: Production,
-) -> None:
-    https = {"X-Forwarded-Proto": "https", "Host": STAFF}
-    *public, staff = production.nodes
-    for node in public:
-        assert httpx.get(f"{node.url}{SIGN_IN}", headers=https).status_code == 404
-    assert httpx.get(f"{staff.url}{SIGN_IN}", headers=https).status_code == 200
-    assert httpx.post(f"{staff.url}{PATH}", headers=https).status_code == 404
 
 
 def test_no_node_needs_more_in_its_environment_than_the_recipe_sets(production: Production) -> None:

@@ -8,11 +8,8 @@ import contextlib
 import re
 import resource
 import socket
-import ssl
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator
 from urllib.parse import urlencode
 
 import httpx
@@ -40,7 +37,6 @@ NAME = b"Host: id.example.org\r\n"
 CLOSE = b"Connection: close\r\n"
 START = f"POST {PATH} HTTP/1.1\r\n".encode() + NAME
 FORM_TYPE = f"Content-Type: {FORM}\r\n".encode()
-CHUNKED = START + CLOSE + b"Transfer-Encoding: chunked\r\n\r\n"
 BUFFERED = (r"proxy_request_buffering off;", "proxy_request_buffering on;")
 
 
@@ -370,110 +366,12 @@ def with_trailer(proxy: Cluster, trailer: bytes, headers: bytes = b"") -> bytes:
 # --- Slow clients, and many -----------------------------------------------------------------------
 
 
-@contextlib.contextmanager
-def tls_connection(proxy: Cluster) -> Iterator[ssl.SSLSocket]:
-    with (
-        socket.create_connection((HOST, proxy.ports.https), timeout=40) as plain,
-        proxy.balancer.tls.wrap_socket(plain, server_hostname=HOST) as connection,
-    ):
-        yield connection
-
-
-@pytest.fixture(scope="module")
-def slow(cluster: Cluster) -> Iterator[dict[str, Future[tuple[float, bytes]]]]:
-    """All of them at once, because each waits for a deadline: seconds, and what came back."""
-    ports = Ports(free_port(), free_port(), cluster.ports.staff, cluster.ports.nodes)
-    quick = start_balancer(
-        ports,
-        (r"client_header_timeout 10s;", "client_header_timeout 2s;"),
-        (r"send_timeout 10s;", "send_timeout 2s;"),
-        # The kernel must not take all the answers.
-        (rf"listen {HOST}:{ports.http};", f"listen {HOST}:{ports.http} sndbuf=4k;"),
-    )
-    proxy = Cluster(quick, cluster.nodes)
-
-    def trickle(first: bytes, piece: bytes) -> tuple[float, bytes]:
-        with tls_connection(proxy) as connection:
-            began, received = time.monotonic(), b""
-            connection.sendall(first)
-            connection.settimeout(0.5)
-            while time.monotonic() < began + 20:
-                with contextlib.suppress(TimeoutError, ssl.SSLWantReadError):
-                    try:
-                        chunk = connection.recv(65536)
-                    except ConnectionResetError:
-                        break
-                    received += chunk
-                    if not chunk:
-                        break
-                with contextlib.suppress(OSError):
-                    connection.sendall(piece)
-            return time.monotonic() - began, received
-
-    def no_handshake() -> tuple[float, bytes]:
-        with socket.create_connection((HOST, ports.https), timeout=40) as connection:
-            began = time.monotonic()
-            with contextlib.suppress(ConnectionResetError):
-                connection.recv(1)
-            return time.monotonic() - began, b""
-
-    def unread() -> tuple[float, bytes]:
-        """Reads nothing until the proxy has given up."""
-        with socket.socket() as connection:
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            connection.settimeout(20)
-            connection.connect((HOST, ports.http))
-            one = b"GET /.well-known/oauth-authorization-server HTTP/1.1\r\n" + NAME + b"\r\n"
-            connection.sendall(one * 400)
-            began = time.monotonic()
-            time.sleep(5)
-            received = b""
-            with contextlib.suppress(ConnectionResetError):
-                while chunk := connection.recv(65536):
-                    received += chunk
-            return time.monotonic() - began, received
-
-    body = START + FORM_TYPE + b"Content-Length: 5000\r\n\r\n"
-    clients: dict[str, Callable[[], tuple[float, bytes]]] = {
-        "headers": lambda: trickle(START, b"X-A: b\r\n"),
-        "first line": lambda: trickle(b"P", b""),
-        "body": lambda: trickle(body, b"a"),
-        "body that stops": lambda: trickle(body + b"a=b", b""),
-        "chunks": lambda: trickle(CHUNKED, b"1\r\na\r\n"),
-        "nothing": lambda: trickle(b"", b""),
-        "handshake": no_handshake,
-        "answers": unread,
-    }
-    with stopping(quick), ThreadPoolExecutor(len(clients)) as threads:
-        yield {name: threads.submit(client) for name, client in clients.items()}
-
-
-@pytest.mark.parametrize("name", ["body", "body that stops", "chunks"])
-def test_a_slow_body_is_answered_with_408_by_the_node(
-    slow: dict[str, Future[tuple[float, bytes]]], name: str
-) -> None:
-    seconds, received = slow[name].result()
-    (answer,) = assert_only_json(received)
+def test_a_slow_body_is_answered_with_408_by_the_node(cluster: Cluster) -> None:
+    """Each other deadline: tests/test_connection.py and tests/certificates/test_nginx_conf.py."""
+    body = START + FORM_TYPE + b"Content-Length: 5000\r\n\r\na"
+    (answer,) = assert_only_json(cluster.on_the_wire(body))
     assert (answer.status, answer.reason) == (408, "invalid_request")
     assert "too long to arrive" in answer.json["error_description"]
-    assert 2 < seconds < 12  # the connection itself lingers for a moment
-
-
-@pytest.mark.parametrize("name", ["headers", "first line", "nothing", "handshake"])
-def test_a_connection_without_a_whole_request_is_closed_in_time(
-    slow: dict[str, Future[tuple[float, bytes]]], name: str
-) -> None:
-    seconds, received = slow[name].result()
-    assert received == b""  # nginx has no means to answer
-    assert 1 < seconds < 10
-
-
-def test_a_client_that_does_not_read_its_answers_is_cut_off(
-    slow: dict[str, Future[tuple[float, bytes]]],
-) -> None:
-    seconds, received = slow["answers"].result()
-    assert 0 < received.count(b"HTTP/1.1 200 OK") < 400
-    assert seconds < 10
 
 
 def test_idle_connections_beyond_every_place_cost_no_login(cluster: Cluster) -> None:
@@ -491,27 +389,3 @@ def test_idle_connections_beyond_every_place_cost_no_login(cluster: Cluster) -> 
                 assert time.monotonic() - began < 5 * slowness()
         for _ in range(20):
             assert cluster.login(cluster.erp).status_code == 200
-
-
-HOSTILE = [
-    (f"GET /x HTTP/1.1\r\nContent-Type: {FORM}; charset*=a'b'c%zz\r\n", "a broken parameter"),
-    (f"GET /x HTTP/1.1\r\nContent-Type: {FORM}; charset=\x7f\r\n", "a charset of nothing"),
-    (f"GET /x?a=%ff.b HTTP/1.1\r\nContent-Type: {FORM}; charset=idna\r\n", "idna"),
-    ("GET /x?" + "&".join(f"a{n}=1" for n in range(1000)) + " HTTP/1.1\r\n", "1,000 fields"),
-    ("POST /connect/token HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "no chunk"),
-]
-
-
-@pytest.mark.parametrize("hostile", [shape[0] for shape in HOSTILE], ids=[s[1] for s in HOSTILE])
-def test_no_request_of_one_client_marks_a_node_as_failed_for_others(
-    cluster: Cluster, hostile: str
-) -> None:
-    head, line, rest = hostile.partition("\r\n")
-    request = (head + line).encode("latin-1") + NAME + CLOSE + rest.encode("latin-1") + b"\r\n"
-    with ThreadPoolExecutor(4) as threads:
-        attacks = [threads.submit(cluster.on_the_wire, request) for _ in range(40)]
-        statuses = Counter(cluster.login(cluster.erp).status_code for _ in range(30))
-        for attack in attacks:
-            answers = assert_only_json(attack.result())
-            assert all(400 <= answer.status < 500 for answer in answers)
-    assert statuses == {200: 30}

@@ -15,13 +15,13 @@ import pytest
 from msgspec.structs import replace
 from pytest_django import Settings
 
-from taxpayers.credentials import hash_secret, new_client_secret
+from taxpayers.credentials import new_client_secret
 from taxpayers.facts.source_networks import LoginSource
-from taxpayers.facts.token_binding import TokenBinding
-from taxpayers.facts.values import Facts, FactsQuery, Reading, StatusFacts
+from taxpayers.facts.token_binding import UNBOUND, Confirmation, TokenBinding
+from taxpayers.facts.values import Facts, Reading, StatusFacts
 from taxpayers.rules import AuthorizationRequest, Refused, RegistryReason, decide
 from taxpayers.standing.standing import standing_of
-from tests.facts.test_steps import NO_PAUSE, drive, names
+from tests.facts.test_steps import NO_PAUSE, Memory, drive, names
 from tests.rules.states import (
     ALLOWED_NETWORKS,
     ALLOWED_PERMISSIONS,
@@ -44,6 +44,7 @@ from tests.rules.states import (
     REPRESENTED,
     ROLE,
     SECRET,
+    SOURCE,
     TAXPAYER_IS_ACTIVE,
     Asked,
     Dimensions,
@@ -92,7 +93,7 @@ CONTRACT = [
     (Check.SECRET_REVOCATION, {"secret_revoked"}),
     (Check.SOURCE_NETWORK, {"source_network_not_allowed"}),
     (Check.RATE_LIMIT, {"rate_limited"}),  # below
-    (Check.TOKEN_BINDING, BINDING_REASONS),  # tests/rules/test_every_binding.py
+    (Check.TOKEN_BINDING, BINDING_REASONS),  # below
     (Check.BLOCK, {"system_user_blocked"}),
     (Check.SYSTEM_USER_EXPIRY, {"system_user_expired"}),
     (Check.TAXPAYER, {"taxpayer_inactive"}),
@@ -111,6 +112,7 @@ CHECKS_ON_BEHALF = {
     *(Check.INTERMEDIARY, Check.INTERMEDIARY_ACTIVE),
     *(Check.PERMISSION, Check.PERMISSION_IN_FORCE, Check.PERMISSIONS_LIMIT),
 }
+OF_SECRETS = {"secret_expired", "secret_revoked", "source_network_not_allowed"}
 PLACE = {reason: place for place, (_, reasons) in enumerate(CONTRACT) for reason in reasons}
 
 
@@ -266,36 +268,14 @@ def right_or_wrong() -> Iterator[State]:
     yield from states(*limited)
 
 
-class KnownClient:
-    """What the registry answers: these facts, to the right id with the right secret."""
-
-    def __init__(self, facts: Facts, used: int) -> None:
-        self.facts, self.used = facts, used
-
-    def read(self, query: FactsQuery) -> Reading:
-        if (query.client_id, query.lookup) != (CLIENT_ID, hash_secret(CLIENT_SECRET)):
-            return Reading(AT, None)
-        return Reading(AT, self.facts, (AT, self.used))
-
-
-class NothingKnown:
-    def find(self, query: FactsQuery) -> None:
-        return None
-
-    def store(self, query: FactsQuery, facts: Facts) -> None:
-        pass
-
-
 def log_in_with(state: State, used: int, results: list[Any]) -> tuple[str, EndedLogin]:
     """The calls after the registry was read, which get these results, and the end."""
     meta = {"REQUEST_METHOD": "POST", "CONTENT_TYPE": FORM, "REMOTE_ADDR": "192.0.2.1"}
     if state.is_on_behalf:
         meta["HTTP_ONBEHALFOF"] = str(OTHER)
-    query = FactsQuery(CLIENT_ID, hash_secret(CLIENT_SECRET), OTHER if state.is_on_behalf else None)
-    registry = KnownClient(facts_of(state), used)
     arrival, raw = receive(meta, urlencode(RIGHT).encode(), AT)
-    steps = log_in(Node(NothingKnown(), LocalClock()), arrival, raw)
-    calls, ended = drive(steps, [registry.read(query), *results])
+    steps = log_in(Node(Memory(None), LocalClock()), arrival, raw)
+    calls, ended = drive(steps, [Reading(AT, facts_of(state), (AT, used)), *results])
     return names(calls[1:]), ended
 
 
@@ -305,7 +285,7 @@ def test_the_limit_is_checked_after_the_secret_and_before_everything_else(every:
     for state in islice(right_or_wrong(), 0, None, every):
         right = expected(state, None)
         reason = "issued" if isinstance(right, Granted) else right.reason
-        if reason in ("secret_expired", "secret_revoked", "source_network_not_allowed"):
+        if reason in OF_SECRETS:
             # No client was authenticated: it counts as a failure, not against the client's limit.
             for used in (0, LIMIT):
                 calls, ended = log_in_with(state, used, [NO_PAUSE])
@@ -390,3 +370,51 @@ def test_the_first_refusal_is_the_one_that_a_login_with_a_valid_secret_gets() ->
             assert (first and (first.reason, first.since)) == (
                 refused and (refused.reason, refused.since)
             )
+
+
+# --- What tokens must be bound to -----------------------------------------------------------------
+
+
+BY_KEY, CERTIFICATE = (
+    Confirmation(b, "a-thumbprint") for b in (TokenBinding.DPOP, TokenBinding.TLS)
+)
+NO_PROOF, NO_CERTIFICATE = Refusal("dpop_proof_missing"), Refusal("certificate_missing")
+# What the tokens of the client must be bound to, what it has proved, and the refusal.
+BINDINGS: dict[tuple[str, Confirmation], Refusal | None] = {
+    ("", UNBOUND): None,
+    ("", BY_KEY): None,
+    ("", CERTIFICATE): None,
+    ("dpop", UNBOUND): NO_PROOF,
+    ("dpop", BY_KEY): None,
+    ("dpop", CERTIFICATE): NO_PROOF,
+    ("tls", UNBOUND): NO_CERTIFICATE,
+    ("tls", BY_KEY): NO_CERTIFICATE,
+    ("tls", CERTIFICATE): None,
+    # An unknown one, written by SQL, is proved by nothing.
+    ("other", UNBOUND): NO_PROOF,
+    ("other", BY_KEY): NO_PROOF,
+    ("other", CERTIFICATE): NO_PROOF,
+}
+
+
+def with_binding(state: State, binding: str, proved: Confirmation) -> AuthorizationRequest:
+    facts = facts_of(state)
+    bound = replace(facts, client=replace(facts.client, token_binding=binding))
+    return AuthorizationRequest(bound, None, KNOWN_SCOPES, AT, proved, source=SOURCE)
+
+
+@pytest.mark.parametrize(("binding", "proved"), BINDINGS)
+def test_in_every_state_a_token_is_bound_as_it_must_be(binding: str, proved: Confirmation) -> None:
+    """The rule is checked after those of the secret and before all others.
+
+    What a client proves beyond what it must changes nothing but its token.
+    """
+    refusal = BINDINGS[binding, proved]
+    for state in right_or_wrong():
+        unbound, found = decided(state, None), outcome_of(with_binding(state, binding, proved))
+        if refusal is None or (isinstance(unbound, Refusal) and unbound.reason in OF_SECRETS):
+            assert found == unbound, state
+        else:
+            assert found == refusal, state
+    if refusal is None:
+        assert decide(with_binding(IN_ORDER, binding, proved)).confirmation == proved

@@ -7,7 +7,7 @@ from typing import Any
 from django.http import HttpResponse
 from django.test import Client
 
-from tests.support import make
+from tests.support import answers, make
 from tests.support.answers import UUID7, body_of, headers_of
 from tests.support.erp import Erp
 
@@ -46,11 +46,7 @@ def assert_error(
     response: HttpResponse, status: int, error: str, says: str, allow: str, **more: str
 ) -> None:
     """The whole answer; of the description at least a part."""
-    body = assert_answer(response, status, allow, **more)
-    assert set(body) == {"error", "error_description"}
-    assert body["error"] == error
-    assert says in body["error_description"]
-    assert re.fullmatch(r"[\x20-\x21\x23-\x5B\x5D-\x7E]+", body["error_description"])
+    answers.assert_error(assert_answer(response, status, allow, **more), error, says)
 
 
 def second_secret(erp: Erp, **fields: Any) -> Erp:

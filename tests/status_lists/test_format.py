@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from einvoicing_tokens.status.status_list import unpacked
 from taxpayers.facts.values import StatusFacts
 from tests.status_lists.reader import bits_of
 from tokens.access_tokens.claims import LIST_LENGTH, claims_of_token, index_of_claims
@@ -40,6 +41,7 @@ def test_the_vectors_of_the_draft(set_at: tuple[int, ...], length: int, lst: str
     made = compress(bits(set_at, length))
     for one in (lst, made):
         assert bits_of({"status_list": {"lst": one}}) == bits(set_at, length)
+        assert unpacked({"bits": 1, "lst": one}).packed == bits(set_at, length), "by the package"
     assert len(made) <= len(lst)
 
 

@@ -1,6 +1,7 @@
 """A whole answer in a form that tests compare."""
 
 import json
+import re
 from typing import Any
 
 from django.http import HttpResponse
@@ -16,3 +17,13 @@ def body_of(response: HttpResponse) -> dict[str, Any]:
 def headers_of(response: HttpResponse) -> dict[str, str]:
     """All headers but the length, which says nothing that the body does not."""
     return {name: value for name, value in response.items() if name != "Content-Length"}
+
+
+def assert_error(body: Any, error: str, says: str, reference: str = "") -> None:
+    """The body of a refusal: its error, and a description in the characters of RFC 6749."""
+    assert set(body) == {"error", "error_description"}
+    assert body["error"] == error
+    assert re.fullmatch(r"[\x20-\x21\x23-\x5B\x5D-\x7E]+", body["error_description"])
+    assert says in body["error_description"]
+    if reference:
+        assert body["error_description"].endswith(f" Reference: {reference}")

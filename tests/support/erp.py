@@ -14,7 +14,7 @@ from django.http import HttpResponse
 from django.test import Client
 
 from taxpayers.models import Intermediary, SystemUser
-from tests.support.answers import UUID7
+from tests.support.answers import UUID7, assert_error
 from tokens.models import LoginEvent
 from tokens.refusals.table import REFUSALS
 
@@ -132,15 +132,10 @@ def assert_refused(
     Status and error of each reason are in the table of tests/endpoint/test_refusals.py.
     """
     reference, row = assert_every_answer(response), REFUSALS[reason]
-    body, error = json.loads(response.content), str(row.error)
-    assert (response.status_code, body["error"]) == (row.status, error)
-    assert response.reason_phrase == error
-    assert set(body) == {"error", "error_description"}
-    description = body["error_description"]
-    assert re.fullmatch(r"[\x20-\x21\x23-\x5B\x5D-\x7E]+", description)
-    assert description.endswith(f" Reference: {reference}")
-    assert says in description
-    assert fixed_by in description
+    error, body = str(row.error), json.loads(response.content)
+    assert (response.status_code, response.reason_phrase) == (row.status, error)
+    assert_error(body, error, says, reference)
+    assert fixed_by in body["error_description"]
     assert response["Link"] == f'<{settings.AUTH_URL}/errors/{reason}>; rel="help"'
     named = {"Content-Type", "Content-Length", "Cache-Control", "Pragma", "correlationId", "Link"}
     assert set(response.headers) - named == set(headers or {})

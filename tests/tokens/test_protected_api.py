@@ -267,9 +267,12 @@ def test_a_token_outside_the_header_is_ignored() -> None:
 # --- Everything else ----------------------------------------------------------------------------
 
 
-def test_keys_that_cannot_be_read_are_a_503_in_json() -> None:
+@pytest.mark.parametrize("is_known", [False, True], ids=["its keys", "the status of a token"])
+def test_what_cannot_be_read_is_a_503_in_json(erp: Erp, is_known: bool) -> None:
+    """No token counts as ended then."""
+    token = token_of(erp) if is_known else "a.b.c"
     with database_out_of_reach():
-        response = get("Bearer a.b.c")
+        response = get(f"Bearer {token}")
     assert (response.status_code, response["Retry-After"]) == (503, "5")
     assert body_of(response)["error"] == "temporarily_unavailable"
 
