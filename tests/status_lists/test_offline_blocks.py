@@ -14,6 +14,7 @@ from pytest_django.fixtures import Settings
 
 from taxpayers.models import StatusIndex, SystemUser
 from taxpayers.services import Author, block_system_user, unblock_system_user
+from taxpayers.sql import fetch_through_django
 from tests.introspection.api import claims_of, new_api, token_of
 from tests.status_lists.reader import bits_of, get, read_list, reference_of
 from tests.support.answers import body_of
@@ -30,7 +31,6 @@ from tokens.status_lists.offline_blocks import (
     signed,
 )
 from tokens.status_lists.publication import forget_status_lists, status_lists
-from tokens.uptime import uptime
 
 pytestmark = pytest.mark.django_db
 
@@ -163,33 +163,51 @@ def test_the_owner_of_each_index_is_known_page_by_page(monkeypatch: pytest.Monke
     monkeypatch.setattr(owners, "_ROWS", 2)
     erps = [new_erp() for _ in range(5)]
     indexes = [reference_of(token_of(erp))[1] for erp in erps]
-    known = owners.Owners()
-    known.read()
+    known, at = owners.Owners(), now()
+    known.read(at)
     assert [known.indexes_of([erp.client_id]) for erp in erps] == [{one} for one in indexes]
     assert known.indexes_of([erp.client_id for erp in erps]) == set(indexes)
     # An index that is used again has another owner; a second one of a client is added.
     StatusIndex.objects.filter(pk=indexes[0]).update(
-        system_user_id=SystemUser.objects.get(client_id=erps[1].client_id).pk, secret_id=99
+        system_user_id=SystemUser.objects.get(client_id=erps[1].client_id).pk,
+        secret_id=99,
+        taken_at=at,
     )
-    known.read()
+    known.read(at)
     assert known.indexes_of([erps[1].client_id]) == set(indexes[:2])
     assert not known.indexes_of([erps[0].client_id])
     # One that was committed a little late, one that was committed very late.
-    latest = StatusIndex.objects.get(pk=indexes[4]).taken_at
     for number, seconds in ((3, 0.5), (4, 5)):
         StatusIndex.objects.filter(pk=indexes[number]).update(
-            index=F("index") + 500, taken_at=latest - timedelta(seconds=seconds)
+            index=F("index") + 500, taken_at=at - timedelta(seconds=seconds)
         )
     with statements_sent() as sent:
-        known.read()
+        known.read(at)
     assert known.indexes_of([erps[3].client_id]) == {indexes[3], indexes[3] + 500}
     assert known.indexes_of([erps[4].client_id]) == {indexes[4]}
     assert len(sent) < 5
-    later = uptime() + 10
-    monkeypatch.setattr(owners, "uptime", lambda: later)
-    known.read()
-    known.read()
+    later = at + timedelta(seconds=10)
+    known.read(later)
+    known.read(later)
     assert known.indexes_of([erps[4].client_id]) == {indexes[4], indexes[4] + 500}
+
+
+def test_a_row_is_read_again_only_while_another_may_be_committed_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows: list[int] = []
+
+    def noting(*arguments: Any) -> Any:
+        found = fetch_through_django(*arguments)
+        rows.append(len(found))
+        return found
+
+    monkeypatch.setattr(owners, "fetch_through_django", noting)
+    token_of(new_erp())
+    known, at = owners.Owners(), StatusIndex.objects.get().taken_at
+    for seconds in (0.0, 0.5, 3, 9, 11, 12, 22, 23, 33, 34):
+        known.read(at + timedelta(seconds=seconds))
+    assert rows == [1, 1, 1, 0, 0, 1, 0, 0, 0, 0]
 
 
 def run(*arguments: str) -> Any:

@@ -8,7 +8,6 @@ import hashlib
 from array import array
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
-from math import inf
 
 from django.db import connection
 
@@ -21,7 +20,7 @@ _BUSY_SECONDS = 0.1  # of each turn, until all are read
 # A row is seen so long after its moment at the latest, and most often much sooner. Rows of the
 # longer time are read again only when it has passed: first logins may be a thousand a second.
 _MOST_OFTEN, _UNDER_WAY = timedelta(seconds=1), timedelta(seconds=10)
-_READ_ALL_AFTER_SECONDS = 6 * 3600.0  # after a restore the same numbers may be other indexes
+_READ_ALL_AFTER = timedelta(hours=6)  # after a restore the same numbers may be other indexes
 _NEXT = """
 SELECT x.taken_at, x."index", u.client_id FROM status_indexes x
 JOIN system_users u ON u.id = x.system_user_id
@@ -31,33 +30,35 @@ _NEVER = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class Owners:
-    """The owner of each index, as far as it was read. `version` grows with what is known."""
+    """The owner of each index, as far as it was read. `version` grows with what is known.
+
+    All moments are by the database's clock.
+    """
 
     def __init__(self) -> None:
         self._owners = array("Q")
         self.version = 0
-        self._place: tuple[datetime, int]  # of the last row that was read
-        self._latest: datetime  # of the rows
-        self._latest_then: datetime  # when it looked back
-        self._looked_back_at: float  # by `uptime`
-        self._begin_again()
+        self._began_at = self._looked_back_at = _NEVER
+        self._place = (_NEVER, -1)  # of the last row that was read
 
-    def read(self) -> None:
-        """Reads what is new, and more of what is old. Raises django.db.DatabaseError."""
+    def read(self, now: datetime) -> None:
+        """Reads what is new, and more of what is old; `now` has just been read from the database.
+
+        Raises django.db.DatabaseError.
+        """
         began = uptime()
-        if began - self._began_at > _READ_ALL_AFTER_SECONDS:
-            self._begin_again()
+        if now - self._began_at > _READ_ALL_AFTER:
+            self._began_at = self._looked_back_at = now
+            self._place = (_NEVER, -1)
         while uptime() - began < _BUSY_SECONDS:
             at, index = self._place
             rows = fetch_through_django(_NEXT, [_stored(at), _stored(at), index, _ROWS])
             for _moment, number, client_id in rows:
                 self._set(number, _number_of(client_id))
-            if rows:
-                self._latest = aware(rows[-1][0])
-                self._place = self._latest, rows[-1][1]
-            if len(rows) < _ROWS:  # all of them; what commits late is before the latest
-                self._place = self._again_from(began), -1
+            if len(rows) < _ROWS:  # all of them
+                self._place = self._again_from(now), -1
                 return
+            self._place = aware(rows[-1][0]), rows[-1][1]
 
     def indexes_of(self, client_ids: Collection[str]) -> frozenset[int]:
         """All that these clients are known to have."""
@@ -66,12 +67,12 @@ class Owners:
         owners = {_number_of(client_id) for client_id in client_ids}
         return frozenset(n for n, owner in enumerate(self._owners) if owner in owners)
 
-    def _again_from(self, now: float) -> datetime:
-        if now - self._looked_back_at < _UNDER_WAY.total_seconds():
-            return self._latest - _MOST_OFTEN
-        before = self._latest if self._latest_then == _NEVER else self._latest_then
-        self._looked_back_at, self._latest_then = now, self._latest
-        return before - _UNDER_WAY  # what was committed late since then
+    def _again_from(self, now: datetime) -> datetime:
+        """The first moment of rows that may not have been committed when these were read."""
+        if now - self._looked_back_at < _UNDER_WAY:
+            return now - _MOST_OFTEN
+        before, self._looked_back_at = self._looked_back_at, now
+        return before - _UNDER_WAY
 
     def _set(self, index: int, owner: int) -> None:
         if index >= len(self._owners):
@@ -79,11 +80,6 @@ class Owners:
         if self._owners[index] != owner:
             self._owners[index] = owner
             self.version += 1
-
-    def _begin_again(self) -> None:
-        self._began_at, self._looked_back_at = uptime(), -inf
-        self._latest = self._latest_then = _NEVER
-        self._place = (_NEVER, -1)
 
 
 def _stored(at: datetime) -> object:

@@ -113,7 +113,7 @@ class StatusLists:
         try:
             with answered_within(ANSWER_SECONDS):
                 self.read()
-                self._owners.read()
+                self._owners.read(self._published.at)
                 offline_blocks().compare_with_registry()
         finally:
             self._block_offline()
