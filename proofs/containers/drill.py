@@ -2,8 +2,10 @@
 
 import json
 import os
+import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import pytest
 
 from proofs.containers.runtime import Builder, Container, Image
 from tests.servers.postgres import Postgres
-from tests.servers.processes import CHECKOUT, free_port
+from tests.servers.processes import CHECKOUT, Process, free_port
 from tests.servers.service import TEST_SECRETS, is_ready
 from tests.support.over_http import SIGN_IN
 
@@ -73,9 +75,18 @@ class Deployment:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    @property
-    def log(self) -> Path:
-        return self.folder / f"container-{self.count}.log"
+    @contextmanager
+    def running(self, serve: str) -> Iterator[tuple[str, Container, Process]]:
+        """Its address as soon as it is ready, and what runs there until the end of the block."""
+        port = free_port()
+        url, container = f"http://127.0.0.1:{port}", self.container(serve, port)
+        log = self.folder / f"container-{self.count}.log"
+        process = container.start(log, lambda: is_ready(url))
+        try:
+            yield url, container, process
+        finally:
+            container.end(process)
+            sys.stdout.write(log.read_text())  # pytest shows it after a failure
 
 
 @pytest.fixture(scope="session")
@@ -99,12 +110,8 @@ def files_of(root: Path) -> set[tuple[str, float]]:
 
 @pytest.fixture
 def login_node(deployment: Deployment) -> Iterator[tuple[str, Container]]:
-    port = free_port()
-    container = deployment.container("login", port)
-    url = f"http://127.0.0.1:{port}"
-    process = container.start(deployment.log, lambda: is_ready(url))
-    yield url, container
-    container.end(process)
+    with deployment.running("login") as (url, container, _):
+        yield url, container
     assert not is_ready(url)  # nothing is left behind
 
 
@@ -160,34 +167,24 @@ def test_its_health_is_that_of_the_node(
 
 
 def test_a_stop_answers_what_was_accepted_and_ends_in_time(deployment: Deployment) -> None:
-    port = free_port()
-    container = deployment.container("login", port)
-    url = f"http://127.0.0.1:{port}"
-    process = container.start(deployment.log, lambda: is_ready(url))
-    try:
-        with httpx.Client(base_url=url, headers=HTTPS) as client:
-            assert client.get("/health/live").status_code == 200  # an open connection
-            began = time.monotonic()
-            container.stop(process)
-    finally:
-        container.end(process)
-    assert time.monotonic() - began < 20
-    assert process.returncode == 0, deployment.log.read_text()
+    with (
+        deployment.running("login") as (url, container, process),
+        httpx.Client(base_url=url, headers=HTTPS) as client,
+    ):
+        assert client.get("/health/live").status_code == 200  # an open connection
+        began = time.monotonic()
+        container.stop(process)
+        assert time.monotonic() - began < 20
+        assert process.returncode == 0
 
 
 def test_the_staff_pages_come_with_their_static_files(deployment: Deployment) -> None:
-    port = free_port()
-    url = f"http://127.0.0.1:{port}"
-    container = deployment.container("staff", port)
-    process = container.start(deployment.log, lambda: is_ready(url))
-    try:
+    with deployment.running("staff") as (url, _, _):
         page = httpx.get(f"{url}{SIGN_IN}", headers=STAFF)
         assert page.status_code == 200, page.text
         style = httpx.get(f"{url}/static/staff/staff.css", headers=STAFF)
         assert style.status_code == 200
         assert style.headers["Content-Type"].startswith("text/css")
-    finally:
-        container.end(process)
 
 
 def test_the_image_of_the_pooler_runs_as_a_number(builder: Builder, tmp_path: Path) -> None:

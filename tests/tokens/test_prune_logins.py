@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 from django.core.management.base import CommandError
 from django.db import OperationalError, connection, transaction
+from pytest_django.fixtures import Settings
 from tqdm import tqdm
 from uuid_utils.compat import uuid7
 
 from taxpayers.management.command import author
 from taxpayers.models import Change
 from tests.support.at_once import begin, end
-from tests.support.command_line import json_output_of
+from tests.support.command_line import json_output_of, output_of
 from tests.support.erp import Erp
 from tests.support.factories import stored_login
 from tokens.login_events import partitions, retention
@@ -67,6 +68,45 @@ def test_what_was_deleted_is_recorded_though_the_operator_stops_it(
     assert not LoginEvent.objects.exists()
     change = Change.objects.get()
     assert (change.action, change.object_id, change.label) == ("prune_logins", "", "logins")
+
+
+AGES = [1, 410, 430]
+
+
+@pytest.fixture
+def logins_of_ages() -> None:
+    for days in AGES:
+        make_partitions(connection, NOW - timedelta(days))
+        stored_login(NOW - timedelta(days))
+
+
+def ages() -> list[int]:
+    """Days since each login that is stored."""
+    return sorted((NOW - at).days for at in LoginEvent.objects.values_list("at", flat=True))
+
+
+@pytest.mark.usefixtures("logins_of_ages")
+def test_how_long_logins_are_stored_is_a_setting_which_is_obeyed_every_night(
+    settings: Settings,
+) -> None:
+    assert "LOGIN_RETENTION is not set" in output_of("prune_logins")
+    assert ages() == AGES
+    settings.LOGIN_RETENTION = timedelta(days=395)
+    output_of("prune_logins")
+    assert 430 not in ages()
+    assert 1 in ages()
+
+
+@pytest.mark.usefixtures("logins_of_ages")
+def test_a_shorter_time_is_not_obeyed_in_silence(settings: Settings) -> None:
+    settings.LOGIN_RETENTION = timedelta(days=380)
+    later = NOW + timedelta(days=31)
+    with pytest.raises(CommandError, match=rf"from {NOW - timedelta(430):%Y-%m-%d} to .*--yes"):
+        output_of("prune_logins")
+    assert ages() == AGES
+    assert has_partition(connection, later)  # what else the night needs is done
+    output_of("prune_logins", "--yes")
+    assert ages() == [1]
 
 
 @with_partitions

@@ -32,19 +32,19 @@ _MOST_CLIENTS, _MOST_PERMISSIONS = 8, 14
 _LATEST = 3  # connections that are decided
 
 
-@BY_SERVICE.add("system_users")
+@BY_SERVICE.add()
 def block(context: Context) -> None:
     user = context.one(SystemUser.objects.filter(blocked_at=None))
     services.block_system_user(system_user=user, **context.why)
 
 
-@BY_SERVICE.add("system_users", weight=12)
+@BY_SERVICE.add(weight=12)
 def unblock(context: Context) -> None:
     user = context.one(SystemUser.objects.exclude(blocked_at=None))
     services.unblock_system_user(system_user=user, **context.why)
 
 
-@BY_SERVICE.add("system_users", weight=2)
+@BY_SERVICE.add(weight=2)
 def limit_client(context: Context) -> None:
     """To some permissions, to some taxpayers that it may have asked for, or to both."""
     rng = context.rng
@@ -59,7 +59,7 @@ def limit_client(context: Context) -> None:
     )
 
 
-@BY_SERVICE.add("system_users", "credentials", is_counter_changed=True)
+@BY_SERVICE.add(is_counter_changed=True)
 def register_client(context: Context) -> None:
     context.choose(range(_MOST_CLIENTS - len(context.registry.system_users)))
     issued = services.register_system_user(
@@ -71,7 +71,7 @@ def register_client(context: Context) -> None:
     context.credentials.add(issued.credentials.client_secret)
 
 
-@BY_SERVICE.add("credentials", weight=30)
+@BY_SERVICE.add(weight=30)
 def issue_secret(context: Context) -> None:
     """Mostly to a client that has none."""
     secrets = context.registry.credentials
@@ -86,18 +86,18 @@ def issue_secret(context: Context) -> None:
     context.credentials.add(issued.credentials.client_secret)
 
 
-@BY_SERVICE.add("credentials")
+@BY_SERVICE.add()
 def revoke_credential(context: Context) -> None:
     credential = context.one(Credential.objects.filter(revoked_at=None))
     services.revoke_credential(credential=credential, **context.why)
 
 
-@BY_SERVICE.add("taxpayers")
+@BY_SERVICE.add()
 def deactivate_taxpayer(context: Context) -> None:
     _set_taxpayer_active(context, is_active=False)
 
 
-@BY_SERVICE.add("taxpayers", weight=14)
+@BY_SERVICE.add(weight=14)
 def activate_taxpayer(context: Context) -> None:
     _set_taxpayer_active(context, is_active=True)
 
@@ -107,7 +107,7 @@ def _set_taxpayer_active(context: Context, *, is_active: bool) -> None:
     services.set_taxpayer_active(taxpayer=taxpayer, is_active=is_active, **context.why)
 
 
-@BY_SERVICE.add("intermediaries")
+@BY_SERVICE.add()
 def register_intermediary(context: Context) -> None:
     known = {role.taxpayer_id for role in context.registry.intermediaries}
     rows = [row for row in context.registry.taxpayers if row.id not in known]
@@ -117,7 +117,7 @@ def register_intermediary(context: Context) -> None:
     services.register_intermediary(taxpayer=taxpayer, until=context.end(), **context.who)
 
 
-@BY_SERVICE.add("granted_permissions", "granted_permission_codes", weight=20)
+@BY_SERVICE.add(weight=20)
 def grant_permission(context: Context) -> None:
     context.choose(range(_MOST_PERMISSIONS - len(context.registry.granted_permissions)))
     begin = context.soon() if context.rng.random() < 0.2 else context.at
@@ -133,13 +133,13 @@ def grant_permission(context: Context) -> None:
     )
 
 
-@BY_SERVICE.add("granted_permissions")
+@BY_SERVICE.add()
 def revoke_permission(context: Context) -> None:
     permission = GrantedPermission.objects.get(pk=context.permission().id)
     services.revoke_permission(permission=permission, **context.why)
 
 
-@BY_SERVICE.add("granted_permissions", "granted_permission_codes")
+@BY_SERVICE.add()
 def revoke_codes(context: Context) -> None:
     row = GrantedPermission.objects.get(pk=context.permission().id)
     services.revoke_codes(
@@ -150,7 +150,7 @@ def revoke_codes(context: Context) -> None:
     )
 
 
-@BY_SERVICE.add("granted_permissions", "granted_permission_codes", weight=12)
+@BY_SERVICE.add(weight=12)
 def approve_request(context: Context) -> None:
     """A taxpayer approves what was asked for, or a part; mostly in place of what it had granted."""
     rng, row = context.rng, GrantedPermission.objects.get(pk=context.permission().id)
@@ -184,7 +184,7 @@ def ask_to_connect(context: Context) -> None:
     context.connections.append(request)
 
 
-@BY_SERVICE.add("system_users", "credentials", weight=24, is_counter_changed=True)
+@BY_SERVICE.add(weight=24, is_counter_changed=True)
 def approve_to_connect(context: Context) -> None:
     context.choose(range(_MOST_CLIENTS - len(context.registry.system_users)))
     approve_connection(request=_shown(context), **context.who)

@@ -7,7 +7,7 @@ BY_SQL = Changes()
 _MOST_SECRETS = 8
 
 
-@BY_SQL.add("system_users")
+@BY_SQL.add()
 def toggle_blocks(context: Context) -> None:
     """Of several clients in one statement."""
     ids = context.some(context.registry.system_users, 0.4)
@@ -16,7 +16,7 @@ def toggle_blocks(context: Context) -> None:
     context.update("system_users", *ids, blocked_at=at, blocked_by=by, blocked_reason=by)
 
 
-@BY_SQL.add("system_users", weight=10)
+@BY_SQL.add(weight=10)
 def set_client(context: Context) -> None:
     """Its end, scopes and limit; no scope at all, too."""
     scopes = " ".join(context.rng.sample(SCOPES, context.rng.choice((0, 1, 2, 2, 3))))
@@ -24,7 +24,7 @@ def set_client(context: Context) -> None:
     context.update("system_users", context.client().id, expires_at=context.end(), **new)
 
 
-@BY_SQL.add("system_users")
+@BY_SQL.add()
 def toggle_bindings(context: Context) -> None:
     """Of several clients in one statement; mostly to nothing."""
     binding = context.rng.choice(("", "", "", "dpop", "tls"))
@@ -32,7 +32,7 @@ def toggle_bindings(context: Context) -> None:
     context.update("system_users", *ids, token_binding=binding)
 
 
-@BY_SQL.add("system_users", weight=14)
+@BY_SQL.add(weight=14)
 def set_limit(context: Context) -> None:
     """Mostly to nothing; also to unknown taxpayers, and of a client that acts for none."""
     rng = context.rng
@@ -45,7 +45,7 @@ def set_limit(context: Context) -> None:
     )
 
 
-@BY_SQL.add("credentials", weight=3)
+@BY_SQL.add(weight=3)
 def set_networks(context: Context) -> None:
     """Of several secrets in one statement."""
     networks = context.rng.choice(("", "", "", "10.1.0.0/16", "10.1.64.0/18 10.9.9.1/32"))
@@ -53,13 +53,13 @@ def set_networks(context: Context) -> None:
     context.update("credentials", *ids, allowed_networks=networks)
 
 
-@BY_SQL.add("system_users", weight=2)
+@BY_SQL.add(weight=2)
 def move_client(context: Context) -> None:
     """To another taxpayer."""
     context.update("system_users", context.client().id, taxpayer_id=context.taxpayer().id)
 
 
-@BY_SQL.add("system_users", weight=2)
+@BY_SQL.add(weight=2)
 def swap_client_ids(context: Context) -> None:
     one, other = context.client(), context.client()
     ids = ((one.id, "between"), (other.id, one.client_id), (one.id, other.client_id))
@@ -67,7 +67,7 @@ def swap_client_ids(context: Context) -> None:
         context.update("system_users", id_, client_id=client_id)
 
 
-@BY_SQL.add("system_users", "credentials", weight=2, is_counter_changed=True)
+@BY_SQL.add(weight=2, is_counter_changed=True)
 def delete_client(context: Context) -> None:
     row = context.choose(context.registry.system_users[5:])
     for table in ("permission_requests", "credentials"):
@@ -75,7 +75,7 @@ def delete_client(context: Context) -> None:
     context.delete("system_users", row.id)
 
 
-@BY_SQL.add("credentials")
+@BY_SQL.add()
 def set_secret(context: Context) -> None:
     """Its end and whether it is revoked: this brings a revoked one back, too."""
     revoked_at = context.at if context.rng.random() < 0.3 else None
@@ -83,7 +83,7 @@ def set_secret(context: Context) -> None:
     context.update("credentials", context.choose(context.registry.credentials).id, **new)
 
 
-@BY_SQL.add("credentials", weight=2)
+@BY_SQL.add(weight=2)
 def delete_secret(context: Context) -> None:
     """Mostly one that is not the latest."""
     rows = context.registry.credentials
@@ -91,14 +91,14 @@ def delete_secret(context: Context) -> None:
     context.delete("credentials", context.choose(rows[index:]).id)
 
 
-@BY_SQL.add("credentials", weight=2)
+@BY_SQL.add(weight=2)
 def delete_old_secrets(context: Context) -> None:
     ids = [row.id for row in context.registry.credentials[:-_MOST_SECRETS]]
     context.choose(ids)
     context.delete("credentials", *ids)
 
 
-@BY_SQL.add("credentials", weight=2)
+@BY_SQL.add(weight=2)
 def move_secret(context: Context) -> None:
     """To another client, with which it then matches."""
     secret = context.choose(context.registry.credentials).id
@@ -110,7 +110,7 @@ def delete_counter(context: Context) -> None:
     context.delete("client_usage", context.client().id, by="system_user_id")
 
 
-@BY_SQL.add("taxpayers")
+@BY_SQL.add()
 def set_taxpayers(context: Context) -> None:
     """Several in one statement; the names of some differ only afterwards."""
     ids = context.some(context.registry.taxpayers, 0.3)
@@ -119,7 +119,7 @@ def set_taxpayers(context: Context) -> None:
     context.update("taxpayers", *ids, is_active=is_active, name="changed")
 
 
-@BY_SQL.add("taxpayers", weight=2)
+@BY_SQL.add(weight=2)
 def swap_taxpayers(context: Context) -> None:
     """Their TINs and ROB numbers."""
     one, other = context.taxpayer(), context.taxpayer()
@@ -128,7 +128,7 @@ def swap_taxpayers(context: Context) -> None:
         context.update("taxpayers", id_, tin=tin, rob=rob)
 
 
-@BY_SQL.add("taxpayers", weight=2)
+@BY_SQL.add(weight=2)
 def load_taxpayer_again(context: Context) -> None:
     """Deleted and inserted with the same key, as a load of data does it; foreign keys wait."""
     row = context.taxpayer()
@@ -136,19 +136,19 @@ def load_taxpayer_again(context: Context) -> None:
     context.execute(
         "INSERT INTO taxpayers (id, tin, rob, name, is_active, created_at)"
         " VALUES (%s, %s, %s, 'again', %s, %s)",
-        *row[:3],
+        *(row.id, row.tin, row.rob),
         context.rng.random() < 0.5 or not row.is_active,
         context.at,
     )
 
 
-@BY_SQL.add("intermediaries", weight=12)
+@BY_SQL.add(weight=12)
 def set_intermediary(context: Context) -> None:
     new = {"is_active": context.rng.random() < 0.8, "active_until": context.end()}
     context.update("intermediaries", context.choose(context.registry.intermediaries).id, **new)
 
 
-@BY_SQL.add("intermediaries", weight=2)
+@BY_SQL.add(weight=2)
 def move_intermediary(context: Context) -> None:
     """The role, with its permissions, to a taxpayer that has none."""
     known = {role.taxpayer_id for role in context.registry.intermediaries}
@@ -157,7 +157,7 @@ def move_intermediary(context: Context) -> None:
     context.update("intermediaries", role.id, taxpayer_id=free.id)
 
 
-@BY_SQL.add("intermediaries", "granted_permissions", "granted_permission_codes", weight=2)
+@BY_SQL.add(weight=2)
 def delete_intermediary(context: Context) -> None:
     """First the role, then what hangs on it: foreign keys wait for the end of the transaction."""
     context.choose(context.registry.intermediaries[1:])  # one stays
@@ -169,7 +169,7 @@ def delete_intermediary(context: Context) -> None:
     context.delete("granted_permissions", *hanging)
 
 
-@BY_SQL.add("granted_permissions")
+@BY_SQL.add()
 def grant_without_codes(context: Context) -> None:
     context.choose(range(16 - len(context.registry.granted_permissions)))
     context.execute(
@@ -180,7 +180,7 @@ def grant_without_codes(context: Context) -> None:
     )
 
 
-@BY_SQL.add("granted_permissions", weight=10)
+@BY_SQL.add(weight=10)
 def set_permission(context: Context) -> None:
     """Its dates: this brings a revoked or expired one back, too."""
     begin = context.soon() if context.rng.random() < 0.1 else context.at
@@ -193,7 +193,7 @@ def set_permission(context: Context) -> None:
     )
 
 
-@BY_SQL.add("granted_permissions", weight=2)
+@BY_SQL.add(weight=2)
 def move_permission(context: Context) -> None:
     """To another taxpayer and another intermediary."""
     role = context.choose(context.registry.intermediaries).id
@@ -201,7 +201,7 @@ def move_permission(context: Context) -> None:
     context.update("granted_permissions", context.permission().id, **new)
 
 
-@BY_SQL.add("granted_permissions", "granted_permission_codes")
+@BY_SQL.add()
 def delete_permission(context: Context) -> None:
     """The permission and its codes, in either order: foreign keys wait."""
     row = context.permission()
@@ -211,7 +211,7 @@ def delete_permission(context: Context) -> None:
         context.delete(table, row.id, by=column)
 
 
-@BY_SQL.add("granted_permission_codes")
+@BY_SQL.add()
 def add_code(context: Context) -> None:
     context.execute(
         "INSERT INTO granted_permission_codes (grantedpermission_id, permissioncode_id)"
@@ -221,12 +221,12 @@ def add_code(context: Context) -> None:
     )
 
 
-@BY_SQL.add("granted_permission_codes")
+@BY_SQL.add()
 def replace_code(context: Context) -> None:
     code = context.code().id
     context.update("granted_permission_codes", code, permissioncode_id="documents:reject")
 
 
-@BY_SQL.add("granted_permission_codes")
+@BY_SQL.add()
 def delete_code(context: Context) -> None:
     context.delete("granted_permission_codes", context.code().id)

@@ -10,15 +10,9 @@ from django.db import connection
 from django.db.models import Model, QuerySet
 
 from proofs.interleavings.logins.login import Asked
-from proofs.interleavings.oracle.registry import (
-    ClientRow,
-    CodeRow,
-    PermissionRow,
-    Registry,
-    TaxpayerRow,
-)
+from proofs.interleavings.oracle.registry import Registry
 from proofs.interleavings.world import Credentials
-from taxpayers.models import PermissionRequest
+from taxpayers.models import GrantedPermission, PermissionRequest, SystemUser, Taxpayer
 from taxpayers.services import Author
 
 AUTHOR = Author("officer")
@@ -85,7 +79,7 @@ class Context:
         wanted = self.wanted()
         return self.choose_mostly(pairs, lambda pair: pair in wanted)
 
-    def permission(self) -> PermissionRow:
+    def permission(self) -> GrantedPermission:
         """A granted one, mostly one under which a client has just asked for a token."""
         wanted = self.wanted()
         return self.choose_mostly(
@@ -93,7 +87,7 @@ class Context:
             lambda row: (row.intermediary_id, row.taxpayer_id) in wanted,
         )
 
-    def code(self) -> CodeRow:
+    def code(self) -> Any:
         """One of a permission, mostly of such a one."""
         permission = self.permission().id
         return self.choose_mostly(
@@ -133,10 +127,10 @@ class Context:
     def soon(self) -> datetime:
         return self.now + timedelta(milliseconds=self.rng.randrange(1, 60_000))
 
-    def client(self) -> ClientRow:
+    def client(self) -> SystemUser:
         return self.choose(self.registry.system_users)
 
-    def taxpayer(self) -> TaxpayerRow:
+    def taxpayer(self) -> Taxpayer:
         return self.choose(self.registry.taxpayers)
 
     def some(self, rows: Sequence[Any], share: float) -> list[int]:
@@ -161,10 +155,9 @@ Making = Callable[[Context], None]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One kind of change: which tables it may alter, and how often it is made."""
+    """One kind of change, and how often it is made."""
 
     make: Making
-    tables: tuple[str, ...]
     weight: float
     is_counter_changed: bool = False
     is_held: bool = True  # whether its transaction may stay open for some steps
@@ -177,11 +170,11 @@ class Change:
 class Changes(list[Change]):
     """Collects kinds of changes."""
 
-    def add(self, *tables: str, weight: float = 4, **how: bool) -> Callable[[Making], Making]:
+    def add(self, *, weight: float = 4, **how: bool) -> Callable[[Making], Making]:
         """Decorates the function that makes a change; `how` are more fields of it."""
 
         def decorate(make: Making) -> Making:
-            self.append(Change(make, tables, weight, **how))
+            self.append(Change(make, weight, **how))
             return make
 
         return decorate

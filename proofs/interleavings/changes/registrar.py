@@ -16,8 +16,8 @@ from proofs.interleavings.changes.by_service import BY_SERVICE
 from proofs.interleavings.changes.by_sql import BY_SQL
 from proofs.interleavings.changes.change import Change, Context, NothingToChange
 from proofs.interleavings.changes.wholesale import TAKE_COPY, WHOLESALE, restore_backup
-from proofs.interleavings.oracle.claims import adopt_counters, check_connections
-from proofs.interleavings.oracle.registry import read_again
+from proofs.interleavings.oracle.claims import adopt_counters, check_connections, check_registry
+from proofs.interleavings.oracle.registry import read_registry
 from proofs.interleavings.simulated_time import LOCK_TIMEOUT
 from proofs.interleavings.state import RunState
 from taxpayers.services import ServiceError
@@ -148,11 +148,12 @@ class Registrar:
         if state.rng.random() < 0.1:
             session.roll_back()
             return
+        if all(kind.is_held for kind in session.open):  # others have locked whole tables
+            check_registry(state.history.present)
         made = session.commit()
         if not made:
             return
-        tables = tuple({table: None for kind in made for table in kind.tables})
-        state.history.add(state.step, read_again(state.history.present, tables))
+        state.history.add(state.step, read_registry())
         check_connections(state.decided, state.history.present)
         if any(kind.name == restore_backup.__name__ for kind in made):
             state.tokens.forget(state.step)

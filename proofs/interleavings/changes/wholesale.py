@@ -1,7 +1,7 @@
 """Changes of whole tables: TRUNCATE, loads of data, and a backup that is restored."""
 
 from proofs.interleavings.changes.change import Changes, Context
-from proofs.interleavings.oracle.registry import ORDER, SOURCES, TABLES
+from proofs.interleavings.oracle.registry import MODELS, ORDER, TABLES
 
 WHOLESALE = Changes()
 
@@ -45,11 +45,11 @@ CASCADE = {
 }
 
 
-@WHOLESALE.add(*TABLES, weight=3)
+@WHOLESALE.add(weight=3)
 def put_row_back(context: Context) -> None:
     """A row is again as it was in a copy; not a code, whose key is not the same in each run."""
     copy, table = context.rng.choice(_COPIES), context.rng.choice(TABLES[:-1])
-    fields = SOURCES[table][0]._meta.concrete_fields
+    fields = MODELS[table]._meta.concrete_fields
     columns = [str(field.column) for field in fields if not field.primary_key]
     rows = getattr(context.registry, table)
     context.execute(
@@ -60,7 +60,7 @@ def put_row_back(context: Context) -> None:
     )
 
 
-@WHOLESALE.add(*TABLES, weight=3, is_counter_changed=True, is_held=False)
+@WHOLESALE.add(weight=3, is_counter_changed=True, is_held=False)
 def load_copy(context: Context) -> None:
     """All rows of the registry are deleted and inserted as they were in a copy; triggers act."""
     copy = context.rng.choice(_COPIES)
@@ -70,7 +70,7 @@ def load_copy(context: Context) -> None:
         context.execute(f"INSERT INTO {table} TABLE {copy}.{table}")
 
 
-@WHOLESALE.add(*TABLES, weight=5, is_counter_changed=True, is_held=False)
+@WHOLESALE.add(weight=5, is_counter_changed=True, is_held=False)
 def restore_backup(context: Context) -> None:
     """All as it was in a copy, without any trigger; of the counters only the epochs."""
     copy = context.rng.choice(_COPIES)
@@ -92,7 +92,7 @@ def restore_backup(context: Context) -> None:
     )
 
 
-@WHOLESALE.add(*TABLES, weight=10, is_counter_changed=True, is_held=False)
+@WHOLESALE.add(weight=10, is_counter_changed=True, is_held=False)
 def truncate(context: Context) -> None:
     """One table with all that refer to it; the rows of a copy come back, but not all."""
     copy, emptied = context.rng.choice(_COPIES), context.rng.choice(list(CASCADE))

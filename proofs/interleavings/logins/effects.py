@@ -53,10 +53,10 @@ class Effects:
         except ClaimBroken as broken:
             raise ClaimBroken(f"{broken}\n{login}") from None
 
-    def refuse(self, login: Login, call: Call) -> None:
-        """The database refused the record."""
-        assert isinstance(call, Write)
-        check_too_late(call.event, self._state.time.now)
+    def refuse(self, login: Login) -> None:
+        """The database refused its record."""
+        assert isinstance(login.call, Write)
+        check_too_late(login.call.event, self._state.time.now)
         login.may_be_unavailable = "its record came too late"
 
     def end(self, login: Login) -> None:

@@ -9,14 +9,13 @@ from uuid import uuid4
 
 import jwt
 from django.conf import settings
-from jwt.utils import base64url_decode
 
 from proofs.interleavings.world import lookup_of
 from taxpayers.facts.values import FactsQuery
 from taxpayers.identifiers import TaxpayerId
 from tests.client_auth.key_erp import JWT_BEARER, KeyPair
 from tests.support.erp import FORM
-from tokens.calls import Event, Write
+from tokens.calls import Call, Event, Write
 from tokens.operations.login import EndedLogin, Steps
 from tokens.request.arrival import Arrival, receive
 from tokens.request.token_request import GRANT_TYPE, RawTokenRequest
@@ -86,6 +85,7 @@ class Login:
     may_be_limited: str = ""
     denied: tuple[datetime, str] | None = None  # until when, and from which address
     trace: list[tuple[int, str, Any]] = field(default_factory=list)
+    call: Call = field(init=False)  # that it waits for
     ended: EndedLogin | None = None
 
     def add(self, step: int, what: str, details: Any = "") -> None:
@@ -97,11 +97,14 @@ class Login:
         return self.recorded[-1].event if self.recorded else None
 
     @property
+    def token(self) -> str:
+        assert self.ended is not None
+        return str(json.loads(self.ended.answer.body)["access_token"])
+
+    @property
     def claims(self) -> dict[str, Any]:
         """Those of its token."""
-        assert self.ended is not None
-        payload = json.loads(self.ended.answer.body)["access_token"].split(".")[1]
-        claims: dict[str, Any] = json.loads(base64url_decode(payload))
+        claims: dict[str, Any] = jwt.decode(self.token, options={"verify_signature": False})
         return claims
 
     def __str__(self) -> str:

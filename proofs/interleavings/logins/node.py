@@ -3,7 +3,6 @@
 import shutil
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -36,14 +35,6 @@ KINDS = (
     *(TakeStatusIndex, TokenRevocation),
 )
 _MAP_BYTES = 2**20
-
-
-@dataclass(slots=True, eq=False)
-class Waiting:
-    """A call that a login waits for."""
-
-    call: Call
-    login: Login
 
 
 class Session:
@@ -95,25 +86,26 @@ class SimulatedNode:
         key = settings.SECRET_KEY.encode()
         self._facts = SharedFacts(self.folder, max_bytes=_MAP_BYTES, key=key)
         self.knowledge = Node(self._facts)
-        self.lanes: dict[type, deque[Waiting]] = {kind: deque() for kind in KINDS}
-        # Those whose client another session had locked, by its id and their kind.
-        self.locked_clients: dict[tuple[int, type], deque[Waiting]] = {}
+        # Logins that wait, by the kind of the call that they wait for.
+        self.lanes: dict[type, deque[Login]] = {kind: deque() for kind in KINDS}
+        # Those whose client another session had locked, by its id, too.
+        self.locked_clients: dict[tuple[int, type], deque[Login]] = {}
         self.undelivered: list[tuple[Login, Any]] = []
         self.wants_lock: list[tuple[Login, LockedRead]] = []
-        self.locked: Waiting | None = None  # the login that has locked its client, and its call
+        self.locked: Login | None = None  # that has locked its client
 
-    def add(self, waiting: Waiting) -> None:
-        """The call waits, behind others of its client that wait for its lock."""
-        call = waiting.call
+    def add(self, login: Login) -> None:
+        """Its call waits, behind others of its client that wait for its lock."""
+        call = login.call
         kind = type(call)
         client = call.system_user_id if isinstance(call, CallOfClient) else 0
-        self.locked_clients.get((client, kind), self.lanes[kind]).append(waiting)
+        self.locked_clients.get((client, kind), self.lanes[kind]).append(login)
 
-    def wait_for_client(self, waiting: Waiting) -> None:
+    def wait_for_client(self, login: Login) -> None:
         """Another session had its client locked."""
-        call = waiting.call
+        call = login.call
         assert isinstance(call, CallOfClient)
-        self.locked_clients.setdefault((call.system_user_id, type(call)), deque()).append(waiting)
+        self.locked_clients.setdefault((call.system_user_id, type(call)), deque()).append(login)
 
     def execute(self, calls: Sequence[Call], *, waits: bool = False) -> list[Any]:
         """The results of these calls, in one statement."""
@@ -146,10 +138,10 @@ class SimulatedNode:
     def stop(self) -> list[Login]:
         """Ends the process; returns the logins that get no answer."""
         lanes = (*self.lanes.values(), *self.locked_clients.values())
-        lost = [one.login for lane in lanes for one in lane]
+        lost = [login for lane in lanes for login in lane]
         lost += [login for login, _ in (*self.undelivered, *self.wants_lock)]
         if self.locked is not None:
-            lost.append(self.locked.login)
+            lost.append(self.locked)
             self.locked_session.rollback()
         for login in lost:
             login.steps.close()

@@ -12,11 +12,12 @@ from django.db import DatabaseError, OperationalError
 
 from proofs.interleavings.logins.effects import Effects
 from proofs.interleavings.logins.login import Asked, Login
-from proofs.interleavings.logins.node import SimulatedNode, Waiting
-from proofs.interleavings.oracle.registry import ClientRow, Registry
+from proofs.interleavings.logins.node import SimulatedNode
+from proofs.interleavings.oracle.registry import Registry
 from proofs.interleavings.state import RunState
 from proofs.interleavings.world import SCOPES, UNKNOWN, Credentials
 from taxpayers.identifiers import TaxpayerId
+from taxpayers.models import SystemUser
 from tests.client_auth.key_erp import KeyPair
 from tokens.calls import Call, CallOfClient, TokenRevocation
 from tokens.operations.login import EndedLogin, log_in
@@ -62,7 +63,7 @@ def _random_request(
     )
 
 
-def _client(rng: Random, registry: Registry, now: datetime) -> ClientRow | None:
+def _client(rng: Random, registry: Registry, now: datetime) -> SystemUser | None:
     """Mostly one that has a secret."""
     owners = {row.system_user_id for row in registry.credentials if row.is_live(now)}
     able = [row for row in registry.system_users if row.id in owners]
@@ -70,7 +71,7 @@ def _client(rng: Random, registry: Registry, now: datetime) -> ClientRow | None:
     return rng.choice(rows) if rows else None
 
 
-def _represented(rng: Random, registry: Registry, client: ClientRow | None) -> TaxpayerId | None:
+def _represented(rng: Random, registry: Registry, client: SystemUser | None) -> TaxpayerId | None:
     """Mostly a taxpayer that granted something, if the client is one of an intermediary."""
     roles = [
         r.id for r in registry.intermediaries if client and r.taxpayer_id == client.taxpayer_id
@@ -145,7 +146,7 @@ class Traffic:
             del node.locked_clients[key]
         return True
 
-    def _execute(self, node: SimulatedNode, lane: deque[Waiting], *, waits: bool = False) -> None:
+    def _execute(self, node: SimulatedNode, lane: deque[Login], *, waits: bool = False) -> None:
         batch: list[Any] = list(take_batch(lane))  # type: ignore[arg-type]  # as a lane
         for one, result in self._results(node, batch, waits=waits):
             if result is _LOCKED:
@@ -153,13 +154,13 @@ class Traffic:
             elif result is _STILL_LOCKED:
                 lane.append(one)
             elif isinstance(result, DatabaseError) or self._state.rng.random() < 0.7:
-                self._deliver(one.login, result)
+                self._deliver(one, result)
             else:
-                node.undelivered.append((one.login, result))
+                node.undelivered.append((one, result))
 
     def _results(
-        self, node: SimulatedNode, batch: Sequence[Waiting], *, waits: bool
-    ) -> list[tuple[Waiting, Any]]:
+        self, node: SimulatedNode, batch: Sequence[Login], *, waits: bool
+    ) -> list[tuple[Login, Any]]:
         """As the lanes do it: if a statement fails, each call is retried in its own statement."""
         try:
             results = node.execute([one.call for one in batch], waits=waits)
@@ -171,7 +172,7 @@ class Traffic:
         except psycopg.errors.NotNullViolation as error:
             if len(batch) > 1:
                 return [found for one in batch for found in self._results(node, [one], waits=waits)]
-            self._effects.refuse(batch[0].login, batch[0].call)
+            self._effects.refuse(batch[0])
             return [(batch[0], DatabaseError(str(error)))]
         found = []
         for one, result in zip(batch, results, strict=True):
@@ -179,7 +180,7 @@ class Traffic:
             if is_sent_again and not waits:
                 found.append((one, _LOCKED))
             else:
-                self._effects.execute(one.login, one.call, result)
+                self._effects.execute(one, one.call, result)
                 found.append((one, result))
         return found
 
@@ -212,7 +213,7 @@ class Traffic:
             self._go_on(login, following)
         else:
             login.add(self._state.step, "asks under the lock", following)
-            node.locked = Waiting(following, login)
+            login.call, node.locked = following, login
         return True
 
     def finish_lock(self) -> bool:
@@ -221,15 +222,15 @@ class Traffic:
         if not nodes:
             return False
         node = self._state.rng.choice(nodes)
-        assert node.locked is not None
-        login, call = node.locked.login, node.locked.call
+        login = node.locked
+        assert login is not None
         try:
-            result = node.finish_lock(call)
+            result = node.finish_lock(login.call)
         except psycopg.errors.NotNullViolation as error:
-            self._effects.refuse(login, call)
+            self._effects.refuse(login)
             result = DatabaseError(str(error))
         else:
-            self._effects.execute(login, call, result)
+            self._effects.execute(login, login.call, result)
         self._deliver(login, result)
         return True
 
@@ -262,4 +263,5 @@ class Traffic:
         elif isinstance(step, LockedRead):
             node.wants_lock.append((login, step))
         else:
-            node.add(Waiting(step, login))
+            login.call = step
+            node.add(login)

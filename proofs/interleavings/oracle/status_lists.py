@@ -13,7 +13,8 @@ from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import EndedStatusIndex
 from tokens.access_tokens.claims import index_of_claims
 from tokens.access_tokens.status import ACTIVE, TokenFacts, status_of
-from tokens.access_tokens.verification import AccessToken
+from tokens.access_tokens.verification import AccessToken, verify
+from tokens.keys.signer import current_key_ring
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +69,12 @@ class IssuedTokens:
 
 
 def _issued(login: Login) -> _Issued:
-    claims, event = login.claims, login.event
+    event = login.event
     assert event is not None
-    subject = TaxpayerId(claims["taxpayer"]["tin"], claims["taxpayer"].get("rob", ""))
-    token = AccessToken(
-        subject=subject,
-        actor=claims.get("act", {}).get("sub"),
-        client_id=claims["client_id"],
-        jti=claims["jti"],
-        scopes=tuple(claims["scope"].split()),
-        permissions=tuple(claims.get("permissions", ())),
-        issued_at=datetime.fromtimestamp(claims["iat"], event.at.tzinfo),
-        expires_at=datetime.fromtimestamp(claims["exp"], event.at.tzinfo),
-    )
-    index = index_of_claims(claims)
+    audiences = [scope["audience"] for scope in settings.SCOPES.values()]
+    ring = current_key_ring(event.at)
+    token = verify(login.token, ring, issuer=settings.AUTH_URL, audiences=audiences, at=event.at)
+    index = index_of_claims(token.claims)
     assert index is not None
     return _Issued(token, index, event.system_user_id, event.secret_id, login.asked.on_behalf_of)
 
