@@ -98,6 +98,10 @@ def fault_of(name: str) -> str:
             ("OTEL_TRACES_SAMPLER_ARG", text, "a number from 0 to 1")
             for text in ("2", "1.01", "-0")
         ),
+        *(
+            ("LOGIN_RETENTION", text, "a time from 30d to 36500d")
+            for text in ("29d", "0d", "400", "-400d", "1y", "\u0664\u0660\u0660d")
+        ),
     ],
 )
 def test_a_wrong_value_is_one_line(
