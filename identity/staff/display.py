@@ -89,9 +89,12 @@ def list_url(model: type[Model], **query: Any) -> str:
     return reverse(f"admin:{opts.app_label}_{opts.model_name}_changelist", query=query)
 
 
+def page_url(model: type[Model], key: Any) -> str:
+    """The page of the record with this key."""
+    opts = model._meta
+    return reverse(f"admin:{opts.app_label}_{opts.model_name}_change", args=[quote(key)])
+
+
 def record_url(record: Model | None) -> str:
     """The page of any record; empty for none."""
-    if record is None:
-        return ""
-    opts = record._meta
-    return reverse(f"admin:{opts.app_label}_{opts.model_name}_change", args=[quote(record.pk)])
+    return page_url(type(record), record.pk) if record is not None else ""

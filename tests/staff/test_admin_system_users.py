@@ -6,15 +6,15 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 import pytest
-from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
 from identity.staff.expiring.extend_tasks import ExtendSystemUser
+from identity.staff.framework.records import pages_of
 from identity.staff.logins import impact
 from taxpayers.models import Change, GrantedPermission, SystemUser, Taxpayer
-from taxpayers.services import ServiceError, change_system_user
+from taxpayers.services import Author, ServiceError, change_system_user
 from taxpayers.services.granted_permissions import codes_of
 from tests.support import make
 from tests.support.erp import Erp, new_erp
@@ -208,8 +208,9 @@ def test_a_change_between_reading_and_locking_is_not_undone() -> None:
     as_loaded = make.system_user(expires_at=None)
     data = {"original": '{"expires": null}', "expires": timezone.now(), "reason": "x"}
     SystemUser.objects.update(expires_at=timezone.now() + timedelta(days=1))
-    with pytest.raises(ServiceError, match="this record was changed"), transaction.atomic():
-        ExtendSystemUser.form.values_for_service(as_loaded, data)
+    task = ExtendSystemUser(pages_of(SystemUser))
+    with pytest.raises(ServiceError, match="this record was changed"):
+        task.perform(as_loaded, data, by=Author("aminah"), at=timezone.now())
 
 
 ZONE = ZoneInfo("Asia/Kuala_Lumpur")

@@ -9,10 +9,9 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
 
-from identity.staff.framework.badges import is_safe_to_revoke
 from identity.staff.logins import secret_use
 from identity.staff.logins.secret_use import use_of_secrets
-from identity.staff.system_users.revoke_secrets import advice_on, is_in_use
+from identity.staff.system_users.revoke_secrets import advice_on, is_in_use, is_safe_to_revoke
 from taxpayers.models import Change, Credential, SystemUser
 from taxpayers.moments import moment_text
 from taxpayers.services import revoke_credential

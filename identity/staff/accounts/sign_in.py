@@ -143,7 +143,6 @@ def sign_in(request: HttpRequest) -> dict[str, Any]:
         "border_radius": look.get("BORDER_RADIUS"),
         "environment": environment(),
         "is_demo": settings.IS_EMBEDDED,
-        "is_second_factor_required": settings.SECOND_FACTOR_REQUIRED,
         "passkey_host": passkey_host(),
         "staff_url": settings.STAFF_URL,
     }

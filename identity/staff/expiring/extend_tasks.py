@@ -70,11 +70,7 @@ class _EndTask(Task):
     form: ClassVar[type[EditConflictForm]]
 
     def form_context(self, request: HttpRequest, form: TaskForm, at: datetime) -> Context:
-        return {"end": ends.end_of(form.record), "proposal": self.proposal(form.record, at)}
-
-    def proposal(self, record: ends.Ending, at: datetime) -> Text:
-        """What the proposed day is, in words; empty if there is none."""
-        return ""
+        return {"end": ends.end_of(form.record)}
 
 
 class Extend(_EndTask):
@@ -85,15 +81,17 @@ class Extend(_EndTask):
         day = timezone.localtime(until).date() if until else None
         return {"expires": day, **super().initial(request, record, at)}
 
-    def proposal(self, record: ends.Ending, at: datetime) -> Text:
-        until = ends.a_year_longer(record, at)
+    def form_context(self, request: HttpRequest, form: TaskForm, at: datetime) -> Context:
+        """And what the proposed day is, in words."""
+        context = super().form_context(request, form, at)
+        until = ends.a_year_longer(form.record, at)
         if until is None:
-            return ""
-        if is_over(ends.end_of(record), at):
+            return context
+        if is_over(context["end"], at):
             text = _("Proposed: {moment}, + 1 year from today, because the old end has passed.")
         else:
             text = _("Proposed: {moment}, + 1 year from the old end.")
-        return text.format(moment=moment_text(until))
+        return context | {"proposal": text.format(moment=moment_text(until))}
 
     def preview(self, record: ends.Ending, data: dict[str, Any], at: datetime) -> Preview:
         end = ends.end_of(record)
@@ -126,7 +124,7 @@ class Extend(_EndTask):
         if "length" in data:  # one of several
             until = self._until(record, data, call["at"])
         else:
-            until = self.form.values_for_service(record, data)["expires"]
+            until = self.form.values_for_service(self.lock(record, call["by"]), data)["expires"]
         evidence = data.get("evidence")
         return extend(record=record, until=until, evidence=evidence, reason=data["reason"], **call)
 
@@ -136,9 +134,8 @@ class EndEarlier(_EndTask):
 
     @transaction.atomic
     def perform(self, record: ends.Ending, data: Data, **call: Unpack[Call]) -> ends.Ending:
-        values = self.form.values_for_service(record, data)
-        given = {name: values[name] for name in ("evidence", "reason") if name in values}
-        return end_earlier(record=record, until=values["expires"], **given, **call)
+        values = self.form.values_for_service(self.lock(record, call["by"]), data)
+        return end_earlier(record=record, until=values.pop("expires"), **values, **call)
 
 
 def _task(base: type[_EndTask], operation: Operation, end: str, **more: Any) -> type[_EndTask]:

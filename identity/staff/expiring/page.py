@@ -118,26 +118,21 @@ def rows_of(keys: Sequence[Key], at: datetime) -> list[ExpiringRow]:
     for _end, name, key in keys:
         by_kind.setdefault(name, []).append(key)
     records = {name: KIND_NAMES[name].load(pks) for name, pks in by_kind.items()}
-    return [
-        ExpiringRow(
-            kind=(kind := KIND_NAMES[name]),
-            record=(record := records[name][key]),
-            page=kind.page(record),
-            owner=kind.owner(record),
-            end=end,
-            left=days_left(end, at),
-            successor=_successor(kind, record, at),
-        )
-        for end, name, key in keys
-        if key in records[name]
-    ]
+    lines = []
+    for end, name, key in keys:
+        if record := records[name].get(key):
+            kind, left = KIND_NAMES[name], days_left(end, at)
+            page, successor = kind.page(record), _successor(kind, record, at)
+            owner = getattr(page, "taxpayer", page)
+            lines.append(ExpiringRow(kind, record, page, owner, end, left, successor))
+    return lines
 
 
 def _successor(kind: EndingKind, record: Any, at: datetime) -> Any:
     """The live secret of the same owner that ends last, if it ends later than this one."""
     if kind.is_extended:
         return None
-    others = kind.page(record).credentials.all()  # type: ignore[attr-defined]  # what has secrets
+    others = kind.page(record).credentials.all()
     later = [one for one in others if one.is_live(at) and one.expires_at > record.expires_at]
     return max(later, key=lambda one: one.expires_at, default=None)
 
@@ -190,7 +185,7 @@ def _lists(
 ) -> Iterator[tuple[Text, str]]:
     """Where this person extends several of one kind: the list with the same choice of time."""
     for kind in kinds:
-        if kind.is_extended and (task := task_named(kind.model, kind.extend_task)).is_allowed(
-            request
-        ):
-            yield kind.plural, task.admin.list_url(state=within)
+        if kind.is_extended:
+            task = task_named(kind.model, kind.task_name())
+            if task.is_allowed(request):
+                yield kind.plural, task.admin.list_url(state=within)

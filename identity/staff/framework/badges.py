@@ -22,7 +22,6 @@ from tokens.models import ProtectedApiSecret
 
 Tone = Literal["good", "bad", "warning", "neutral"]
 SOON = timedelta(days=30)
-UNUSED_AFTER = timedelta(days=30)
 # An ERP system logs in every hour: after one day with only the new secret it has changed over.
 CHANGED_OVER_AFTER = timedelta(days=1)
 
@@ -148,26 +147,6 @@ def badge_of_credential(row: Credential | ProtectedApiSecret, at: datetime) -> B
     if is_over(row.expires_at, at):
         return Badge(EXPIRED, "bad", _sentence(_("It expired {moment}."), row.expires_at))
     return until_badge(VALID, row.expires_at, at)
-
-
-def is_safe_to_revoke(row: Credential, all_of_user: list[Credential], at: datetime) -> bool:
-    """Whether this live secret is probably no longer used.
-
-    It was not used for 30 days; or a newer one is in use and this one is not.
-    """
-    if not row.is_live(at):
-        return False
-    last = row.last_used_at or row.created_at
-    if at - last >= UNUSED_AFTER:
-        return True
-    return any(
-        other.pk != row.pk
-        and other.is_live(at)
-        and other.created_at > row.created_at
-        and other.last_used_at is not None
-        and other.last_used_at - last >= CHANGED_OVER_AFTER
-        for other in all_of_user
-    )
 
 
 def badge_of_permission(row: GrantedPermission, at: datetime) -> Badge:

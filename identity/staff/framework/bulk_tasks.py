@@ -26,7 +26,6 @@ from identity.staff.framework.lists import RecordPages, Text
 from identity.staff.framework.tasks import Preview, Task, author
 from taxpayers.sandbox.clients import sandbox_name
 from taxpayers.services import Author, ServiceError
-from taxpayers.services.management_clients import why_only_operators
 
 MAX_RECORDS = 500
 _CONFIRMED, _PREVIEWED = "confirmed", "previewed"
@@ -132,12 +131,10 @@ class BulkTask:
 
 def _preview(task: Task, record: Any, data: dict[str, Any], at: datetime) -> Preview:
     """What the task would do; a client of the sandbox stays as its list says, for everybody."""
-    text = why_only_operators(record) if task.gives_access else ""
+    preview, refusal = task.preview(record, data, at), task.refusal(record, at)
     if sandbox_name(getattr(record, "client_id", "")):
-        text = _("A client of the sandbox: everybody has its secret. Do not change it.")
-    if not text:
-        return task.preview(record, data, at)
-    return Preview(task.preview(record, data, at).before, refusal=text)
+        refusal = _("A client of the sandbox: everybody has its secret. Do not change it.")
+    return Preview(preview.before, refusal=refusal) if refusal else preview
 
 
 def fingerprint(plan: Plan) -> str:

@@ -81,38 +81,29 @@ class HistoryEntry:
     differences: list[tuple[Any, str, str]]
     url: str = ""
 
-    def is_of(self, record: Model) -> bool:
-        """Whether it changed this record, not one that belongs to it."""
-        changed = (self.row.object_type, self.row.object_id)
-        return changed == (record._meta.model_name, str(record.pk))
 
+def recent_changes(request: HttpRequest, record: Model) -> dict[str, Any] | None:
+    """The latest changes of a record and of what belongs to it, newest first.
 
-@dataclass(frozen=True, slots=True)
-class RecentChanges:
-    """The latest changes of a record and of what belongs to it; links, empty where none fits."""
-
-    entries: list[tuple[HistoryEntry, bool]]  # and whether it is of the record itself
-    all_url: str
-    as_of_url: str
-
-
-def recent_changes(request: HttpRequest, record: Model) -> RecentChanges | None:
-    """The latest changes, newest first; None if this person may not see them."""
+    With links to more. None if this person may not see them.
+    """
     if not request.user.has_perm("taxpayers.view_change"):
         return None
     rows = list(changes_about(record)[: MAX_RECENT + 1])
-    entries = [entry_of(request, row) for row in rows[:MAX_RECENT]]
-    about = _about(record)
-    has_more = len(rows) > MAX_RECENT and about
-    return RecentChanges(
-        [(entry, entry.is_of(record)) for entry in entries],
-        all_url=reverse("admin:taxpayers_change_report", query={"about": about})
-        if has_more
-        else "",
-        as_of_url=reverse("admin:taxpayers_change_as_of", query={"about": about})
-        if about and may_see_as_of(request)
-        else "",
-    )
+    own = record._meta.model_name, str(record.pk)
+    shown: dict[str, Any] = {
+        "entries": [  # and whether it is of the record itself
+            (entry_of(request, row), (row.object_type, row.object_id) == own)
+            for row in rows[:MAX_RECENT]
+        ]
+    }
+    if about := _about(record):
+        query = {"about": about}
+        if len(rows) > MAX_RECENT:
+            shown["all_url"] = reverse("admin:taxpayers_change_report", query=query)
+        if may_see_as_of(request):
+            shown["as_of_url"] = reverse("admin:taxpayers_change_as_of", query=query)
+    return shown
 
 
 def may_see_as_of(request: HttpRequest) -> bool:

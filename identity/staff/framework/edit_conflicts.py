@@ -21,7 +21,6 @@ from identity.staff.framework import fields
 from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.tasks import Call, Data, Task
 from taxpayers.services import ServiceError
-from taxpayers.services.history import lock_for_update
 
 
 class _OriginalValuesField(forms.CharField):
@@ -49,13 +48,11 @@ class EditConflictForm(TaskForm):
             self.add_error(None, self._message(self.record))
 
     @classmethod
-    def values_for_service(cls, record: Model, data: Mapping[str, Any]) -> dict[str, Any]:
+    def values_for_service(cls, row: Model, data: Mapping[str, Any]) -> dict[str, Any]:
         """The entered values. Raises ServiceError if the record has changed since the form opened.
 
-        Only inside a transaction: the record stays locked until its end.
+        `row`: the record, locked.
         """
-        assert transaction.get_connection().in_atomic_block  # noqa: S101 - see above
-        row = lock_for_update(record)
         if cls._is_outdated(row, data):
             raise ServiceError(cls._message(row))
         return {field: value for field, value in data.items() if field != "original"}
@@ -99,7 +96,7 @@ class EditTask(Task):
 
     @transaction.atomic
     def perform(self, record: Any, data: Data, **call: Unpack[Call]) -> Any:
-        values = self.form.values_for_service(record, data)
+        values = self.form.values_for_service(self.lock(record, call["by"]), data)
         return super().perform(record, values, **call)
 
 

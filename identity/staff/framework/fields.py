@@ -102,26 +102,23 @@ class EvidenceField(CodeField):
 
 
 def browser_calendar(
-    widget: type[forms.DateInput | forms.TimeInput | forms.DateTimeInput], kind: str, form: str
+    widget: type[forms.DateInput | forms.TimeInput | forms.DateTimeInput] = forms.DateInput,
+    kind: str = "date",
+    form: str = "%Y-%m-%d",
 ) -> forms.Widget:
     """The calendar or clock of the browser, which needs no script and works with the keyboard.
 
-    `kind`: the type of the field in HTML; `form`: how it writes a value.
+    `kind`: the type of the field in HTML; `form`: how it writes a value. By default for a day.
     """
     look = widgets.UnfoldAdminTextInputWidget().attrs["class"]
     return widget(format=form, attrs={"type": kind, "class": look})
-
-
-def day_calendar() -> forms.Widget:
-    """For a day."""
-    return browser_calendar(forms.DateInput, "date", "%Y-%m-%d")
 
 
 class DayField(forms.DateField):
     """A day, read as one of its moments."""
 
     def __init__(self, moment_of: Callable[[date], datetime], **kwargs: Any) -> None:
-        super().__init__(**kwargs | {"widget": day_calendar()})
+        super().__init__(**kwargs | {"widget": browser_calendar()})
         self.moment_of = moment_of
 
     def clean(self, value: Any) -> Any:

@@ -9,15 +9,14 @@ from itertools import chain
 from typing import Any, ClassVar
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.contrib.admin import ShowFacets
 from django.contrib.admin.exceptions import DisallowedModelAdminLookup
 from django.contrib.admin.helpers import ActionForm
 from django.contrib.admin.utils import unquote
-from django.contrib.admin.views.main import SEARCH_VAR
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model, Q, QuerySet
-from django.http import Http404, HttpRequest, HttpResponseRedirect
+from django.http import Http404, HttpRequest
 from django.utils.functional import Promise
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
@@ -31,7 +30,6 @@ from identity.staff.framework.search import (
     search_by_index,
     taxpayer_conditions,
 )
-from taxpayers.redaction import HIDDEN
 
 TOO_GENERAL = gettext_lazy(
     "This search is too general, and was stopped. Add another word, or search for a number."
@@ -171,21 +169,6 @@ class RecordPages(ModelAdmin):
     def found(self, request: HttpRequest, rows: "QuerySet[Any]", term: str) -> "QuerySet[Any]":
         """The rows that this term finds. Raises TooGeneral."""
         return search_by_index(rows, self.search_conditions(term))
-
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> Any:
-        """What was typed comes in a body, and gets an address only without a secret."""
-        if request.method == "POST" and SEARCH_VAR in request.POST:
-            asked = request.POST.copy()
-            asked.pop("csrfmiddlewaretoken", None)
-            if HIDDEN in asked[SEARCH_VAR]:
-                del asked[SEARCH_VAR]
-            return HttpResponseRedirect(f"{request.path}?{asked.urlencode()}")
-        response = super().changelist_view(request, extra_context)
-        if is_too_general(request):
-            messages.warning(request, TOO_GENERAL)
-        return response
 
     def get_search_results(
         self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str

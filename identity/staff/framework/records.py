@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any, ClassVar
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.views.main import SEARCH_VAR
 from django.core.exceptions import BadRequest, ValidationError
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -20,8 +21,9 @@ from identity.staff.framework.badges import Badge
 from identity.staff.framework.bulk_tasks import BulkTask
 from identity.staff.framework.changes import recent_changes
 from identity.staff.framework.filters import chips_of
-from identity.staff.framework.lists import RecordPages
+from identity.staff.framework.lists import TOO_GENERAL, RecordPages, is_too_general
 from identity.staff.framework.tasks import Button, Task
+from taxpayers.redaction import HIDDEN
 
 Views = Iterable[tuple[str, str, Callable[..., HttpResponseBase]]]
 
@@ -52,7 +54,16 @@ class RecordAdmin(RecordPages):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> Any:
+        """What was typed comes in a body, and gets an address only without a secret."""
+        if request.method == "POST" and SEARCH_VAR in request.POST:
+            asked = request.POST.copy()
+            asked.pop("csrfmiddlewaretoken", None)
+            if HIDDEN in asked[SEARCH_VAR]:
+                del asked[SEARCH_VAR]
+            return HttpResponseRedirect(f"{request.path}?{asked.urlencode()}")
         response = super().changelist_view(request, extra_context)
+        if is_too_general(request):
+            messages.warning(request, TOO_GENERAL)
         # Django may answer with a redirect, and a bulk task with its own page.
         context = getattr(response, "context_data", None)
         if context is not None and "cl" in context:
@@ -63,7 +74,7 @@ class RecordAdmin(RecordPages):
                 {"title": b.title, "path": b.url, "variant": b.variant}
                 for b in self.list_buttons(request)
             ]
-        return response  # or a redirect, or the page of a bulk task
+        return response
 
     @admin.display(description=gettext_lazy("state"))
     def state(self, row: Any) -> SafeString:

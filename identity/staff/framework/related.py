@@ -6,12 +6,11 @@ from typing import Any
 
 from django.apps import apps
 from django.contrib import admin
-from django.contrib.admin.utils import quote
 from django.db.models import Model, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
-from django.urls import reverse
 
+from identity.staff.display import page_url
 from identity.staff.framework.lists import key_in
 from taxpayers import actions
 from taxpayers.identifiers import TaxpayerId
@@ -87,12 +86,8 @@ def record_link(request: HttpRequest, change: Change) -> str:
     model = _models().get(change.object_type)
     if model is None or not change.object_id or change.action == actions.UNDO_IMPORT.name:
         return ""
-    opts = model._meta
-    if not request.user.has_perm(f"{opts.app_label}.view_{opts.model_name}"):
-        return ""
-    return reverse(
-        f"admin:{opts.app_label}_{opts.model_name}_change", args=[quote(change.object_id)]
-    )
+    may_view = request.user.has_perm(f"{model._meta.app_label}.view_{model._meta.model_name}")
+    return page_url(model, change.object_id) if may_view else ""
 
 
 @cache

@@ -71,18 +71,21 @@ def limited_search() -> Iterator[None]:
         raise
 
 
-def search_by_index(rows: "QuerySet[Any]", conditions: Iterable[Q]) -> "QuerySet[Any]":
-    """The rows that match one of the conditions, at most MAX_FOUND for each.
+def search_by_index(
+    rows: "QuerySet[Any]", conditions: Iterable[Q], *, only_newest: bool = False
+) -> "QuerySet[Any]":
+    """The rows that match one of the conditions, at most MAX_FOUND for each, or the newest of all.
 
     Each condition must be answered by one index. Together in one OR, none of them would use it.
     Raises TooGeneral.
     """
     keys: set[Any] = set()
+    order = ["-pk"] if only_newest else []
     with limited_search():
         for condition in conditions:
-            matching = rows.filter(condition).order_by()
+            matching = rows.filter(condition).order_by(*order)
             keys.update(matching.values_list("pk", flat=True)[:MAX_FOUND])
-    return rows.filter(pk__in=keys)
+    return rows.filter(pk__in=sorted(keys)[-MAX_FOUND:] if only_newest else keys)
 
 
 def taxpayer_conditions(term: str, path: str = "") -> list[Q]:

@@ -24,8 +24,7 @@ from identity.staff.framework.lists import Text
 from identity.staff.framework.tasks import Call, Data, Task
 from taxpayers.moments import moment_text
 from taxpayers.secret_once import login_example, secret_data
-from taxpayers.services import Author, ServiceError
-from taxpayers.services.history import lock_for_update
+from taxpayers.services import ServiceError
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +119,6 @@ class IssueOnceTask(SecretOnceTask):
         """The id of the newest one that was issued; 0 if there is none."""
         keys = owner.credentials.order_by("-pk").values_list("pk", flat=True)
         return keys.first() or 0
-
-    def lock(self, owner: Any, by: Author) -> None:
-        lock_for_update(owner)
 
     def initial(self, request: HttpRequest, record: Any, at: datetime) -> Data:
         return {"newest": self.newest(record)}

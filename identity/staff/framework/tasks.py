@@ -24,6 +24,7 @@ from identity.staff.framework.lists import Context, RecordPages, Text
 from identity.staff.sessions import take_entries
 from taxpayers.operations import ByReason, Operation, by_reason_in
 from taxpayers.services import Author, ServiceError
+from taxpayers.services.history import lock_for_update
 from taxpayers.services.management_clients import why_only_operators
 
 Data = dict[str, Any]  # the cleaned values of a form
@@ -117,9 +118,19 @@ class Task:
 
     # --- What a subclass fills in ----------------------------------------------------------
 
-    def unavailable_reason(self, record: Any, at: datetime) -> Text:
-        """Why the task is not possible for this record now; empty if it is."""
-        return self.operation.refusal(record, at) if record is not None else ""
+    def refusal(self, record: Any, at: datetime) -> Text:
+        """Why the pages do not do it with this record now; empty if they do."""
+        if record is None:
+            return ""
+        if self.gives_access and (only_operators := why_only_operators(record)):
+            return only_operators
+        if isinstance(self.operation, ByReason):
+            return gettext(self.operation.unneeded(record))
+        return self.operation.refusal(record, at)
+
+    def refusal_for(self, request: HttpRequest, record: Any, at: datetime) -> Text:
+        """The same, for this person."""
+        return self.refusal(record, at)
 
     def preview(self, record: Any, data: dict[str, Any], at: datetime) -> "Preview":
         """What a bulk task would do with this record; `data` may lack fields."""
@@ -128,6 +139,10 @@ class Task:
     def initial(self, request: HttpRequest, record: Any, at: datetime) -> dict[str, Any]:
         """The initial values of the form: by default the query string."""
         return dict(request.GET.items())
+
+    def lock(self, record: Any, by: Author) -> Any:
+        """The record as it is now, locked until the end of the transaction."""
+        return lock_for_update(record)
 
     def form_context(self, request: HttpRequest, form: TaskForm, at: datetime) -> Context:
         """What the page with the form shows besides the record and the form."""
@@ -147,15 +162,6 @@ class Task:
         record = getattr(result, self.leads_to) if self.leads_to else result
         assert isinstance(record, Model)  # noqa: S101 - what services return
         return record
-
-    def refusal(self, record: Any, at: datetime) -> Text:
-        """Why the pages do not do it with this record now; empty if they do."""
-        only_operators = why_only_operators(record) if self.gives_access else ""
-        return only_operators or self.unavailable_reason(record, at)
-
-    def refusal_for(self, request: HttpRequest, record: Any, at: datetime) -> Text:
-        """The same, for this person."""
-        return self.refusal(record, at)
 
     # --- Its page --------------------------------------------------------------------------
 
@@ -211,15 +217,6 @@ class Task:
         return TemplateResponse(request, self.template, context)
 
 
-class OperationTask(Task):
-    """A task that needs only a reason: what it says and does is the record of its operation."""
-
-    operation: ClassVar[ByReason]
-
-    def unavailable_reason(self, record: Any, at: datetime) -> Text:
-        return gettext(self.operation.unneeded(record))
-
-
 _TaskType = TypeVar("_TaskType", bound=Task)
 
 
@@ -228,14 +225,10 @@ def task(base: type[_TaskType], operation: Operation, **more: Any) -> type[_Task
     return type(operation.name, (base,), {"operation": operation, **more})
 
 
-def tasks_by_reason(
-    services: Mapping[str, Any], *by_hand: type[OperationTask]
-) -> tuple[type[OperationTask], ...]:
+def tasks_by_reason(services: Mapping[str, Any], *by_hand: type[Task]) -> tuple[type[Task], ...]:
     """One for each operation of these services that needs only a reason."""
-    found = {one.operation.name: one for one in by_hand}
-    return tuple(
-        found.get(record.name) or task(OperationTask, record) for record in by_reason_in(services)
-    )
+    found = {one.operation: one for one in by_hand}
+    return tuple(found.get(each) or task(Task, each) for each in by_reason_in(services))
 
 
 def _at_fault(form: TaskForm, error: ServiceError) -> str | None:

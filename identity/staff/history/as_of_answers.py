@@ -7,14 +7,19 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from django.conf import settings
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from identity.staff.framework.badges import Badge, badge_of_credential, badge_of_permission
+from identity.staff.framework.badges import (
+    Badge,
+    badge_of_credential,
+    badge_of_intermediary,
+    badge_of_permission,
+    badge_of_taxpayer,
+)
 from identity.staff.framework.lists import Context
 from taxpayers.credential_kind import CredentialKind
 from taxpayers.facts.values import RepresentedFacts
@@ -87,7 +92,9 @@ def taxpayer_as_of(row: Taxpayer, at: datetime, page: int) -> Context | None:
         own = clients_as_of(users[:PAGE_SIZE], at)
         return {
             "taxpayer": taxpayer,
+            "state": badge_of_taxpayer(taxpayer, at),
             "role": roles[0] if roles else None,
+            "role_state": badge_of_intermediary(roles[0], at) if roles else None,
             # Whether it could log in for its own taxpayer.
             "users": [(client, outcome_of([client], None, at)) for client in own],
             "has_more_users": len(users) > PAGE_SIZE,
@@ -131,8 +138,7 @@ def outcome_of(
 def _acting_for(taxpayer: Taxpayer, at: datetime, page: int) -> Pairs:
     """The intermediaries with a permission of this taxpayer, those that could act first."""
     granted = GrantedPermission.objects.filter(taxpayer=taxpayer.pk, created_at__lte=at)
-    keys, has_more = _page_of(granted, "intermediary_id", page)
-    pairs = _pairs(granted.filter(intermediary__in=keys), at)
+    pairs, has_more = _page_of(granted, "intermediary_id", page, at)
     owners = {pair.intermediary.taxpayer_id for pair in pairs}
     users = list(SystemUser.objects.filter(taxpayer__in=owners).order_by("pk")[: MAX_CLIENTS + 1])
     clients = defaultdict(list)
@@ -147,23 +153,21 @@ def _represented_by(client: PastClient, at: datetime, page: int) -> Pairs:
     """The taxpayers that granted a permission to the intermediary of this client."""
     assert client.role is not None  # noqa: S101 - the caller has asked
     granted = GrantedPermission.objects.filter(intermediary=client.role.pk, created_at__lte=at)
-    keys, has_more = _page_of(granted, "taxpayer_id", page)
-    pairs = _pairs(granted.filter(taxpayer__in=keys), at)
+    pairs, has_more = _page_of(granted, "taxpayer_id", page, at)
     lines = _lines([(pair, [client]) for pair in pairs], at)
     lines.sort(key=lambda line: line.pair.taxpayer.pk)
     return Pairs(lines, page, has_more)
 
 
-def _page_of(granted: "QuerySet[GrantedPermission]", key: str, page: int) -> tuple[list[Any], bool]:
-    """The keys of the other side on this page, in the order of the index, and if there are more."""
+def _page_of(
+    granted: "QuerySet[GrantedPermission]", key: str, page: int, at: datetime
+) -> tuple[list[PastPair], bool]:
+    """The pairs on this page, by the key of the other side, and if there are more."""
     start = (page - 1) * PAGE_SIZE
     keys = granted.order_by(key).values_list(key, flat=True).distinct()
     found = list(keys[start : start + PAGE_SIZE + 1])
-    return found[:PAGE_SIZE], len(found) > PAGE_SIZE
-
-
-def _pairs(granted: "QuerySet[GrantedPermission]", at: datetime) -> list[PastPair]:
-    return pairs_as_of(granted.order_by("pk").prefetch_related("codes"), at)
+    on_page = granted.filter(**{f"{key}__in": found[:PAGE_SIZE]}).order_by("pk")
+    return pairs_as_of(on_page.prefetch_related("codes"), at), len(found) > PAGE_SIZE
 
 
 def _lines(pairs: list[tuple[PastPair, list[PastClient]]], at: datetime) -> list[PairLine]:

@@ -14,7 +14,6 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from identity.staff.framework import fields
-from identity.staff.framework.badges import badge_of_intermediary, badge_of_taxpayer
 from identity.staff.framework.lists import key_in
 from identity.staff.history.as_of_answers import Pairs, system_user_as_of, taxpayer_as_of
 from identity.staff.history.report_form import record_of
@@ -34,7 +33,7 @@ class AsOfForm(forms.Form):
         max_length=fields.MAX_IDENTIFIER_LENGTH,
         widget=UnfoldAdminTextInputWidget(attrs=_SUGGESTED),
     )
-    day = forms.DateField(label=gettext_lazy("Day"), widget=fields.day_calendar())
+    day = forms.DateField(label=gettext_lazy("Day"), widget=fields.browser_calendar())
     time = forms.TimeField(
         label=gettext_lazy("Time"),
         required=False,
@@ -96,24 +95,10 @@ def as_of_context(request: HttpRequest) -> dict[str, Any]:
     context["when"] = urlencode({name: request.GET.get(name, "") for name in ("day", "time")})
     page = min(key_in(request.GET.get("p", "")) or 1, MAX_PAGE)
     if isinstance(about, SystemUser):
-        user = system_user_as_of(about, moment, page)
-        return (
-            context | {"system_user": user} | _pages(request, user["represented"] if user else None)
-        )
-    return context | _taxpayer(request, about, page, moment)
-
-
-def _taxpayer(request: HttpRequest, row: Taxpayer, page: int, moment: datetime) -> dict[str, Any]:
-    answer = taxpayer_as_of(row, moment, page)
-    if answer is None:
-        return {"taxpayer": None}
-    role = answer["role"]
-    return {
-        "taxpayer": answer,
-        "state": badge_of_taxpayer(answer["taxpayer"], moment),
-        "role_state": badge_of_intermediary(role, moment) if role else None,
-        **_pages(request, answer["acting"]),
-    }
+        kind, pairs, answer = "system_user", "represented", system_user_as_of(about, moment, page)
+    else:
+        kind, pairs, answer = "taxpayer", "acting", taxpayer_as_of(about, moment, page)
+    return context | {kind: answer} | _pages(request, answer[pairs] if answer else None)
 
 
 def _pages(request: HttpRequest, pairs: Pairs | None) -> dict[str, str]:

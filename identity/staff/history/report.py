@@ -17,7 +17,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from identity.staff.framework.changes import HistoryEntry, action_of, entry_of
+from identity.staff.framework.changes import HistoryEntry, entry_of
 from identity.staff.framework.lists import key_in
 from identity.staff.history.report_form import ReportForm, preset_links, query_of
 from taxpayers.models import Change, HistoryCheck
@@ -103,40 +103,42 @@ TASKS_ON_A_PAGE, CHANGES_ON_A_PAGE = 25, 100
 
 @dataclass(frozen=True, slots=True)
 class ReportLine:
-    """One task: what was done, who did it, from where and why, and its first records."""
+    """One task: its newest changes, how many it has, and what finds all by the same person."""
 
-    group: ChangeGroup
-    actions: list[Any]
     entries: list[HistoryEntry]
+    changes: int
     query_of_person: str
 
     @property
     def first(self) -> Change:
-        return self.group.rows[0]
+        return self.entries[0].row
+
+    @property
+    def actions(self) -> list[Any]:
+        return list(dict.fromkeys(entry.action for entry in self.entries))
 
     @property
     def is_one(self) -> bool:
-        return self.group.count == 1
+        return self.changes == 1
 
     @property
     def count(self) -> str:
-        is_more = self.group.count > MAX_COUNTED
-        return f"{MAX_COUNTED:,}+" if is_more else f"{self.group.count:,}"
+        return f"{MAX_COUNTED:,}+" if self.changes > MAX_COUNTED else f"{self.changes:,}"
 
     @property
     def why(self) -> str:
         """The reason; of a task it may be stored with one of its changes only."""
-        return next((row.reason for row in self.group.rows if row.reason), "")
+        return next((entry.row.reason for entry in self.entries if entry.row.reason), "")
 
     @property
     def about(self) -> str:
         """The record, if all changes of the task are of one."""
-        labels = {row.label for row in self.group.rows}
+        labels = {entry.row.label for entry in self.entries}
         return labels.pop() if len(labels) == 1 and not self.has_more else ""
 
     @property
     def has_more(self) -> bool:
-        return self.group.count > len(self.entries)
+        return self.changes > len(self.entries)
 
 
 def report_context(request: HttpRequest) -> dict[str, Any]:
@@ -182,12 +184,8 @@ def task_context(request: HttpRequest, change: Change) -> dict[str, Any]:
 
 def line_of(request: HttpRequest, group: ChangeGroup) -> ReportLine:
     """The task as the pages show it."""
-    return ReportLine(
-        group=group,
-        actions=list(dict.fromkeys(action_of(row) for row in group.rows)),
-        entries=[entry_of(request, row) for row in group.rows],
-        query_of_person=query_of(request, by=group.rows[0].by),
-    )
+    entries = [entry_of(request, row) for row in group.rows]
+    return ReportLine(entries, group.count, query_of(request, by=group.rows[0].by))
 
 
 def _change(text: str) -> Change | None:

@@ -4,7 +4,6 @@ Each condition of a search is the beginning of an index that ends with the key, 
 come from the index in order. Together in one OR, a database would read all of them first.
 """
 
-import heapq
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -18,7 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from identity.staff.framework.filters import ChoiceFilter, Choices
-from identity.staff.framework.search import MAX_FOUND, came_from, limited_search, network_in, plain
+from identity.staff.framework.search import came_from, network_in, plain
 from identity.staff.logins.reasons import ISSUED, staff_text_of
 from taxpayers.moments import moment_text, parse_moment, start_of_day
 from tokens.login_events.partitions import first_id
@@ -135,16 +134,6 @@ def search_conditions(term: str, role: str | None = None) -> list[Q]:
     if role in parts:
         return [parts[role]]
     return [Q(client_id=term), Q(subject=tin), Q(actor=tin)]
-
-
-def newest_found(rows: "QuerySet[Any]", conditions: Iterable[Q]) -> "QuerySet[Any]":
-    """The newest MAX_FOUND rows, for a list. Raises TooGeneral."""
-    keys: set[Any] = set()
-    with limited_search():
-        for condition in conditions:
-            newest = rows.filter(condition).order_by("-pk")
-            keys.update(newest.values_list("pk", flat=True)[:MAX_FOUND])
-    return rows.filter(pk__in=heapq.nlargest(MAX_FOUND, keys))
 
 
 def all_found(rows: "QuerySet[Any]", conditions: Iterable[Q]) -> "QuerySet[Any]":

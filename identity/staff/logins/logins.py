@@ -17,6 +17,7 @@ from identity.staff.framework.badges import badge_of_credential
 from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.lists import Context, column
 from identity.staff.framework.records import Views
+from identity.staff.framework.search import search_by_index
 from identity.staff.framework.tasks import Button
 from identity.staff.logins import login_search, reasons
 from identity.staff.logins.refused.answer import answer_to, records_of
@@ -31,12 +32,6 @@ from tokens.models import LoginEvent
 SIMULATE = gettext_lazy("Simulate a login")
 
 
-def with_hints(rows: "QuerySet[LoginEvent]") -> "QuerySet[LoginEvent]":
-    """The logins with the last characters of the secret, key or certificate of each."""
-    used = Credential.objects.filter(pk=OuterRef("secret_id"))
-    return rows.annotate(secret_hint=Subquery(used.values("hint")))
-
-
 def _client(row: LoginEvent) -> SafeString:
     return named(row.client_id or "—", row.system_user.name if row.system_user else "")
 
@@ -46,7 +41,6 @@ class LoginEventAdmin(ExportingAdmin):
         *(("reference", "pk"), "at", ("outcome", lambda row: row.reason or "issued"), "detail"),
         *("client_id", "subject", "actor", "scope", "kid"),
         *("source_address", "user_agent", "parameter", "since"),
-        # Its last characters, as `with_hints` reads them.
         ("secret", lambda row: f"…{row.secret_hint}" if row.secret_hint else ""),
     )
     export_action = actions.EXPORT_LOGINS
@@ -77,14 +71,16 @@ class LoginEventAdmin(ExportingAdmin):
         return changelist
 
     def found(self, request: HttpRequest, rows: "QuerySet[Any]", term: str) -> "QuerySet[Any]":
-        return login_search.newest_found(rows, self._conditions(request, term))
+        return search_by_index(rows, self._conditions(request, term), only_newest=True)
 
     def exported_rows(self, request: HttpRequest) -> "QuerySet[Any]":
         changelist = self.get_changelist_instance(request)
         conditions = self._conditions(request, changelist.query)
         changelist.query = ""
-        rows = changelist.get_queryset(request)
-        return with_hints(login_search.all_found(rows, conditions) if conditions else rows)
+        used = Credential.objects.filter(pk=OuterRef("secret_id"))
+        hint = Subquery(used.values("hint"))
+        rows: QuerySet[Any] = changelist.get_queryset(request).annotate(secret_hint=hint)
+        return login_search.all_found(rows, conditions) if conditions else rows
 
     def _conditions(self, request: HttpRequest, search_term: str) -> list[Q]:
         term = " ".join(search_term.split())

@@ -53,11 +53,6 @@ class Throttled:
         own = REFUSALS[ProtocolReason.RATE_LIMITED].text
         return TOO_MANY.get(ThrottleCause(self.row.cause), own)
 
-    @property
-    def search(self) -> str:
-        """What finds its logins."""
-        return self.row.client_id or self.row.source
-
 
 def throttled_lately(at: datetime) -> list[Throttled]:
     """Of the last 24 hours, the latest first."""

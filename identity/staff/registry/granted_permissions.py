@@ -9,11 +9,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext, gettext_lazy, ngettext_lazy
 
 from identity.staff.display import evidence_text, moment
-from identity.staff.expiring.extend_tasks import (
-    BulkExtendPermissionForm,
-    EndPermissionEarlier,
-    ExtendPermission,
-)
+from identity.staff.expiring import extend_tasks
 from identity.staff.framework.badges import badge_of_permission, facts_of
 from identity.staff.framework.bulk_tasks import BulkTask
 from identity.staff.framework.export import ExportingAdmin
@@ -120,17 +116,17 @@ class GrantedPermissionAdmin(ExportingAdmin):
             ),
         ),
         BulkTask(
-            ExtendPermission,
+            extend_tasks.ExtendPermission,
             gettext_lazy("Extend the selected permissions"),
             gettext_lazy("The intermediaries may act for the taxpayers for longer."),
-            BulkExtendPermissionForm,
+            extend_tasks.BulkExtendPermissionForm,
         ),
     )
     tasks: ClassVar = (
         GrantPermission,
         ImportPermissions,
-        ExtendPermission,
-        EndPermissionEarlier,
+        extend_tasks.ExtendPermission,
+        extend_tasks.EndPermissionEarlier,
         *tasks_by_reason(vars(granted_permissions), RevokePermission),
     )
 

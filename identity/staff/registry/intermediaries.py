@@ -20,7 +20,7 @@ from identity.staff.framework.filters import Choices, StateFilter, expires_withi
 from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Context, column
 from identity.staff.framework.records import Views
-from identity.staff.framework.tasks import Button, OperationTask, Task, task, tasks_by_reason
+from identity.staff.framework.tasks import Button, Task, task, tasks_by_reason
 from identity.staff.imports.import_task import ImportTask
 from identity.staff.registry.granted_permissions import listed_permissions
 from taxpayers.models import GrantedPermission, Intermediary, Taxpayer
@@ -77,7 +77,7 @@ class ImportIntermediaries(ImportTask):
 
 
 DeactivateIntermediary = task(
-    OperationTask,
+    Task,
     intermediaries.DEACTIVATE_INTERMEDIARY,
     template="staff/registry/refused_logins.html",
 )

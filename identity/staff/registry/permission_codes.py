@@ -14,7 +14,7 @@ from identity.staff.framework import fields
 from identity.staff.framework.badges import REVOKED, badge_of_permission
 from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.records import RecordAdmin
-from identity.staff.framework.tasks import Button, OperationTask, Preview, Task, task
+from identity.staff.framework.tasks import Button, Preview, Task, task
 from taxpayers.models import GrantedPermission, PermissionCode
 from taxpayers.services import granted_permissions
 
@@ -94,16 +94,12 @@ class RevokePermissionForm(TaskForm):
     evidence = fields.EvidenceField()
 
 
-class RevokePermission(OperationTask):
+class RevokePermission(Task):
     operation = granted_permissions.REVOKE_PERMISSION
     form = RevokePermissionForm
     button_label = gettext_lazy("Revoke")
     template = "staff/registry/refused_logins.html"
 
     def preview(self, record: GrantedPermission, data: dict[str, Any], at: datetime) -> Preview:
-        badge = badge_of_permission(record, at)
-        return Preview(
-            format_html("{} {}", badge.html, ", ".join(granted_permissions.codes_of(record))),
-            REVOKED,
-            refusal=self.unavailable_reason(record, at),
-        )
+        codes = ", ".join(granted_permissions.codes_of(record))
+        return Preview(format_html("{} {}", badge_of_permission(record, at).html, codes), REVOKED)

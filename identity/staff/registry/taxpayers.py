@@ -17,7 +17,7 @@ from identity.staff.framework.edit_conflicts import EditTask, RenameForm
 from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Context, RecordNotFound, column
 from identity.staff.framework.related import removal_of
-from identity.staff.framework.tasks import Button, OperationTask, Task, task, tasks_by_reason
+from identity.staff.framework.tasks import Button, Task, task, tasks_by_reason
 from identity.staff.imports.import_task import ImportTask
 from identity.staff.registry.granted_permissions import listed_permissions
 from identity.staff.registry.intermediaries import AutocompleteAdmin, own_system_users
@@ -79,7 +79,7 @@ class ImportTaxpayers(ImportTask):
 
 RenameTaxpayer = task(EditTask, taxpayers.RENAME_TAXPAYER, form=RenameForm)
 DeactivateTaxpayer = task(
-    OperationTask, taxpayers.DEACTIVATE_TAXPAYER, template="staff/registry/refused_logins.html"
+    Task, taxpayers.DEACTIVATE_TAXPAYER, template="staff/registry/refused_logins.html"
 )
 
 

@@ -1,8 +1,13 @@
-"""What the search looks through: records as their lists search them, logins, and people."""
+"""What was typed into the search box, and where it is looked for, each with a group of links.
 
-from collections.abc import Callable, Iterator
+In records as their lists search them, in logins, and among people.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db.models import Model, Q
@@ -14,13 +19,55 @@ from django.utils.translation import gettext_lazy
 from identity.staff.display import list_url, record_url
 from identity.staff.framework.badges import Badge
 from identity.staff.framework.records import RecordAdmin, pages_of
-from identity.staff.framework.search import limited_search, plain, text_of
+from identity.staff.framework.search import limited_search, network_in, plain, text_of
 from identity.staff.logins.reasons import badge_of_login
-from identity.staff.search.found import MAX_IN_GROUP, Group, Hit, TypedText, group_of
+from taxpayers.facts.source_networks import Network
 from taxpayers.models import Change, Intermediary, SystemUser, Taxpayer
 from taxpayers.moments import moment_text
-from tokens.login_events.reference import beginning_of_reference
+from tokens.login_events.reference import beginning_of_reference, reference_in
 from tokens.models import LoginEvent, ProtectedApi
+
+MAX_IN_GROUP = 6
+MAX_LENGTH = 2_000  # whole messages are pasted, to find the reference in them
+_MAX_TERM = 255  # as long as the longest name
+_CLIENT_ID = re.compile(r"\bci_(?:live|test)_[0-9A-Za-z]+", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class TypedText:
+    term: str
+    reference: UUID | None
+    network: Network | None
+    is_client_id: bool
+
+
+def read_typed(text: str) -> TypedText:
+    """Only of a text without a credential."""
+    text = " ".join(text.replace("\0", " ").split())[:MAX_LENGTH]
+    client_id = _CLIENT_ID.search(text)
+    reference = None if client_id else reference_in(text)
+    term = client_id[0] if client_id else str(reference) if reference else text[:_MAX_TERM]
+    return TypedText(term, reference, network_in(term), client_id is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One link. `is_exact`: what was typed names this record and no other one of its kind."""
+
+    title: str
+    detail: str
+    url: str
+    badge: str = ""
+    is_exact: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The hits of one kind; `more_url` leads to a list with all of them."""
+
+    title: Any
+    hits: Sequence[Hit]
+    more_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +123,8 @@ def registry_groups(request: HttpRequest, typed: TypedText) -> Iterator[Group]:
         if pages.has_view_permission(request):
             rows = _rows(request, pages, typed.term)
             hits = [_hit(kind, row, typed, pages.badge(row, timezone.now())) for row in rows]
-            yield group_of(kind.title, hits, pages.list_url(q=typed.term))
+            more_url = pages.list_url(q=typed.term) if len(hits) > MAX_IN_GROUP else ""
+            yield Group(kind.title, hits[:MAX_IN_GROUP], more_url)
 
 
 def _rows(request: HttpRequest, pages: RecordAdmin, term: str) -> list[Any]:

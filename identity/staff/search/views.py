@@ -5,6 +5,8 @@ into search boxes. A text without a secret then gets an address that can be sent
 """
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,8 +22,13 @@ from django.views.decorators.http import require_http_methods
 
 from identity.staff.framework.lists import TOO_GENERAL, page_frame
 from identity.staff.framework.search import TooGeneral
-from identity.staff.search.found import TypedText, exact_hit_first, read_typed
-from identity.staff.search.lookups import activity_groups, registry_groups
+from identity.staff.search.lookups import (
+    Group,
+    TypedText,
+    activity_groups,
+    read_typed,
+    registry_groups,
+)
 from taxpayers.models import SystemUser
 from taxpayers.redaction import HIDDEN
 from tokens.access_tokens.verification import InvalidToken, verify
@@ -78,7 +85,7 @@ def _found(request: HttpRequest, typed: TypedText) -> dict[str, Any]:
         groups = [*registry_groups(request, typed), *activity_groups(request, typed)]
     except TooGeneral:
         return {"too_general": TOO_GENERAL, "status": TOO_GENERAL}
-    found = exact_hit_first(groups)
+    found = _exact_hit_first(groups)
     exact = [hit.url for group in found for hit in group.hits if hit.is_exact]
     exact_url = exact[0] if len(exact) == 1 else ""  # Enter opens it
     return {
@@ -86,6 +93,18 @@ def _found(request: HttpRequest, typed: TypedText) -> dict[str, Any]:
         "exact_url": exact_url,
         "status": _status(sum(len(group.hits) for group in found)),
     }
+
+
+def _exact_hit_first(groups: Sequence[Group]) -> list[Group]:
+    """Without empty groups; the first exact hit in a separate group, before all others."""
+    exact = next((hit for group in groups for hit in group.hits if hit.is_exact), None)
+    if exact is None:
+        return [group for group in groups if group.hits]
+    others = [
+        replace(group, hits=[hit for hit in group.hits if hit is not exact]) for group in groups
+    ]
+    first = Group(_("Exact match"), [exact])
+    return [first, *(group for group in others if group.hits or group.more_url)]
 
 
 def _status(count: int) -> str:

@@ -21,7 +21,6 @@ from taxpayers.credential_kind import CredentialKind
 from taxpayers.models import DEFAULT_LOGINS_PER_MINUTE, DEFAULT_SCOPE, SystemUser
 from taxpayers.services import (
     IssuedSecret,
-    ServiceError,
     register_system_user,
     register_system_user_with_certificate,
     register_system_user_with_keys,
@@ -73,10 +72,8 @@ class NetworksField(ListField):
         )
 
     def clean(self, value: Any) -> list[str]:
-        try:
-            return validate_networks(super().clean(value)).split()
-        except ServiceError as error:
-            raise ValidationError(str(error)) from None
+        networks: str = fields.or_invalid(validate_networks, super().clean(value))
+        return networks.split()
 
 
 def _kinds() -> list[tuple[str, Any]]:

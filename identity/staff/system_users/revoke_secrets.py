@@ -5,7 +5,7 @@ Unused ones, or all after a leak.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Unpack
 
 from django.db import transaction
@@ -13,13 +13,16 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from identity.staff.framework import fields
-from identity.staff.framework.badges import UNUSED_AFTER, Tone, is_safe_to_revoke
+from identity.staff.framework.badges import CHANGED_OVER_AFTER, Tone, badge_of_credential
 from identity.staff.framework.forms import TaskForm
+from identity.staff.framework.lists import Context
 from identity.staff.framework.tasks import Call, Data, Preview, Task
 from taxpayers.models import Credential, RateLimitCounter, SystemUser
 from taxpayers.moments import moment_text
 from taxpayers.services import revoke_credential
 from taxpayers.services.credential_changes import REVOKE_SECRETS
+
+UNUSED_AFTER = timedelta(days=30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +37,28 @@ class Advice:
         return self.tone == "good"
 
 
-def is_in_use(secret: Credential, secrets: Sequence[Credential], at: datetime) -> bool:
-    """Whether an ERP system probably logs in with it; `secrets`: all of the system user."""
-    last = secret.last_used_at
-    if last is None or not secret.is_live(at) or at - last >= UNUSED_AFTER:
+def is_safe_to_revoke(secret: Credential, secrets: Sequence[Credential], at: datetime) -> bool:
+    """Whether this live secret is probably no longer used; `secrets`: all of the system user.
+
+    It was not used for 30 days; or a newer one is in use and this one is not.
+    """
+    if not secret.is_live(at):
         return False
-    return not is_safe_to_revoke(secret, list(secrets), at)
+    last = secret.last_used_at or secret.created_at
+    if at - last >= UNUSED_AFTER:
+        return True
+    return any(
+        other.created_at > secret.created_at
+        and other.last_used_at is not None
+        and other.last_used_at - last >= CHANGED_OVER_AFTER
+        for other in others_of(secret, secrets, at)
+    )
+
+
+def is_in_use(secret: Credential, secrets: Sequence[Credential], at: datetime) -> bool:
+    """Whether an ERP system probably logs in with it."""
+    is_used = secret.is_live(at) and secret.last_used_at is not None
+    return is_used and not is_safe_to_revoke(secret, secrets, at)
 
 
 def others_of(secret: Credential, secrets: Sequence[Credential], at: datetime) -> list[Credential]:
@@ -52,29 +71,23 @@ def advice_on(secret: Credential, secrets: Sequence[Credential], at: datetime) -
     if not secret.is_live(at):
         return None
     others = others_of(secret, secrets, at)
+    if not others and is_in_use(secret, secrets, at):
+        text = _(
+            "Keep it: it is in use, and nothing else is valid. To change it, issue or register"
+            " a new one first."
+        )
+        return Advice("warning", text)
     if not others:
-        return _advice_on_the_only_one(secret, at)
-    if is_safe_to_revoke(secret, list(secrets), at):
+        text = _("Nothing else is valid. Without it, the client cannot log in.")
+        return Advice("neutral", text)
+    if is_safe_to_revoke(secret, secrets, at):
         return Advice("good", _may_go(secret, at))
     if secret.last_used_at is None:
         text = _("Not used yet. Keep it, if the client is about to change to it.")
         return Advice("neutral", text)
-    newer = next((other for other in others if other.created_at > secret.created_at), None)
-    if newer is None:
-        return Advice("warning", _("Keep it: it is the newest, and it is in use."))
-    return Advice("warning", _("Keep it for now: it is in use."))
-
-
-def _advice_on_the_only_one(secret: Credential, at: datetime) -> Advice:
-    if is_in_use(secret, [secret], at):
-        return Advice(
-            "warning",
-            _(
-                "Keep it: it is in use, and nothing else is valid. To change it, issue or register"
-                " a new one first."
-            ),
-        )
-    return Advice("neutral", _("Nothing else is valid. Without it, the client cannot log in."))
+    if any(other.created_at > secret.created_at for other in others):
+        return Advice("warning", _("Keep it for now: it is in use."))
+    return Advice("warning", _("Keep it: it is the newest, and it is in use."))
 
 
 def _may_go(secret: Credential, at: datetime) -> str:
@@ -83,6 +96,16 @@ def _may_go(secret: Credential, at: datetime) -> str:
     if at - secret.created_at >= UNUSED_AFTER:
         return _("It may go: it was never used, and it is more than 30 days old.")
     return _("It may go: it was never used, and a newer one is in use.")
+
+
+def shown_secret(secret: Credential, secrets: Sequence[Credential], at: datetime) -> Context:
+    """What the pages say of it besides what uses it."""
+    return {
+        "row": secret,
+        "state": badge_of_credential(secret, at),
+        "is_in_use": is_in_use(secret, secrets, at),
+        "advice": advice_on(secret, secrets, at),
+    }
 
 
 UNUSED, EVERY = "unused", "every"
@@ -112,8 +135,7 @@ class RevokeSecrets(Task):
         before = _("Valid: {secrets}").format(secrets=_named(live)) if live else ""
         chosen = _chosen(record, data, at)
         if not chosen:
-            none = self.unavailable_reason(record, at) or _("None of them is safe to revoke.")
-            return Preview(before, refusal=none)
+            return Preview(before, refusal=_("None of them is safe to revoke."))
         remaining = [secret for secret in live if secret not in chosen]
         revoked = _("Revoked: {secrets}.").format(secrets=_named(chosen))
         if remaining:
@@ -135,16 +157,14 @@ def _chosen(record: SystemUser, data: dict[str, Any], at: datetime) -> list[Cred
     live = [secret for secret in secrets if secret.is_live(at)]
     if data.get("which") == EVERY:
         return live
-    advised = ((secret, advice_on(secret, secrets, at)) for secret in live)
-    return [secret for secret, advice in advised if advice is not None and advice.may_go]
+    return [one for one in live if (advice := advice_on(one, secrets, at)) and advice.may_go]
 
 
 def _note(record: SystemUser, chosen: list[Credential], at: datetime) -> str:
     secrets = list(record.credentials.all())
     used = [secret for secret in chosen if is_in_use(secret, secrets, at)]
-    if not used:
-        return last_login_text(record)
-    return _("In use: {secrets}.").format(secrets=_named(used)) + " " + last_login_text(record)
+    in_use = _("In use: {secrets}.").format(secrets=_named(used)) + " " if used else ""
+    return in_use + last_login_text(record)
 
 
 def _named(secrets: list[Credential]) -> str:

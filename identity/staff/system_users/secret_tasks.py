@@ -15,13 +15,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from identity.staff.framework import fields
-from identity.staff.framework.badges import badge_of_credential
 from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Context
 from identity.staff.framework.secret_once import IssueOnceTask, ReplacingSecretForm
 from identity.staff.framework.tasks import Button, Call, Data, Task, task
 from identity.staff.system_users.issue_credentials import NetworksField
-from identity.staff.system_users.revoke_secrets import advice_on, is_in_use, others_of
+from identity.staff.system_users.revoke_secrets import is_in_use, others_of, shown_secret
 from taxpayers.models import Credential, SystemUser
 from taxpayers.services.credential_changes import RETIRE_SECRET, REVOKE_SECRET, ROTATE_SECRET
 from taxpayers.services.live_credentials import CHANGE_SECRET, networks_for_new
@@ -116,28 +115,17 @@ class SecretTask(Task):
         url = self.url(secret.system_user, secret=secret.pk)
         return Button(self.button_label, url, self.variant)
 
-    def form_page(self, request: HttpRequest, form: TaskForm, at: datetime) -> HttpResponse:
-        assert isinstance(form, SecretForm)  # noqa: S101 - of every subclass
+    def form_page(self, request: HttpRequest, form: Any, at: datetime) -> HttpResponse:
         if form.chosen is not None:
             return super().form_page(request, form, at)
         messages.error(request, _("Nothing was changed: choose one that is valid."))
         return HttpResponseRedirect(f"{self.admin.record_url(form.record)}#secrets")
 
-    def form_context(self, request: HttpRequest, form: TaskForm, at: datetime) -> Context:
+    def form_context(self, request: HttpRequest, form: Any, at: datetime) -> Context:
         """What is known of the secret, and what remains without it."""
-        assert isinstance(form, SecretForm) and form.chosen  # noqa: S101, PT018 - see form_page
         secret, secrets = form.chosen, form.secrets
-        return {
-            "secrets": [
-                {
-                    "row": secret,
-                    "state": badge_of_credential(secret, at),
-                    "is_in_use": is_in_use(secret, secrets, at),
-                    "advice": advice_on(secret, secrets, at),
-                    "others": others_of(secret, secrets, at),
-                }
-            ],
-        }
+        others = others_of(secret, secrets, at)
+        return {"secrets": [shown_secret(secret, secrets, at) | {"others": others}]}
 
     def perform(self, record: SystemUser, data: Data, **call: Unpack[Call]) -> Credential:
         credential = record.credentials.get(pk=data["secret"])

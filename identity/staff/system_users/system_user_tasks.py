@@ -15,7 +15,7 @@ from identity.staff.framework import badges, fields
 from identity.staff.framework.edit_conflicts import EditConflictForm, EditTask
 from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Context
-from identity.staff.framework.tasks import Data, OperationTask, Preview, task
+from identity.staff.framework.tasks import Data, Preview, Task, task
 from identity.staff.registry.granted_permissions import in_force
 from identity.staff.registry.permission_codes import code_choices
 from identity.staff.system_users.issue_credentials import ListField, OnlyOnBehalfField
@@ -86,8 +86,8 @@ class LimitForm(EditConflictForm):
         )
 
     @classmethod
-    def values_for_service(cls, record: Model, data: Mapping[str, Any]) -> Data:
-        values = super().values_for_service(record, data)
+    def values_for_service(cls, row: Model, data: Mapping[str, Any]) -> Data:
+        values = super().values_for_service(row, data)
         taxpayers = [fields.parsed_identifier(text) for text in values["taxpayers"]]
         return values | {"taxpayers": taxpayers}
 
@@ -124,7 +124,7 @@ BindTokens = task(
 )
 
 
-class BlockSystemUser(OperationTask):
+class BlockSystemUser(Task):
     operation = system_users.BLOCK_SYSTEM_USER
     template = "staff/system_users/block_system_user.html"
 
@@ -135,15 +135,11 @@ class BlockSystemUser(OperationTask):
         return {"represented": represented.values("taxpayer").distinct().count()}
 
     def preview(self, record: SystemUser, data: dict[str, Any], at: datetime) -> Preview:
-        return Preview(
-            badges.badge_of_system_user(record, at).html,
-            badges.BLOCKED,
-            note=last_login_text(record),
-            refusal=self.unavailable_reason(record, at),
-        )
+        now = badges.badge_of_system_user(record, at).html
+        return Preview(now, badges.BLOCKED, note=last_login_text(record))
 
 
-class UnblockSystemUser(OperationTask):
+class UnblockSystemUser(Task):
     operation = system_users.UNBLOCK_SYSTEM_USER
     gives_access = True
     template = "staff/system_users/unblock_system_user.html"

@@ -21,7 +21,7 @@ from identity.staff.framework.tasks import tasks_by_reason
 from identity.staff.logins.secret_use import use_of_secrets
 from identity.staff.system_users import exports, login_methods, secret_tasks, system_user_tasks
 from identity.staff.system_users.issue_credentials import ImportSystemUsers, IssueCredentials
-from identity.staff.system_users.revoke_secrets import RevokeSecrets, advice_on, is_in_use
+from identity.staff.system_users.revoke_secrets import RevokeSecrets, shown_secret
 from taxpayers.credentials import HINT_LENGTH
 from taxpayers.models import SystemUser, Taxpayer
 from taxpayers.services import system_users
@@ -157,19 +157,14 @@ class SystemUserAdmin(ExportingAdmin):
             return None
         secrets = list(record.credentials.order_by("-pk")[:MAX_SECRETS])
         kinds = (secret_tasks.ChangeSecret, secret_tasks.RetireSecret, secret_tasks.RevokeSecret)
+        only_operators = why_only_operators(record)
         tasks = [
             task
-            for kind in kinds
-            if (task := kind(self)).is_allowed(request)
-            and not (task.gives_access and why_only_operators(record))
+            for task in (kind(self) for kind in kinds)
+            if task.is_allowed(request) and not (task.gives_access and only_operators)
         ]
         return [
-            {
-                "row": secret,
-                "state": badges.badge_of_credential(secret, at),
-                "is_in_use": is_in_use(secret, secrets, at),
-                "advice": advice_on(secret, secrets, at),
-                "buttons": [task.button_of(secret) for task in tasks if secret.is_live(at)],
-            }
+            shown_secret(secret, secrets, at)
+            | {"buttons": [task.button_of(secret) for task in tasks if secret.is_live(at)]}
             for secret in secrets
         ]

@@ -46,9 +46,9 @@ def secret_use(
     used = context.get("used") or use_of_secrets(
         system_user, [entry["row"] for entry in secrets], at
     )
-    uses = [(entry, used.of[entry["row"].pk]) for entry in secrets]
+    uses = [entry | {"use": used.of[entry["row"].pk]} for entry in secrets]
     shown = [
-        entry | {"use": use} for entry, use in uses if entry["row"].is_live(at) or use.is_recent
+        one for one in uses if one["row"].is_live(at) or one["use"].issued or one["use"].refused
     ]
     return {"may_see": True, "title": title, "secrets": shown, "used": used}
 

@@ -161,7 +161,7 @@ def _paths_of(pages: RecordAdmin) -> Iterator[str]:
         if not task.is_for_record:
             yield task.url()
             continue
-        record = next((row for row in records if not task.unavailable_reason(row, at)), None)
+        record = next((row for row in records if not task.refusal(row, at)), None)
         assert record is not None, f"add a record for the task {task.name} to _prepare"
         yield task.url(record)
         shown.add(pages.record_url(record))

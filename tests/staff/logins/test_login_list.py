@@ -9,7 +9,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from identity.staff.logins import login_search
+from identity.staff.framework import search
 from identity.staff.logins.login_search import parsed_moment
 from taxpayers.models import Change, Intermediary
 from tests.support import make
@@ -114,7 +114,7 @@ def test_of_two_parts_the_newest_are_listed_and_all_are_exported(
     auditor: Client, logins: dict[str, LoginEvent], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert len(csv_rows_of(auditor.get(f"{list_url(LoginEvent)}export.csv"))) == 1 + 4
-    monkeypatch.setattr(login_search, "MAX_FOUND", 2)
+    monkeypatch.setattr(search, "MAX_FOUND", 2)
     assert found(auditor, f"q={AGENT}") == [logins["itself"], logins["through"]]
     file = auditor.get(f"{list_url(LoginEvent)}export.csv?q={AGENT}")
     exported = [row[0] for row in csv_rows_of(file)[1:]]

@@ -63,7 +63,12 @@ def _managers() -> "QuerySet[StaffAccount]":
     return StaffAccount.objects.filter(can_manage, is_active=True, is_staff=True)
 
 
-def end_sessions(account: StaffAccount, at: datetime) -> None:
-    """Sign the account out everywhere."""
-    keys = [one.key for one in open_sessions(at, account)]
-    Session.objects.filter(session_key__in=keys).delete()
+def end_sessions(account: StaffAccount, at: datetime, mark: str = "") -> tuple[int, int]:
+    """Sign the account out everywhere, or from the session with this mark.
+
+    How many were open before, and how many are after.
+    """
+    present = open_sessions(at, account)
+    ended = [one.key for one in present if mark in ("", one.mark)]
+    Session.objects.filter(session_key__in=ended).delete()
+    return len(present), len(present) - len(ended)

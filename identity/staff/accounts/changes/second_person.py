@@ -44,7 +44,7 @@ def close_until_confirmed(account: StaffAccount, context: history.ChangeContext)
 
 def ask_for_role(account: StaffAccount, role: str, context: history.ChangeContext) -> bool:
     """Whether a second person must confirm this role; then it waits, and that is recorded."""
-    _waiting(account).filter(action=context.action.name).delete()
+    account.waiting_changes.filter(action=context.action.name).delete()
     if not (_is_asked_by_staff(context.by) and duties_of(ROLES[role].permissions)):
         return False
     history.record_change(
@@ -72,7 +72,7 @@ def give_role(account: StaffAccount, role: str) -> tuple[dict[str, Any], dict[st
 
 def stop_waiting_to_open(account: StaffAccount) -> None:
     """The account is opened without a second person: nothing but a new role waits any more."""
-    _waiting(account).filter(role="").delete()
+    account.waiting_changes.filter(role="").delete()
 
 
 def _why_nothing_waits(account: StaffAccount, _at: datetime) -> str:
@@ -98,7 +98,7 @@ def confirm_account(
     """
     context = history.context_of(CONFIRM_ACCOUNT, **asked)
     row = authority.lock_account(account, context.by)
-    waiting = list(_waiting(row))
+    waiting = list(row.waiting_changes.all())
     if shown is not None and shown != {str(one.pk) for one in waiting}:
         raise ServiceError(
             "Something else waits for this account by now. Look at it, and confirm again."
@@ -112,7 +112,7 @@ def confirm_account(
             was, now = give_role(row, one.role)
             before, after = before | was, after | now
         one.delete()
-    if any(not one.role for one in confirmed) and not _waiting(row).filter(role="").exists():
+    if any(not one.role for one in confirmed) and not row.waiting_changes.filter(role="").exists():
         before, after = before | {"is_active": row.is_active}, after | {"is_active": True}
         row.is_active = True
         row.save(update_fields=["is_active"])
@@ -134,7 +134,7 @@ def decline_account(*, account: StaffAccount, **asked: Unpack[history.Asked]) ->
     """Nothing that waits is carried out: the role stays, and a closed account stays closed."""
     context = history.context_of(DECLINE_ACCOUNT, **asked)
     row = authority.lock_account(account, context.by)
-    waiting = list(_waiting(row))
+    waiting = list(row.waiting_changes.all())
     refuse_if(_why_nothing_waits(row, context.at))
     if any(one.action in _NEW_PASSWORD for one in waiting):  # its sender knows it
         row.set_unusable_password()
@@ -142,7 +142,7 @@ def decline_account(*, account: StaffAccount, **asked: Unpack[history.Asked]) ->
         FirstPassword.objects.filter(user_id=row.pk, expires_at__gt=context.at).update(
             expires_at=context.at
         )
-    _waiting(row).delete()
+    row.waiting_changes.all().delete()
     before = {"asked_by": ", ".join(sorted({one.asked_by for one in waiting}))}
     if roles := [one.role for one in waiting if one.role]:
         [before["asked_role"]] = roles
@@ -176,16 +176,11 @@ def _is_asked_by_staff(by: Author) -> bool:
     return bool(settings.SECOND_PERSON_REQUIRED) and authority.staff_author(by) is not None
 
 
-def _waiting(account: StaffAccount) -> Any:
-    return WaitingChange.objects.filter(account_id=account.pk)
-
-
 def _ask(account: StaffAccount, context: history.ChangeContext, role: str = "") -> dict[str, Any]:
     """It waits; what was asked before and is over, or is asked again, is replaced."""
-    _waiting(account).filter(expires_at__lte=context.at).delete()
-    _waiting(account).filter(action=context.action.name).delete()
-    row = WaitingChange.objects.create(
-        account_id=account.pk,
+    account.waiting_changes.filter(expires_at__lte=context.at).delete()
+    account.waiting_changes.filter(action=context.action.name).delete()
+    row = account.waiting_changes.create(
         action=context.action.name,
         role=role,
         asked_by=context.by.name,

@@ -11,7 +11,6 @@ from datetime import datetime
 from typing import Any, Unpack
 
 from allauth.mfa.models import Authenticator
-from django.contrib.sessions.models import Session
 from django.db import transaction
 from django.utils.translation import gettext as _
 
@@ -176,11 +175,8 @@ def end_open_sessions(
     """End the session with this mark; empty: all. Nothing happens if there is none."""
     context = history.context_of(END_SESSIONS, **asked)
     row = authority.lock_account(account, context.by)
-    present = open_sessions(context.at, row)
-    ended = [one.key for one in present if session in ("", one.mark)]
-    if ended:
-        Session.objects.filter(session_key__in=ended).delete()
-        before, after = len(present), len(present) - len(ended)
+    before, after = authority.end_sessions(row, context.at, session)
+    if before != after:
         history.record_change(
             row, context, before={"open_sessions": before}, after={"open_sessions": after}
         )

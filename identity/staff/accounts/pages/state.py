@@ -34,25 +34,24 @@ _STEPS = {
 }
 
 
-_ASKED = {
-    actions.CREATE_ACCOUNT.name: gettext_lazy("The new account"),
-    actions.SET_FIRST_PASSWORD.name: gettext_lazy("A new first password"),
-    actions.RESET_SECOND_FACTOR.name: gettext_lazy("A reset of the second step"),
-    actions.ACTIVATE_ACCOUNT.name: gettext_lazy("The activation"),
+# What waits for a second person, besides a new role.
+ASKED = {
+    actions.CREATE_ACCOUNT: gettext_lazy("The new account"),
+    actions.SET_FIRST_PASSWORD: gettext_lazy("A new first password"),
+    actions.RESET_SECOND_FACTOR: gettext_lazy("A reset of the second step"),
+    actions.ACTIVATE_ACCOUNT: gettext_lazy("The activation"),
 }
 
 
 def waiting_of(row: StaffAccount, at: datetime) -> list[tuple[WaitingChange, str | Promise, bool]]:
     """What waits for this account, in words; and whether it waited too long."""
-    role = _("The role {role}")
-    return [
-        (
-            one,
-            role.format(role=ROLES[one.role].title) if one.role else _ASKED[one.action],
-            one.is_over(at),
-        )
-        for one in row.waiting_changes.all()
-    ]
+    return [(one, _asked(one), one.is_over(at)) for one in row.waiting_changes.all()]
+
+
+def _asked(one: WaitingChange) -> str | Promise:
+    if one.role:
+        return _("The role {role}").format(role=ROLES[one.role].title)
+    return ASKED[actions.ACTIONS[one.action]]
 
 
 def why_it_only_reads(row: StaffAccount) -> str:

@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Unpack
 
 from django import forms
 from django.conf import settings
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -19,14 +18,14 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 from identity.staff.accounts.changes import accounts, second_person, sign_in
 from identity.staff.accounts.changes.authority import lock_account, reason_against
-from identity.staff.accounts.pages.state import titles_of, waiting_of
+from identity.staff.accounts.pages.state import ASKED, titles_of, waiting_of
 from identity.staff.accounts.roles import ROLES
 from identity.staff.framework import fields
 from identity.staff.framework.edit_conflicts import EditConflictForm, EditTask, RenameForm
 from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Context, Text
 from identity.staff.framework.secret_once import IssueOnceForm, IssueOnceTask
-from identity.staff.framework.tasks import Call, Data, OperationTask, Task, author, task
+from identity.staff.framework.tasks import Call, Data, Task, author, task
 from identity.staff.models import FirstPassword, StaffAccount
 from taxpayers.services import Author
 
@@ -55,14 +54,17 @@ class AccountTask(Task):
     """A task for the account of another person: staff do not change their own."""
 
     template = "staff/accounts/task.html"
-    may_wait = False  # for a second person
 
     def refusal_for(self, request: HttpRequest, record: Any, at: datetime) -> Text:
         reason = reason_against(record, author(request)) if record is not None else ""
         return reason or super().refusal_for(request, record, at)
 
+    def lock(self, record: StaffAccount, by: Author) -> StaffAccount:
+        return lock_account(record, by)
+
     def form_context(self, request: HttpRequest, form: TaskForm, at: datetime) -> Context:
-        return {"may_wait": self.may_wait and settings.SECOND_PERSON_REQUIRED}
+        may_wait = self.operation.action in (accounts.CHANGE_ROLE.action, *ASKED)
+        return {"may_wait": may_wait and settings.SECOND_PERSON_REQUIRED}
 
     def success_message(self, result: Any) -> Text:
         if result.waiting_changes.exists():
@@ -72,10 +74,7 @@ class AccountTask(Task):
 
 
 class AccountEdit(EditTask, AccountTask):
-    @transaction.atomic
-    def perform(self, record: Any, data: Data, **call: Unpack[Call]) -> Any:
-        lock_account(record, call["by"])  # before the row: see there
-        return super().perform(record, data, **call)
+    pass
 
 
 RenameAccount = task(AccountEdit, accounts.RENAME_ACCOUNT, form=RenameForm)
@@ -92,32 +91,28 @@ ChangeRole = task(
     accounts.CHANGE_ROLE,
     button_label=gettext_lazy("Change role"),
     form=RoleForm,
-    may_wait=True,
 )
 
 
-class ResetSecondFactor(OperationTask, AccountTask):
+class ResetSecondFactor(AccountTask):
     operation = sign_in.RESET_SECOND_FACTOR
     button_label = gettext_lazy("Reset second step")
-    may_wait = True
 
     def perform(self, record: StaffAccount, data: Data, **call: Unpack[Call]) -> StaffAccount:
         super().perform(record, data, **call)
         return StaffAccount.objects.get(pk=record.pk)
 
 
-class ActivateAccount(OperationTask, AccountTask):
+class ActivateAccount(AccountTask):
     operation = accounts.ACTIVATE_ACCOUNT
-    may_wait = True
 
-    def unavailable_reason(self, record: StaffAccount, at: datetime) -> Text:
+    def refusal(self, record: StaffAccount, at: datetime) -> Text:
         if any(not (row.role or row.is_over(at)) for row in record.waiting_changes.all()):
             return _("It waits for a second person.")
-        return super().unavailable_reason(record, at)
+        return super().refusal(record, at)
 
 
-class DeactivateAccount(OperationTask, AccountTask):
-    operation = accounts.DEACTIVATE_ACCOUNT
+DeactivateAccount = task(AccountTask, accounts.DEACTIVATE_ACCOUNT)
 
 
 class ShownForm(TaskForm):
@@ -185,7 +180,6 @@ CreateAccount = task(
     button_label=gettext_lazy("Create account"),
     variant="primary",
     form=CreateAccountForm,
-    may_wait=True,
 )
 
 
@@ -193,11 +187,7 @@ class SetFirstPassword(FirstPasswordTask, IssueOnceTask):
     operation = sign_in.SET_FIRST_PASSWORD
     button_label = gettext_lazy("New first password")
     form = IssueOnceForm
-    may_wait = True
 
     def newest(self, owner: StaffAccount) -> int:
         keys = FirstPassword.objects.filter(user_id=owner.pk).values_list("pk", flat=True)
         return keys.first() or 0
-
-    def lock(self, owner: StaffAccount, by: Author) -> None:
-        lock_account(owner, by)

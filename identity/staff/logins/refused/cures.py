@@ -72,15 +72,13 @@ def _on_secret(involved: Involved) -> Target | None:
 
 
 def _as_intermediary(involved: Involved) -> Target | None:
-    if involved.role:
-        return None
-    return Target(Intermediary, initial={"taxpayer": involved.event.actor})
+    new = Target(Intermediary, initial={"taxpayer": involved.event.actor})
+    return None if involved.role else new
 
 
 def _new_represented(involved: Involved) -> Target | None:
-    if involved.represented:
-        return None
-    return Target(Taxpayer, initial={"identifier": involved.event.subject})
+    new = Target(Taxpayer, initial={"identifier": involved.event.subject})
+    return None if involved.represented else new
 
 
 def _inactive_represented(involved: Involved) -> Taxpayer | None:
@@ -179,11 +177,12 @@ def offered_cures(
         if target is None:
             continue
         task = task_named(target.model, cure.task)
+        why = task.refusal(target.record, at)
         if not task.is_allowed(request):
-            if not (target.record and task.refusal(target.record, at)):
+            if not why:
                 having = [name for name, r in ROLES.items() if task.permission in r.permissions]
                 offered.for_others.append((task.title, having))
-        elif target.record and (why := task.refusal(target.record, at)):
+        elif why:
             offered.not_now.append((task.title, why))
         else:
             url = task.url(target.record, **target.initial)

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import NamedTuple
-from uuid import UUID
+from typing import Any
 
 from django.db.models import Model
 
@@ -76,21 +75,11 @@ def _system_user(event: LoginEvent) -> SystemUser | None:
 MAX_LOGINS = 1_000
 
 
-class LatestLogin(NamedTuple):
-    pk: UUID
-    at: datetime
-    reason: str
-    subject: str
-    actor: str
-    source_address: str | None
-    user_agent: str
-
-
 @dataclass(frozen=True, slots=True)
 class LatestLogins:
     """The newest first; `has_more`: there are older ones that were not read."""
 
-    rows: list[LatestLogin]
+    rows: list[Any]
     has_more: bool = False
 
     @property
@@ -98,18 +87,12 @@ class LatestLogins:
         """When it got its latest token; None if none of these logins got one."""
         return next((row.at for row in self.rows if not row.reason), None)
 
-    def token_since(self, event: LoginEvent) -> LatestLogin | None:
+    def token_since(self, event: LoginEvent) -> Any:
         """Its latest login with a token after this one, for the same taxpayer where it is known."""
-        return next(
-            (
-                row
-                for row in self.rows
-                if not row.reason
-                and row.pk > event.pk
-                and (not event.subject or (row.subject, row.actor) == (event.subject, event.actor))
-            ),
-            None,
-        )
+        pair = event.subject, event.actor
+        since = (row for row in self.rows if not row.reason and row.pk > event.pk)
+        same = (row for row in since if not event.subject or (row.subject, row.actor) == pair)
+        return next(same, None)
 
 
 def latest_logins(client_id: str) -> LatestLogins:
@@ -117,7 +100,8 @@ def latest_logins(client_id: str) -> LatestLogins:
     if not client_id:
         return LatestLogins([])
     found = LoginEvent.objects.filter(client_id=client_id).order_by("-pk")
-    rows = [LatestLogin(*row) for row in found.values_list(*LatestLogin._fields)[: MAX_LOGINS + 1]]
+    names = ("pk", "at", "reason", "subject", "actor", "source_address", "user_agent")
+    rows = list(found.values_list(*names, named=True)[: MAX_LOGINS + 1])
     return LatestLogins(rows[:MAX_LOGINS], has_more=len(rows) > MAX_LOGINS)
 
 
