@@ -113,7 +113,7 @@ def _all_migrated() -> None:
 
 
 def _login_events(at: datetime) -> None:
-    if not has_partition(connection, at):
+    if not has_partition(at):
         raise NotReady("no partition for this month: run manage.py prune_logins")
 
 

@@ -7,7 +7,6 @@ import signal
 import socket
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -119,18 +118,18 @@ class Greeter(asyncio.Protocol):
         transport.close()
 
 
-@dataclass
-class Share:
+class Share(ConnectionCounts):
     """Always leaves the next connection to others, or never."""
 
-    always: bool
-    step: int = 1
+    def __init__(self, *, always: bool) -> None:
+        super().__init__()
+        self.always = always
 
-    def gives_way(self, unpublished: int) -> bool:
+    def has_more_than_another(self, slot: int, unpublished: int = 0) -> bool:
         return self.always
 
-    def next_step(self) -> int:
-        return self.step
+    def next_step(self, slot: int) -> int:
+        return 1
 
 
 def test_after_the_last_call_no_new_client_gets_into_the_queue() -> None:
@@ -149,7 +148,7 @@ def test_after_the_last_call_no_new_client_gets_into_the_queue() -> None:
 def test_the_queue_is_emptied_before_the_socket_is_closed() -> None:
     async def close_at_once(listening: socket.socket) -> None:
         # It leaves connections to others, so it is far from the end of the queue when it is closed.
-        await Listener(listening, Greeter, Share(always=True)).close()
+        await Listener(listening, Greeter, Share(always=True), 0).close()
 
     with contextlib.ExitStack() as stack:
         listening = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=500))
@@ -183,7 +182,7 @@ async def accepted(
         opened.append(Greeter())
         return opened[-1]
 
-    listener = Listener(listening, protocol, share)
+    listener = Listener(listening, protocol, share, 0)
     for _ in range(turns):
         await asyncio.sleep(pause)
         if len(opened) == wanted:
@@ -214,7 +213,7 @@ def test_the_door_is_closed_while_there_is_a_fault_and_open_when_it_is_over(
 
     async def run() -> list[bool]:
         nonlocal fault
-        door = Listener(listening, Greeter, Share(always=False))
+        door = Listener(listening, Greeter, Share(always=False), 0)
         node = Closing(Checked(), [door], lambda: None)
         monkeypatch.setattr(node, "_reason_to_close", lambda: fault)
         states = []

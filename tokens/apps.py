@@ -1,9 +1,11 @@
 """The protocol: RFC 6749 in, RFC 9068 out."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.apps import AppConfig
 from django.core import checks
+from django.utils.module_loading import import_string
 from django.utils.translation import gettext_lazy as _
 
 
@@ -12,8 +14,8 @@ class TokensConfig(AppConfig):
     verbose_name = _("Logins")
 
     def ready(self) -> None:
-        checks.register(_check_settings, checks.Tags.security, "settings")
-        checks.register(_check_deployment, checks.Tags.security, deploy=True)
+        checks.register(_check("check_settings"), checks.Tags.security, "settings")
+        checks.register(_check("check_deployment"), checks.Tags.security, deploy=True)
         # They import models, which are not there when this module is read.
         from taxpayers.management.table import add_commands, add_commands_of  # noqa: PLC0415
         from tokens.management.protected_api_commands import COMMANDS  # noqa: PLC0415
@@ -24,14 +26,10 @@ class TokensConfig(AppConfig):
         add_commands_of(f"{room}.login_commands", ("count_logins", "prune_logins"), self.name)
 
 
-# A command that checks nothing starts without what they import.
-def _check_settings(**options: Any) -> list[checks.CheckMessage]:
-    from tokens.checks import check_settings  # noqa: PLC0415 - it imports what a login needs
+def _check(name: str) -> Callable[..., list[checks.CheckMessage]]:
+    """It imports what a login needs: a command that checks nothing starts without that."""
 
-    return check_settings(**options)
+    def check(**options: Any) -> Any:
+        return import_string(f"tokens.checks.{name}")(**options)
 
-
-def _check_deployment(**options: Any) -> list[checks.CheckMessage]:
-    from tokens.checks import check_deployment  # noqa: PLC0415 - it imports what a login needs
-
-    return check_deployment(**options)
+    return check

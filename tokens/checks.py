@@ -32,10 +32,7 @@ def check_deployment(**_kwargs: Any) -> list[checks.CheckMessage]:
     """Warnings: what is right on a developer's machine and wrong in production."""
     return [
         checks.Warning(message, hint=hint, id=f"tokens.{id_}")
-        for check in (
-            *(_transport, _hosts, _proxies_of_everybody, _unknown_names),
-            *(_one_address, _database),
-        )
+        for check in (_transport, _hosts, _proxies_of_everybody, _unknown_names, _database)
         for id_, message, hint in check()
     ]
 
@@ -53,9 +50,6 @@ def _transport() -> Iterator[Problem]:
             "AUTH_URL is https, but no proxy is trusted: every login is refused as insecure.",
             "Put the proxy that terminates TLS into TRUSTED_PROXIES, for example 10.0.0.5.",
         )
-
-
-def _one_address() -> Iterator[Problem]:
     if settings.MTLS_URL and settings.MTLS_URL == settings.AUTH_URL:
         yield (
             "W008",

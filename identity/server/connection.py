@@ -76,9 +76,11 @@ class Connection(RequestReader):
     # --- Answers ----------------------------------------------------------------------------------
 
     def may_pipeline(self) -> bool:
+        """Whether another request may come before the last one is answered."""
         return len(self.waiting) < limits.MAX_PIPELINED
 
     def offer(self, exchange: Exchange) -> None:
+        """The application may begin with it, after those before it."""
         if self.current is exchange or exchange in self.waiting:
             return
         if self.current is None:
@@ -113,6 +115,7 @@ class Connection(RequestReader):
             self.flow.resume_reading()
 
     def refuse(self, answer: answers.ServerAnswer) -> None:
+        """Answer what cannot be read, after those before it, and close."""
         if self.is_lingering:
             return
         self.ignores_input = True
@@ -135,6 +138,7 @@ class Connection(RequestReader):
         self.linger()
 
     def linger(self) -> None:
+        """Close, but let the client read the last answer first."""
         if self.is_lingering or self.transport.is_closing():
             return
         self.is_lingering = self.ignores_input = True

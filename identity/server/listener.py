@@ -9,7 +9,8 @@ import ctypes
 import socket
 import struct
 from collections.abc import Callable, Iterable
-from typing import Protocol
+
+from identity.server.fair_share import ConnectionCounts
 
 # After EMFILE, or whatever else keeps a connection from being accepted.
 _PAUSE_SECONDS = 0.1
@@ -51,16 +52,6 @@ def refuse_handshakes(sockets: Iterable[socket.socket]) -> None:
                 sock.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)
 
 
-class Share(Protocol):
-    """What part of the new connections this process takes."""
-
-    def gives_way(self, unpublished: int) -> bool:
-        """Whether another process should accept first; so many were accepted, and are not open."""
-
-    def next_step(self) -> int:
-        """How many it takes after it has waited and no other process took them."""
-
-
 class Listener:
     """The accepting side of one listening socket in this process."""
 
@@ -68,11 +59,13 @@ class Listener:
         self,
         sock: socket.socket,
         protocol: Callable[[], asyncio.Protocol],
-        share: Share,
+        counts: ConnectionCounts,
+        slot: int,
     ) -> None:
+        """`slot`: that of this process in the counts."""
         self._socket = sock
         self._protocol = protocol
-        self._share = share
+        self._counts, self._slot = counts, slot
         self._loop = asyncio.get_running_loop()
         self._beginning: set[asyncio.Task[object]] = set()
         sock.setblocking(False)
@@ -121,7 +114,7 @@ class Listener:
 
     def _on_client(self) -> None:
         for _ in range(_AT_ONCE):
-            if self._share.gives_way(len(self._beginning)):
+            if self._counts.has_more_than_another(self._slot, len(self._beginning)):
                 self._pause(_GIVE_WAY_SECONDS, self._accept_after_all)
                 return
             if not self._accept():
@@ -131,7 +124,7 @@ class Listener:
         if self._socket.fileno() < 0:
             return
         self._resume()
-        for _ in range(self._share.next_step()):
+        for _ in range(self._counts.next_step(self._slot)):
             if not self._accept():
                 return
 

@@ -4,6 +4,7 @@ Built on uvicorn's protocol class for httptools.
 """
 
 import re
+from collections.abc import Callable
 from enum import Enum, auto
 from typing import Any
 from urllib.parse import unquote
@@ -43,6 +44,11 @@ class RequestReader(HttpToolsProtocol):
 
     cycle: Exchange | None  # type: ignore[assignment]  # the latest
     transport: Any
+    # Of the answering side.
+    offer: Callable[[Exchange], None]
+    refuse: Callable[[ServerAnswer], None]
+    may_pipeline: Callable[[], bool]
+    linger: Callable[[], None]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -53,24 +59,6 @@ class RequestReader(HttpToolsProtocol):
         self.field_bytes = self.dropped_bytes = 0
         self.ignores_input = False  # nothing that arrives now is read
         self.is_replaying = False
-
-    # --- For the answering side to define ---------------------------------------------------------
-
-    def offer(self, exchange: Exchange) -> None:
-        """The application may begin with it, after those before it."""
-        raise NotImplementedError
-
-    def refuse(self, answer: ServerAnswer) -> None:
-        """Answer what cannot be read, after those before it, and close."""
-        raise NotImplementedError
-
-    def may_pipeline(self) -> bool:
-        """Whether another request may come before the last one is answered."""
-        raise NotImplementedError
-
-    def linger(self) -> None:
-        """Close, but let the client read the last answer first."""
-        raise NotImplementedError
 
     # --- Bytes ------------------------------------------------------------------------------------
 

@@ -82,20 +82,15 @@ class Process(Server):
         self.sockets: list[socket.socket] = []
         self.server_state.connections = Connections(slot)
 
-    def gives_way(self, unpublished: int) -> bool:
-        """See `Share`, also for the next one."""
-        return counts.has_more_than_another(self.slot, unpublished)
-
-    def next_step(self) -> int:
-        return counts.next_step(self.slot)
-
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await self.lifespan.startup()
         if self.lifespan.should_exit:
             sys.exit(Arbiter.WORKER_BOOT_ERROR)
         await self.on_tick(0)  # the header Date is there for the first answer
         self.sockets = list(sockets or ())
-        self.listeners = [Listener(sock, self._connection, self) for sock in self.sockets]
+        self.listeners = [
+            Listener(sock, self._connection, counts, self.slot) for sock in self.sockets
+        ]
         closing = cast("Any", self.config.app).closing(self._doors(), self._say_goodbye)
         self.deadlines = asyncio.create_task(self._enforce_deadlines())
         self.closing = asyncio.create_task(closing.run())

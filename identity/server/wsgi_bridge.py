@@ -61,10 +61,6 @@ class WsgiBridge:
                 await self._answer(scope, body, receive, send)
 
     async def _answer(self, scope: Scope, body: Body, receive: Any, send: Any) -> None:
-        with self._places:
-            await self._call(scope, body, receive, send)
-
-    async def _call(self, scope: Scope, body: Body, receive: Any, send: Any) -> None:
         file, length = body
         headers = [*_translatable(scope["headers"], length)]
         inner = {**scope, "headers": headers, _BODY: file, _IS_GONE: False}
@@ -74,11 +70,12 @@ class WsgiBridge:
                 message["reason"] = inner[_REASON]
             await send(message)
 
-        watching = asyncio.ensure_future(_watch(receive, inner))
-        try:
-            await cast("Any", self._wsgi)(inner, receive, send_with_reason)
-        finally:
-            watching.cancel()
+        with self._places:
+            watching = asyncio.ensure_future(_watch(receive, inner))
+            try:
+                await cast("Any", self._wsgi)(inner, receive, send_with_reason)
+            finally:
+                watching.cancel()
 
 
 async def _watch(receive: Any, scope: Scope) -> None:

@@ -3,14 +3,12 @@
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import cast
 from urllib.parse import urlencode
 from uuid import UUID
 
 import jwt
 import pytest
 from django.db import connection
-from django.http import HttpResponse
 from django.test import RequestFactory, override_settings
 from pytest_django.fixtures import Settings
 
@@ -136,7 +134,7 @@ def test_the_first_login_of_a_client_on_a_node_takes_two_queries_and_every_other
 def refused(client_id: str) -> None:
     body = urlencode(Erp(client_id, new_client_secret("test")).form)
     response = token_view(RequestFactory().post(PATH, body, content_type=FORM))
-    assert b"client_id or client_secret is wrong" in cast("HttpResponse", response).content
+    assert b"client_id or client_secret is wrong" in response.content
 
 
 def test_an_unknown_id_and_a_wrong_secret_take_the_same_time() -> None:

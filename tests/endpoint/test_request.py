@@ -7,7 +7,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from io import BytesIO
 from itertools import combinations_with_replacement
-from typing import cast
 from urllib.parse import unquote_to_bytes, urlencode
 
 import pytest
@@ -389,7 +388,7 @@ class Body(BytesIO):
 def answer_to(body: Body, length: int) -> HttpResponse:
     request = RequestFactory().generic("POST", PATH, b"", FORM)
     sent = {"wsgi.input": body, "CONTENT_LENGTH": str(length), "CONTENT_TYPE": FORM}
-    return cast("HttpResponse", token_view(WSGIRequest(request.environ | sent)))
+    return token_view(WSGIRequest(request.environ | sent))
 
 
 @pytest.mark.django_db

@@ -50,7 +50,7 @@ from tokens.operations import sandbox as addresses
 from tokens.operations.login import log_in
 from tokens.operations.paths import Operation, report_login, with_warnings
 from tokens.operations.sandbox import log_in_with_sandbox
-from tokens.operations.view import OperationView
+from tokens.operations.view import answer_by
 from tokens.rate_limits.backoff import PAIR_BACKOFF, Backoff
 from tokens.refusals.table import REFUSALS
 from tokens.system_warnings import HEADER, faults_of
@@ -318,14 +318,12 @@ def header_of(
     *warnings: dict[str, str], begin: Any = log_in, basic: str = "", dpop: str = "", **form: str
 ) -> str | None:
     """The header of a login that a process with these warnings answers."""
-    view = OperationView.as_view(
-        operation=Operation(with_warnings(begin, [*warnings]), report_login)
-    )
+    operation = Operation(with_warnings(begin, [*warnings]), report_login)
     sent = {"HTTP_AUTHORIZATION": basic} if basic else {}
     sent |= {"HTTP_DPOP": dpop} if dpop else {}
     body = urlencode({"grant_type": "client_credentials", **form})
     request = RequestFactory().post(PATH, body, content_type=FORM, **sent)  # type: ignore[arg-type]
-    return view(request).headers.get(HEADER)
+    return answer_by(operation, request).headers.get(HEADER)
 
 
 def test_a_condition_concerns_those_requests_and_no_others(erp: Erp) -> None:

@@ -40,7 +40,7 @@ def prune(*arguments: str) -> dict[str, Any]:
 
 
 def test_old_events_are_deleted_and_others_stay() -> None:
-    make_partitions(connection, OLD)
+    make_partitions(OLD)
     stored_login(OLD)
     recent = stored_login(NOW - timedelta(days=1))
     assert prune()["deleted"] >= 1
@@ -56,7 +56,7 @@ def test_old_events_are_deleted_and_others_stay() -> None:
 def test_what_was_deleted_is_recorded_though_the_operator_stops_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    make_partitions(connection, OLD)
+    make_partitions(OLD)
     stored_login(OLD)
 
     def stop(_bar: object, _number: int) -> None:
@@ -76,7 +76,7 @@ AGES = [1, 410, 430]
 @pytest.fixture
 def logins_of_ages() -> None:
     for days in AGES:
-        make_partitions(connection, NOW - timedelta(days))
+        make_partitions(NOW - timedelta(days))
         stored_login(NOW - timedelta(days))
 
 
@@ -104,25 +104,25 @@ def test_a_shorter_time_is_not_obeyed_in_silence(settings: Settings) -> None:
     with pytest.raises(CommandError, match=rf"from {NOW - timedelta(430):%Y-%m-%d} to .*--yes"):
         output_of("prune_logins")
     assert ages() == AGES
-    assert has_partition(connection, later)  # what else the night needs is done
+    assert has_partition(later)  # what else the night needs is done
     output_of("prune_logins", "--yes")
     assert ages() == [1]
 
 
 @with_partitions
 def test_partitions_of_coming_months_are_made_once() -> None:
-    assert make_partitions(connection, NOW) == []
+    assert make_partitions(NOW) == []
     later = NOW + timedelta(days=70)
-    assert len(make_partitions(connection, later)) in (2, 3)
-    assert make_partitions(connection, later) == []
+    assert len(make_partitions(later)) in (2, 3)
+    assert make_partitions(later) == []
 
 
 @with_partitions
 def test_a_month_is_dropped_only_when_all_of_it_is_old() -> None:
     end = datetime(2020, 3, 1, tzinfo=UTC)
-    make_partitions(connection, end - timedelta(days=2))
-    assert partitions_before(connection, end - timedelta(microseconds=1)) == []
-    assert partitions_before(connection, end) == ["login_events_2020_02"]
+    make_partitions(end - timedelta(days=2))
+    assert partitions_before(end - timedelta(microseconds=1)) == []
+    assert partitions_before(end) == ["login_events_2020_02"]
 
 
 @contextmanager
@@ -150,7 +150,7 @@ def test_pruning_waits_for_long_queries_without_blocking_logins(
     erp: Erp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(partitions, "_RETRY_SECONDS", 0.05)
-    make_partitions(connection, OLD)
+    make_partitions(OLD)
     stored_login(OLD)
     with reading_for_long():
         pruner = begin(prune)
@@ -173,7 +173,7 @@ def partition_of(event: LoginEvent) -> str:
 def lose_partition_of(at: datetime) -> str:
     """As if the month's partition was never made: its events lie in the default one."""
     name = f"login_events_{at:%Y_%m}"
-    drop_partition(connection, name)
+    drop_partition(name)
     return name
 
 
@@ -187,9 +187,9 @@ def test_a_month_that_lies_in_the_default_partition_is_repaired(
     events = [stored_login(NOW) for _ in range(5)]
     assert erp.login().status_code == 200
     assert {partition_of(event) for event in LoginEvent.objects.all()} == {"login_events_default"}
-    assert not has_partition(connection, NOW)
+    assert not has_partition(NOW)
     prune()
-    assert has_partition(connection, NOW)
+    assert has_partition(NOW)
     assert erp.login().status_code == 200
     assert LoginEvent.objects.count() == len(events) + 2
     assert {partition_of(event) for event in LoginEvent.objects.all()} == {month}
@@ -201,10 +201,10 @@ def test_a_repair_that_was_interrupted_is_continued(monkeypatch: pytest.MonkeyPa
     name = lose_partition_of(NOW)
     events = [stored_login(NOW)]
     with reading_for_long(), pytest.raises(OperationalError):
-        make_partitions(connection, NOW)
+        make_partitions(NOW)
     events.append(stored_login(NOW))
     assert LoginEvent.objects.count() == len(events)  # each can be read once, all the while
-    make_partitions(connection, NOW)
+    make_partitions(NOW)
     assert LoginEvent.objects.count() == len(events)
     assert {partition_of(event) for event in events} == {name}
 

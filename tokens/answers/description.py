@@ -191,12 +191,13 @@ def describe(
     elif refusal.without_detail and not refused.detail:
         text = refusal.without_detail
     if "{" in text or translate is not str:
+        fault = _FAULTS[refused.detail] if refused.reason in _ANY_FAULT else ""
         since, told = refused.since, moment_text if is_spoken else format_moment_with_offset
         text = translate(text).format(
             since=told(since) if since else translate(_("an unknown date")),
             parameter=refused.parameter,
             detail=translate(refused.detail) if refused.detail else "",
-            fault=_fault(refused, translate),
+            fault=fault and translate(fault).format(parameter=refused.parameter),
         )
     return _allowed(text)
 
@@ -233,9 +234,3 @@ def format_moment_with_offset(moment: datetime) -> str:
     """A moment in the authority's time zone, as `2026-11-21 18:00:00 (UTC+0800)`."""
     local = timezone.localtime(moment)
     return f"{local:%Y-%m-%d %H:%M:%S} (UTC{local:%z})"
-
-
-def _fault(refused: Refused, translate: Callable[[str], str]) -> str:
-    if refused.reason not in _ANY_FAULT:
-        return ""
-    return translate(_FAULTS[refused.detail]).format(parameter=refused.parameter)

@@ -50,10 +50,7 @@ def fernet_for(purpose: bytes) -> MultiFernet:
 
 @lru_cache(maxsize=8)
 def _fernet(secrets: tuple[str, ...], purpose: bytes) -> MultiFernet:
-    return MultiFernet([Fernet(_fernet_key(secret, purpose)) for secret in secrets])
-
-
-def _fernet_key(secret: str, purpose: bytes) -> bytes:
-    # No salt: the secrets are long and random, and every node must derive the same key.
-    key = HKDF(SHA256(), length=32, salt=None, info=purpose).derive(secret.encode())
-    return base64.urlsafe_b64encode(key)
+    # No salt: the secrets are long and random, and every node must derive the same keys.
+    kdfs = ((HKDF(SHA256(), length=32, salt=None, info=purpose), secret) for secret in secrets)
+    keys = [kdf.derive(secret.encode()) for kdf, secret in kdfs]
+    return MultiFernet([Fernet(base64.urlsafe_b64encode(key)) for key in keys])

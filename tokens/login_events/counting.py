@@ -41,15 +41,9 @@ def count_settled(at: datetime, most: int = _BATCH) -> CountingProgress:
     Safe to call concurrently: while one process counts, the others return at once.
     """
     settled, due = first_id(at - SETTLED_AFTER), first_id(at - SETTLED_AFTER - _MIN_INTERVAL)
-    mark = _mark(_BY_HOUR, at)
-    if mark.next_id >= due:
-        return CountingProgress(mark.next_id, is_behind=False)
-    with transaction.atomic():
-        locked = CountingMark.objects.select_for_update(skip_locked=True).filter(pk=mark.pk).first()
-        if locked is not None and locked.next_id < settled:
-            locked.next_id = _count(locked.next_id, settled, most)
-            locked.save(update_fields=["next_id"])
-    reached = locked.next_id if locked else mark.next_id
+    reached = _mark(_BY_HOUR, at).next_id
+    if reached < due:
+        reached = _advance(_BY_HOUR, settled, most, _count) or reached
     return CountingProgress(reached, is_behind=reached < due)
 
 
@@ -69,15 +63,28 @@ def _mark(key: int, at: datetime) -> CountingMark:
     return CountingMark.objects.get_or_create(pk=key, defaults=start)[0]
 
 
-def _end_of_batch(start: UUID, end: UUID, most: int) -> UUID:
-    """Where a batch of at most so many events ends that begins at `start`."""
-    events = LoginEvent.objects.filter(pk__gte=start, pk__lt=end).order_by("pk")
-    return next(iter(events.values_list("pk", flat=True)[most : most + 1]), end)
+def _advance(key: int, settled: UUID, most: int, work: Callable[[UUID, UUID], None]) -> UUID | None:
+    """Does the work for at most so many events behind a mark; returns where it is then.
+
+    The work gets the first of them, and the end. None: another process does it at this moment.
+    """
+    with transaction.atomic():
+        mark = CountingMark.objects.select_for_update(skip_locked=True).filter(pk=key).first()
+        if mark is None:
+            return None
+        if mark.next_id >= settled:
+            return mark.next_id
+        start = mark.next_id
+        events = LoginEvent.objects.filter(pk__gte=start, pk__lt=settled).order_by("pk")
+        ends = events.values_list("pk", flat=True)[most : most + 1]
+        mark.next_id = next(iter(ends), settled)
+        work(start, mark.next_id)
+        mark.save(update_fields=["next_id"])
+        return mark.next_id
 
 
-def _count(start: UUID, end: UUID, most: int) -> UUID:
-    """Adds the events from `start` to before `end`, at most `most`; returns where it stopped."""
-    end = _end_of_batch(start, end, most)
+def _count(start: UUID, end: UUID) -> None:
+    """Adds the events from `start` to before `end`."""
     found = by_hour(start, end)
     stored = LoginCount.objects.filter(hour__in={hour for hour, _ in found})
     before = {(row.hour, row.reason): row.logins for row in stored}
@@ -90,7 +97,6 @@ def _count(start: UUID, end: UUID, most: int) -> UUID:
         unique_fields=["hour", "reason"],
         update_fields=["logins"],
     )
-    return end
 
 
 def by_hour(start: UUID, end: UUID) -> dict[tuple[datetime, str], int]:
@@ -112,19 +118,15 @@ def note_first_uses(*, by: Author, at: datetime) -> int:
 
     Safe to call concurrently: while one process does it, the others return at once.
     """
-    settled, count, is_behind = first_id(at - SETTLED_AFTER), 0, True
+    settled, count = first_id(at - SETTLED_AFTER), 0
+
+    def note(start: UUID, end: UUID) -> None:
+        nonlocal count
+        tokens = LoginEvent.objects.filter(pk__gte=start, pk__lt=end, reason="")
+        pairs = tokens.exclude(actor="").order_by().values_list("subject", "actor")
+        count += record_first_uses(pairs.annotate(Min("at")), by=by, at=at)
+
     _mark(_FIRST_USES, at)
-    while is_behind:
-        with transaction.atomic():
-            marks = CountingMark.objects.select_for_update(skip_locked=True)
-            mark = marks.filter(pk=_FIRST_USES).first()
-            if mark is None or mark.next_id >= settled:
-                return count
-            end = _end_of_batch(mark.next_id, settled, _BATCH)
-            tokens = LoginEvent.objects.filter(pk__gte=mark.next_id, pk__lt=end, reason="")
-            pairs = tokens.exclude(actor="").order_by().values_list("subject", "actor")
-            count += record_first_uses(pairs.annotate(Min("at")), by=by, at=at)
-            mark.next_id = end
-            mark.save(update_fields=["next_id"])
-            is_behind = end < settled
+    while (_advance(_FIRST_USES, settled, _BATCH, note) or settled) < settled:
+        continue
     return count

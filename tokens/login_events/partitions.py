@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from django.db import OperationalError, transaction
-from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db import OperationalError, connection, transaction
 from psycopg.errors import LockNotAvailable
 
 TABLE = "login_events"
@@ -28,26 +27,26 @@ def first_id(at: datetime) -> UUID:
     return UUID(int=max(0, int(at.timestamp() * 1000)) << 80)
 
 
-def is_partitioned(connection: BaseDatabaseWrapper) -> bool:
+def is_partitioned() -> bool:
     """Whether this database has partitions."""
     return connection.vendor == "postgresql"
 
 
-def has_partition(connection: BaseDatabaseWrapper, at: datetime) -> bool:
+def has_partition(at: datetime) -> bool:
     """Whether the month of `at` has a partition, or needs none."""
-    if not is_partitioned(connection):
+    if not is_partitioned():
         return True
-    return partition_name(at.astimezone(UTC)) in partition_ends(connection)
+    return partition_name(at.astimezone(UTC)) in partition_ends()
 
 
-def partitions_before(connection: BaseDatabaseWrapper, at: datetime) -> list[str]:
+def partitions_before(at: datetime) -> list[str]:
     """The partitions whose events all happened before `at`, oldest first."""
-    if not is_partitioned(connection):
+    if not is_partitioned():
         return []
-    return [name for name, end in sorted(partition_ends(connection).items()) if end <= at]
+    return [name for name, end in sorted(partition_ends().items()) if end <= at]
 
 
-def partition_ends(connection: BaseDatabaseWrapper) -> dict[str, datetime]:
+def partition_ends() -> dict[str, datetime]:
     """The partition of each month by name, with the moment at which its month ends."""
     with connection.cursor() as cursor:
         cursor.execute(
@@ -82,36 +81,36 @@ _COPY_BATCH = 20_000
 _LOCK_TIMEOUT_MS, _RETRY_SECONDS, _TRIES = 100, 0.5, 60
 
 
-def make_partitions(connection: BaseDatabaseWrapper, at: datetime) -> list[str]:
+def make_partitions(at: datetime) -> list[str]:
     """Creates what is missing for the month of `at` and MONTHS_AHEAD more; returns the new names.
 
     Events of such a month that lie in the default partition move into the new one. Safe to repeat,
     also after an interruption, and to run beside logins. Raises django.db.OperationalError if the
     table stayed busy.
     """
-    if not is_partitioned(connection):
+    if not is_partitioned():
         return []
-    existing = partition_ends(connection)
+    existing = partition_ends()
     made = []
     for begin, end in months_from(at, MONTHS_AHEAD + 1):
         name = partition_name(begin)
         if name not in existing:
-            _make_partition(connection, name, first_id(begin), first_id(end))
+            _make_partition(name, first_id(begin), first_id(end))
             made.append(name)
     return made
 
 
-def drop_partition(connection: BaseDatabaseWrapper, name: str) -> None:
+def drop_partition(name: str) -> None:
     """Drops a month's partition with all its events, without reading them.
 
     Raises django.db.OperationalError if the table stayed busy.
     """
-    _run_with_short_locks(connection, f"ALTER TABLE {TABLE} DETACH PARTITION {name}")
+    _run_with_short_locks(f"ALTER TABLE {TABLE} DETACH PARTITION {name}")
     with connection.cursor() as cursor:
         cursor.execute(f"DROP TABLE {name}")  # detached: nothing else uses it
 
 
-def delete_from_default(connection: BaseDatabaseWrapper, before: datetime, at_most: int) -> int:
+def delete_from_default(before: datetime, at_most: int) -> int:
     """Deletes the oldest events before the moment from the default partition; returns how many."""
     with connection.cursor() as cursor:
         cursor.execute(
@@ -122,9 +121,7 @@ def delete_from_default(connection: BaseDatabaseWrapper, before: datetime, at_mo
         return int(cursor.rowcount)
 
 
-def _make_partition(
-    connection: BaseDatabaseWrapper, name: str, first: UUID, first_after: UUID
-) -> None:
+def _make_partition(name: str, first: UUID, first_after: UUID) -> None:
     # PostgreSQL makes no partition for events that lie in the default one. So they are copied into
     # a new table first, while they can still be read where they are, and logins go on. Only what
     # came since is copied, and all of them deleted, in the moment in which the table is locked.
@@ -135,9 +132,8 @@ def _make_partition(
             f"CREATE TABLE IF NOT EXISTS {name}"
             f" (LIKE {TABLE} INCLUDING ALL, CONSTRAINT {name}_month CHECK ({of_month}))"
         )
-    _copy_from_default(connection, name, first, first_after)
+    _copy_from_default(name, first, first_after)
     _run_with_short_locks(
-        connection,
         f"LOCK TABLE ONLY {TABLE} IN ACCESS EXCLUSIVE MODE",
         f"INSERT INTO {name} SELECT * FROM {DEFAULT_PARTITION} AS d WHERE {of_month}"
         f" AND NOT EXISTS (SELECT FROM {name} AS copied WHERE copied.id = d.id)",
@@ -148,9 +144,7 @@ def _make_partition(
     )
 
 
-def _copy_from_default(
-    connection: BaseDatabaseWrapper, name: str, begin: UUID, first_after: UUID
-) -> None:
+def _copy_from_default(name: str, begin: UUID, first_after: UUID) -> None:
     while True:
         with connection.cursor() as cursor:
             cursor.execute(
@@ -169,12 +163,12 @@ def _copy_from_default(
         begin = next_begin
 
 
-def _run_with_short_locks(connection: BaseDatabaseWrapper, *statements: str) -> None:
+def _run_with_short_locks(*statements: str) -> None:
     # The statements are fast but lock the whole table. While they wait for a long query to end,
     # logins wait for them: so they give up after a tenth of a second, and are tried again later.
     for attempt in range(_TRIES):
         try:
-            with transaction.atomic(connection.alias), connection.cursor() as cursor:
+            with transaction.atomic(), connection.cursor() as cursor:
                 cursor.execute(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT_MS}ms'")
                 for statement in statements:
                     cursor.execute(statement)

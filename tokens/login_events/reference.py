@@ -18,7 +18,7 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}")
 
 
 def reference_in(text: str) -> UUID | None:
-    """The first reference anywhere in the text."""
+    """The first reference anywhere in the text, because people paste whole messages."""
     match = _UUID.search(text)
     return UUID(match[0]) if match else None
 
@@ -32,19 +32,6 @@ def beginning_of_reference(text: str) -> tuple[UUID, UUID] | None:
     if not _BEGINNING.fullmatch(part):
         return None
     return UUID(part.ljust(32, "0")), UUID(part.ljust(32, "f"))
-
-
-def find_login(text: str) -> LoginEvent | None:
-    """The login whose reference is anywhere in the text, because people paste whole messages.
-
-    None if no such login is recorded. Raises ValueError if the text has no reference.
-    """
-    key = reference_in(text)
-    if key is None:
-        raise ValueError(
-            "There is no reference in it; one looks like 01a3a0c4-9b1e-7c3a-8d52-0f6b1c2d3e4f."
-        )
-    return LoginEvent.objects.filter(pk=key).first()
 
 
 _CLOCKS_DIFFER = timedelta(minutes=5)
@@ -112,8 +99,12 @@ def cause_of(made: datetime | None, oldest: datetime | None, at: datetime) -> Ca
     return Cause.NOT_STORED
 
 
+def oldest_login() -> datetime | None:
+    """When the oldest login that is stored happened."""
+    return LoginEvent.objects.order_by("pk").values_list("at", flat=True).first()
+
+
 def explain_missing(reference: UUID, at: datetime) -> MissingLogin:
     """Why no login with this reference is recorded."""
-    made = made_at(reference)
-    oldest = LoginEvent.objects.order_by("pk").values_list("at", flat=True).first()
+    made, oldest = made_at(reference), oldest_login()
     return MissingLogin(cause_of(made, oldest, at), made, oldest)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import QuerySet
 
 from tokens.login_events import partitions
@@ -26,11 +26,6 @@ _EXPIRING = (
 Pruned = Counter[str]  # of deleted "months", where there are partitions, and of single "logins"
 
 
-def oldest() -> datetime | None:
-    """When the oldest login that is stored happened."""
-    return LoginEvent.objects.order_by("pk").values_list("at", flat=True).first()
-
-
 def prune(before: datetime) -> Iterator[Pruned]:
     """Deletes what happened before the moment.
 
@@ -40,18 +35,18 @@ def prune(before: datetime) -> Iterator[Pruned]:
     long. Raises django.db.OperationalError if the table stayed busy.
     """
     delete = _delete_logins
-    if partitions.is_partitioned(connection):
-        for month in partitions.partitions_before(connection, before):
-            partitions.drop_partition(connection, month)
+    if partitions.is_partitioned():
+        for month in partitions.partitions_before(before):
+            partitions.drop_partition(month)
             yield Pruned(months=1)
-        delete = partial(partitions.delete_from_default, connection, at_most=_BATCH)
+        delete = partial(partitions.delete_from_default, at_most=_BATCH)
     while deleted := delete(before):
         yield Pruned(logins=deleted)
 
 
 def prepare(at: datetime) -> None:
     """Makes the partitions of the months to come, and counts logins before they are deleted."""
-    partitions.make_partitions(connection, at)
+    partitions.make_partitions(at)
     count_all(at)
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
-from django.db import connection
 from tqdm import tqdm
 
 from taxpayers.management.command import Output, ServiceCommand
@@ -21,7 +20,8 @@ from taxpayers.services.history import ChangeContext, record_change
 from tokens import actions
 from tokens.login_events.counting import SETTLED_AFTER, count_all, note_first_uses
 from tokens.login_events.partitions import is_partitioned
-from tokens.login_events.retention import Pruned, oldest, prepare, prune, prune_expired
+from tokens.login_events.reference import oldest_login
+from tokens.login_events.retention import Pruned, prepare, prune, prune_expired
 from tokens.models import LoginEvent
 
 
@@ -87,7 +87,7 @@ class _PruneLogins(ServiceCommand):
         before = at - options["older_than"]
         if not options["yes"]:
             _refuse_many(before)
-        by_month = is_partitioned(connection)
+        by_month = is_partitioned()
         unit = "months" if by_month else "logins"
         pruned = Pruned()
         try:
@@ -115,7 +115,7 @@ class _PruneLogins(ServiceCommand):
 
 
 def _refuse_many(before: datetime) -> None:
-    first = oldest()
+    first = oldest_login()
     if first and first < before - _MOST_AT_ONCE:
         raise CommandError(
             f"This would delete the logins from {first:%Y-%m-%d} to {before:%Y-%m-%d}, more than"

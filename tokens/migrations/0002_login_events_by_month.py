@@ -12,7 +12,7 @@ from tokens.login_events.partitions import TABLE, is_partitioned, make_partition
 
 
 def partition(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    if not is_partitioned(schema_editor.connection):
+    if not is_partitioned():
         return
     # The table that Django just made is the pattern: its columns, defaults and indexes stay.
     schema_editor.execute(f"ALTER TABLE {TABLE} RENAME TO {TABLE}_pattern")
@@ -27,7 +27,7 @@ def partition(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:
         schema_editor.add_index(model, index)
     # What fits no month is stored here and not lost.
     schema_editor.execute(f"CREATE TABLE {TABLE}_default PARTITION OF {TABLE} DEFAULT")
-    make_partitions(schema_editor.connection, timezone.now())
+    make_partitions(timezone.now())
 
 
 class Migration(migrations.Migration):

@@ -21,8 +21,8 @@ from tokens.request.arrival import Arrival
 def check_throttle(login: Login) -> None:
     """Raises RateLimited if this very pair was denied a moment ago: no query and no write."""
     key = _failure_key(login)  # a hash is in it: made once
-    _check(login, key[:2])
-    _check(login, key)
+    check_denied(login.node, login.arrival, key[:2])
+    check_denied(login.node, login.arrival, key)
 
 
 def check_limit(login: Login, decision: Decision) -> None:
@@ -35,7 +35,7 @@ def check_limit(login: Login, decision: Decision) -> None:
         return
     if reading.counter is None:
         if client.method not in SECRET_METHODS:
-            _check(login, _limit_key(login))
+            check_denied(login.node, login.arrival, _limit_key(login))
         return
     limit = client.client.logins_per_minute
     quota = count_login(CounterState(*reading.counter), limit, reading.at)
@@ -68,9 +68,7 @@ def check_rejections(node: Node, arrival: Arrival) -> None:
 
     Before anything is made for its record. A right request is always accepted.
     """
-    throttle = node.denials.find(_rejection_key(arrival), arrival.at)
-    if throttle is not None:
-        raise RateLimited(throttle, ThrottleCause.REJECTIONS)
+    check_denied(node, arrival, _rejection_key(arrival), ThrottleCause.REJECTIONS)
 
 
 def record_rejection(
@@ -96,10 +94,13 @@ def _cause(throttle: Throttle) -> ThrottleCause:
     return ThrottleCause.LOGINS if throttle.limit else ThrottleCause.FAILURES
 
 
-def _check(login: Login, key: Hashable) -> None:
-    throttle = login.node.denials.find(key, login.arrival.at)
+def check_denied(
+    node: Node, arrival: Arrival, key: Hashable, cause: ThrottleCause | None = None
+) -> None:
+    """Raises RateLimited if this is remembered; `cause`: None for that of a login."""
+    throttle = node.denials.find(key, arrival.at)
     if throttle is not None:
-        raise RateLimited(throttle, _cause(throttle))
+        raise RateLimited(throttle, cause or _cause(throttle))
 
 
 def _limit_key(login: Login) -> Hashable:

@@ -9,6 +9,7 @@ from collections.abc import Generator, Hashable
 from taxpayers.rules import Refused
 from tokens.calls import FailedAuthentication
 from tokens.client_auth.methods import CheckedCredentials
+from tokens.operations.denials import check_denied
 from tokens.operations.node import Node
 from tokens.operations.recording import buckets
 from tokens.rate_limits.backoff import counted_address
@@ -22,9 +23,7 @@ def check_failures(node: Node, arrival: Arrival, sent: CheckedCredentials, opera
 
     `operation` is what was called: a secret that is wrong there may be right at another one.
     """
-    throttle = node.denials.find(_key(arrival, sent, operation), arrival.at)
-    if throttle is not None:
-        raise RateLimited(throttle, ThrottleCause.FAILURES)
+    check_denied(node, arrival, _key(arrival, sent, operation), ThrottleCause.FAILURES)
 
 
 def count_failure(

@@ -5,13 +5,13 @@ The same as on the event loop (`tokens.operations.asgi`), but on Django's connec
 
 import time
 from collections.abc import Callable
+from functools import partial
 
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
-from django.views.generic import View
 
 from tokens.operations.node import this_node
-from tokens.operations.paths import OPERATIONS
+from tokens.operations.paths import OPERATIONS, Operation
 from tokens.operations.steps import End, StepsTo, run
 from tokens.request.arrival import receive
 from tokens.request.form import MAX_BODY_BYTES
@@ -19,27 +19,23 @@ from tokens.store.denied_callers import store
 from tokens.store.django_store import DjangoStore
 
 
-class OperationView(View):
-    """One operation. The first "no" of a step ends it; nothing is answered before it is stored."""
-
-    operation = OPERATIONS["/connect/token"]
-
-    def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
-        started, node = time.perf_counter(), this_node()
-        body, fault = _read_body(request)
-        arrival, raw = receive(request.META, body, node.clock.now(), fault)
-        ended = run_now(self.operation.begin(node, arrival, raw))
-        self.operation.report(arrival, ended, time.perf_counter() - started)
-        store(node.denied_callers)
-        answer = ended.answer
-        return HttpResponse(
-            answer.body, status=answer.status, reason=answer.reason, headers=answer.headers
-        )
+def answer_by(operation: Operation, request: HttpRequest) -> HttpResponse:
+    """The first "no" of a step ends it; nothing is answered before it is stored."""
+    started, node = time.perf_counter(), this_node()
+    body, fault = _read_body(request)
+    arrival, raw = receive(request.META, body, node.clock.now(), fault)
+    ended = run_now(operation.begin(node, arrival, raw))
+    operation.report(arrival, ended, time.perf_counter() - started)
+    store(node.denied_callers)
+    answer = ended.answer
+    return HttpResponse(
+        answer.body, status=answer.status, reason=answer.reason, headers=answer.headers
+    )
 
 
-def view_of(path: str) -> Callable[..., HttpResponseBase]:
+def view_of(path: str) -> Callable[..., HttpResponse]:
     """The view of the operation at this path."""
-    return csrf_exempt(OperationView.as_view(operation=OPERATIONS[path]))
+    return csrf_exempt(partial(answer_by, OPERATIONS[path]))
 
 
 token_view = view_of("/connect/token")

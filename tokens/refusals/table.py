@@ -7,6 +7,7 @@ answer, the record, the metrics, the staff pages and the explanation of a login 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
+from functools import partial
 
 from taxpayers.actions import marked as _
 from taxpayers.credential_kind import CredentialKind, by_kind
@@ -109,13 +110,6 @@ _OWN = {
         " must leave the header out to log in as its own taxpayer."
     )
 }
-_INVALID_REQUEST = (400, "invalid_request")
-_INVALID_CLIENT = (400, "invalid_client")
-_INVALID_GRANT = (400, "invalid_grant")
-# RFC 9449 section 5; only for clients whose tokens must be bound to a key.
-_INVALID_DPOP_PROOF = (400, "invalid_dpop_proof")
-_UNAUTHORISED = (400, "unauthorised_client")  # the specification's spelling
-
 _DEVELOPER = _("The developer of the ERP system")
 _OPERATOR = _("The operator of the ERP system")
 _ROTATES = _("The person who rotates the secrets of the ERP system")
@@ -164,6 +158,13 @@ class Refusal:
         return self.staff_texts.get(kind, self.staff_text)
 
 
+_invalid_request = partial(Refusal, 400, "invalid_request")
+_invalid_client = partial(Refusal, 400, "invalid_client")
+_invalid_grant = partial(Refusal, 400, "invalid_grant")
+# RFC 9449 section 5; only for clients whose tokens must be bound to a key.
+_invalid_dpop_proof = partial(Refusal, 400, "invalid_dpop_proof")
+_unauthorised_client = partial(Refusal, 400, "unauthorised_client")  # the specification's spelling
+
 _PARAMETERS = {ASSERTION: CredentialKind.KEY, CERTIFICATE: CredentialKind.CERTIFICATE}
 
 
@@ -180,23 +181,20 @@ REFUSALS: Mapping[str, Refusal] = {
         _DEVELOPER,
         Check.METHOD,
     ),
-    ProtocolReason.INSECURE_TRANSPORT: Refusal(
-        *_INVALID_REQUEST,
+    ProtocolReason.INSECURE_TRANSPORT: _invalid_request(
         "This request came without HTTPS, so its secret may have been read on the way. The"
         " developer of the ERP system must use an https address and have the secret replaced.",
         "Sent without HTTPS",
         _DEVELOPER,
         Check.TRANSPORT,
     ),
-    ProtocolReason.MALFORMED_REQUEST: Refusal(
-        *_INVALID_REQUEST,
+    ProtocolReason.MALFORMED_REQUEST: _invalid_request(
         "The request is malformed: {detail}. The developer of the ERP system must correct it.",
         "Malformed request",
         _DEVELOPER,
         Check.REQUEST,
     ),
-    ProtocolReason.MISSING_PARAMETER: Refusal(
-        *_INVALID_REQUEST,
+    ProtocolReason.MISSING_PARAMETER: _invalid_request(
         "The parameter {parameter} is missing or empty. The developer of the ERP system must"
         " send it in the form body.",
         "Parameter missing",
@@ -218,16 +216,14 @@ REFUSALS: Mapping[str, Refusal] = {
         _DEVELOPER,
         Check.GRANT_TYPE,
     ),
-    ProtocolReason.MALFORMED_ON_BEHALF_OF: Refusal(
-        *_INVALID_REQUEST,
+    ProtocolReason.MALFORMED_ON_BEHALF_OF: _invalid_request(
         "The header onbehalfof is wrong: {detail}. The developer of the ERP system must send it"
         " once, as TIN or TIN:ROB, or leave it out to log in as the taxpayer itself.",
         "Malformed onbehalfof",
         _DEVELOPER,
         Check.ON_BEHALF_OF,
     ),
-    ProtocolReason.MALFORMED_CREDENTIALS: Refusal(
-        *_INVALID_CLIENT,
+    ProtocolReason.MALFORMED_CREDENTIALS: _invalid_client(
         "{fault} The operator of the ERP system must correct its settings.",
         "Malformed credentials",
         _OPERATOR,
@@ -235,8 +231,7 @@ REFUSALS: Mapping[str, Refusal] = {
         of_assertion=_("{fault} The developer of the ERP system must correct it."),
         of_certificate="{fault}",
     ),
-    ProtocolReason.INVALID_CREDENTIALS: Refusal(
-        *_INVALID_CLIENT,
+    ProtocolReason.INVALID_CREDENTIALS: _invalid_client(
         "client_id or client_secret is wrong. The operator of the ERP system must compare both"
         " with what was issued at registration, or have a new secret issued.",
         "Wrong client ID, secret, key or certificate",
@@ -265,8 +260,7 @@ REFUSALS: Mapping[str, Refusal] = {
         ),
         counts_as_failure=True,
     ),
-    RegistryReason.SECRET_EXPIRED: Refusal(
-        *_INVALID_CLIENT,
+    RegistryReason.SECRET_EXPIRED: _invalid_client(
         "This client_secret expired on {since}. The person who rotates the secrets of this ERP"
         " system must put a new one in place.",
         "Secret, key or certificate expired",
@@ -283,8 +277,7 @@ REFUSALS: Mapping[str, Refusal] = {
         staff_texts=by_kind(_("Secret expired"), _("Key expired"), _("Certificate expired")),
         counts_as_failure=True,
     ),
-    RegistryReason.SECRET_REVOKED: Refusal(
-        *_INVALID_CLIENT,
+    RegistryReason.SECRET_REVOKED: _invalid_client(
         "This client_secret was revoked on {since}. The person who rotates the secrets of this"
         " ERP system must put the new one in place.",
         "Secret, key or certificate revoked",
@@ -302,8 +295,7 @@ REFUSALS: Mapping[str, Refusal] = {
         counts_as_failure=True,
     ),
     # Counted as a failure, so that a secret that was stolen uses up nothing of its owner's limit.
-    RegistryReason.SOURCE_NETWORK_NOT_ALLOWED: Refusal(
-        *_INVALID_CLIENT,
+    RegistryReason.SOURCE_NETWORK_NOT_ALLOWED: _invalid_client(
         "These credentials may be used from certain networks only, and this login came from"
         " another address: {detail}. The operator of the ERP system must log in from one of"
         " these networks, or ask the tax authority to add this address.",
@@ -331,16 +323,14 @@ REFUSALS: Mapping[str, Refusal] = {
         Check.RATE_LIMIT,
         recorded=False,
     ),
-    RegistryReason.DPOP_PROOF_MISSING: Refusal(
-        *_INVALID_DPOP_PROOF,
+    RegistryReason.DPOP_PROOF_MISSING: _invalid_dpop_proof(
         "This client gets only tokens that are bound to a key (DPoP, RFC 9449), and the request"
         " has no header DPoP. The developer of the ERP system must send a proof in it.",
         "DPoP proof missing",
         _DEVELOPER,
         Check.TOKEN_BINDING,
     ),
-    ProtocolReason.INVALID_DPOP_PROOF: Refusal(
-        *_INVALID_DPOP_PROOF,
+    ProtocolReason.INVALID_DPOP_PROOF: _invalid_dpop_proof(
         "{fault} The developer of the ERP system must correct it.",
         "DPoP proof wrong",
         _DEVELOPER,
@@ -357,8 +347,7 @@ REFUSALS: Mapping[str, Refusal] = {
         Check.TOKEN_BINDING,
         recorded=False,
     ),
-    RegistryReason.CERTIFICATE_MISSING: Refusal(
-        *_INVALID_REQUEST,
+    RegistryReason.CERTIFICATE_MISSING: _invalid_request(
         "This client gets only tokens that are bound to its TLS certificate (RFC 8705), and the"
         " connection came without one. The developer of the ERP system must connect with the"
         " client certificate, to the token_endpoint of mtls_endpoint_aliases in the metadata of"
@@ -367,8 +356,7 @@ REFUSALS: Mapping[str, Refusal] = {
         _DEVELOPER,
         Check.TOKEN_BINDING,
     ),
-    RegistryReason.SYSTEM_USER_BLOCKED: Refusal(
-        *_UNAUTHORISED,
+    RegistryReason.SYSTEM_USER_BLOCKED: _unauthorised_client(
         "This system user was blocked on {since}. Ask the tax authority why, and to unblock it.",
         "System user blocked",
         _AUTHORITY,
@@ -378,24 +366,21 @@ REFUSALS: Mapping[str, Refusal] = {
             " need to unblock it."
         ),
     ),
-    RegistryReason.SYSTEM_USER_EXPIRED: Refusal(
-        *_UNAUTHORISED,
+    RegistryReason.SYSTEM_USER_EXPIRED: _unauthorised_client(
         "This system user expired on {since}. Ask the tax authority to extend it.",
         "System user expired",
         _AUTHORITY,
         Check.SYSTEM_USER_EXPIRY,
         spoken=_("Your system user expired on {since}. We can extend it if you still use it."),
     ),
-    RegistryReason.TAXPAYER_INACTIVE: Refusal(
-        *_UNAUTHORISED,
+    RegistryReason.TAXPAYER_INACTIVE: _unauthorised_client(
         "The taxpayer of this system user is not active. Ask the tax authority.",
         "Taxpayer not active",
         _AUTHORITY,
         Check.TAXPAYER,
         spoken=_("The taxpayer is not active in our registry. I will find out why, and tell you."),
     ),
-    RegistryReason.NOT_AN_INTERMEDIARY: Refusal(
-        *_UNAUTHORISED,
+    RegistryReason.NOT_AN_INTERMEDIARY: _unauthorised_client(
         "The taxpayer of this system user is not registered as an intermediary, so it cannot"
         " use onbehalfof. Ask the tax authority, or leave the header out.",
         "Not an intermediary",
@@ -407,8 +392,7 @@ REFUSALS: Mapping[str, Refusal] = {
         ),
         of_detail=_OWN,
     ),
-    RegistryReason.INTERMEDIARY_INACTIVE: Refusal(
-        *_UNAUTHORISED,
+    RegistryReason.INTERMEDIARY_INACTIVE: _unauthorised_client(
         "The registration as an intermediary is not active since {since}. Ask the tax authority.",
         "Intermediary not active",
         _AUTHORITY,
@@ -419,8 +403,7 @@ REFUSALS: Mapping[str, Refusal] = {
             " what we need to activate it."
         ),
     ),
-    RegistryReason.OWN_TAXPAYER_NOT_ALLOWED: Refusal(
-        *_UNAUTHORISED,
+    RegistryReason.OWN_TAXPAYER_NOT_ALLOWED: _unauthorised_client(
         "This system user gets tokens only on behalf of other taxpayers, none for its own one."
         " The developer of the ERP system must send the header onbehalfof with each login, also"
         " when a library renews the token, or use another system user.",
@@ -428,8 +411,7 @@ REFUSALS: Mapping[str, Refusal] = {
         _DEVELOPER,
         Check.LIMIT,
     ),
-    RegistryReason.TAXPAYER_NOT_ALLOWED: Refusal(
-        *_UNAUTHORISED,
+    RegistryReason.TAXPAYER_NOT_ALLOWED: _unauthorised_client(
         "This system user may act for certain taxpayers only, and the one named by onbehalfof"
         " is not among them, or the number is wrong. The administrator of the intermediary must"
         " use another system user for it, or ask the tax authority to change the limit.",
@@ -442,8 +424,7 @@ REFUSALS: Mapping[str, Refusal] = {
             " the limit."
         ),
     ),
-    RegistryReason.NO_PERMISSION: Refusal(
-        *_INVALID_GRANT,
+    RegistryReason.NO_PERMISSION: _invalid_grant(
         "The taxpayer named by onbehalfof has granted this intermediary no permission, or the"
         " number is wrong. The represented taxpayer must grant it.",
         "No permission",
@@ -451,32 +432,28 @@ REFUSALS: Mapping[str, Refusal] = {
         Check.PERMISSION,
         of_detail=_OWN,
     ),
-    RegistryReason.PERMISSION_NOT_YET_VALID: Refusal(
-        *_INVALID_GRANT,
+    RegistryReason.PERMISSION_NOT_YET_VALID: _invalid_grant(
         "The permission from the taxpayer named by onbehalfof is valid only from {since}. The"
         " represented taxpayer can change that.",
         "Permission not yet valid",
         _REPRESENTED,
         Check.PERMISSION_IN_FORCE,
     ),
-    RegistryReason.PERMISSION_EXPIRED: Refusal(
-        *_INVALID_GRANT,
+    RegistryReason.PERMISSION_EXPIRED: _invalid_grant(
         "The permission from the taxpayer named by onbehalfof expired on {since}. The"
         " represented taxpayer must grant it again.",
         "Permission expired",
         _REPRESENTED,
         Check.PERMISSION_IN_FORCE,
     ),
-    RegistryReason.PERMISSION_REVOKED: Refusal(
-        *_INVALID_GRANT,
+    RegistryReason.PERMISSION_REVOKED: _invalid_grant(
         "The permission from the taxpayer named by onbehalfof was revoked on {since}. The"
         " represented taxpayer must grant it again.",
         "Permission revoked",
         _REPRESENTED,
         Check.PERMISSION_IN_FORCE,
     ),
-    RegistryReason.PERMISSIONS_NOT_ALLOWED: Refusal(
-        *_UNAUTHORISED,
+    RegistryReason.PERMISSIONS_NOT_ALLOWED: _unauthorised_client(
         "This system user is limited to some permissions, and the taxpayer named by onbehalfof"
         " has granted none of these. The administrator of the intermediary must use another"
         " system user for it, or ask the tax authority to change the limit.",

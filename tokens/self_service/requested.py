@@ -1,5 +1,6 @@
 """What `/api/v1/permission-requests` and `/api/v1/connections` have in common."""
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any, ClassVar
 from uuid import UUID
@@ -48,12 +49,18 @@ class AskedBody(serializers.Serializer[Any]):
 
 
 class RequestsView(ViewSetMixin, AnsweredView):
-    """Ask, poll, withdraw. A kind of request says who calls, what is asked, what else is told."""
+    """Ask, poll, withdraw. A kind of request says who calls, what is asked, what else is told.
+
+    `own` is what the caller may see, `more` what an answer has besides the fields of every request.
+    `ask` raises ServiceError.
+    """
 
     http_method_names = ("get", "head", "post")
     parser_classes = (JsonBody,)
     body: ClassVar[type[AskedBody]]
     not_found: ClassVar[str]
+    ask: Callable[..., PermissionRequest]
+    more: Callable[[PermissionRequest], dict[str, Any]]
 
     @property
     def at(self) -> datetime:
@@ -62,15 +69,6 @@ class RequestsView(ViewSetMixin, AnsweredView):
 
     @property
     def own(self) -> "QuerySet[PermissionRequest]":
-        """What the caller may see."""
-        raise NotImplementedError
-
-    def ask(self, given: dict[str, Any], **common: Any) -> PermissionRequest:
-        """Raises ServiceError."""
-        raise NotImplementedError
-
-    def more(self, row: PermissionRequest) -> dict[str, Any]:
-        """What an answer has besides the fields of every request."""
         raise NotImplementedError
 
     def operation_of(self, request: Request) -> str:

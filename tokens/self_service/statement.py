@@ -11,7 +11,7 @@ from tokens.answers.response import help_url
 from tokens.explanation import explain
 from tokens.http import rfc3339
 from tokens.login_events.partitions import first_id
-from tokens.login_events.reference import find_login
+from tokens.login_events.reference import reference_in
 from tokens.models import LoginEvent
 from tokens.self_service.view import OwnTaxpayerView, SelfServiceView, moment_in, parameters_of
 
@@ -80,10 +80,8 @@ class ExplanationView(SelfServiceView):
     def post(self, request: Request, reference: str) -> Response:
         """As `explain_login`, in the texts that are public; a body is not read."""
         client = self.caller.login.client
-        try:
-            event = find_login(reference)
-        except ValueError:
-            event = None
+        key = reference_in(reference)
+        event = LoginEvent.objects.filter(pk=key).first() if key else None
         if event is None or event.client_id != client.client_id:
             raise NotFound(_NOT_FOUND)
         return Response(_explained(event, is_authenticated=event.system_user_id == client.id))

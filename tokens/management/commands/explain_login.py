@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.core.management.base import CommandError, CommandParser
 
@@ -10,7 +11,7 @@ from taxpayers.models import Credential
 from taxpayers.services import Author
 from tokens.answers.description import format_moment_with_offset
 from tokens.explanation import CheckState, Explanation, explain
-from tokens.login_events.reference import CALLER_TEXTS, explain_missing, find_login, reference_in
+from tokens.login_events.reference import CALLER_TEXTS, explain_missing, reference_in
 from tokens.models import LoginEvent
 from tokens.refusals.table import USED_BEFORE
 
@@ -31,21 +32,19 @@ class Command(ServiceCommand):
         )
 
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
-        try:
-            event = find_login(options["reference"])
-        except ValueError as fault:
-            raise CommandError(str(fault)) from None
-        if event is None:
-            raise CommandError(_why_missing(options["reference"], at))
+        if (reference := reference_in(options["reference"])) is None:
+            raise CommandError(
+                "There is no reference in it; one looks like 01a3a0c4-9b1e-7c3a-8d52-0f6b1c2d3e4f."
+            )
+        if (event := LoginEvent.objects.filter(pk=reference).first()) is None:
+            raise CommandError(_why_missing(reference, at))
         secret = Credential.objects.filter(pk=event.secret_id or 0).first()
         explanation = explain(event, secret.kind if secret else None)
         proof = _proof(event, secret) if event.secret_id else None
         return Output(_data(event, explanation, proof), _text(event, explanation, proof))
 
 
-def _why_missing(text: str, at: datetime) -> str:
-    reference = reference_in(text)
-    assert reference is not None  # noqa: S101 - find_login has found it
+def _why_missing(reference: UUID, at: datetime) -> str:
     missing = explain_missing(reference, at)
     explanation = missing.cause.value.format(
         made=missing.made_at and format_moment_with_offset(missing.made_at),
