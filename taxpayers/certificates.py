@@ -21,8 +21,8 @@ MAX_NAME_LENGTH = 1_000
 # What the library raises for a certificate that it cannot read.
 UNREADABLE = (ValueError, x509.InvalidVersion)
 _PREFIX = "tls$"
-# Names of attributes that authorities for companies use, beyond those of RFC 4514 section 3; as
-# OpenSSL writes them. Anything else is written by its number.
+# Names of attributes that authorities for companies use, beyond those of RFC 4514 section 3, which
+# the library knows; as OpenSSL writes them. Anything else is written by its number.
 _NAMES = {
     NameOID.EMAIL_ADDRESS: "emailAddress",
     NameOID.SERIAL_NUMBER: "serialNumber",
@@ -32,15 +32,7 @@ _NAMES = {
     NameOID.GIVEN_NAME: "GN",
     NameOID.SURNAME: "SN",
     NameOID.TITLE: "title",
-    NameOID.COMMON_NAME: "CN",
-    NameOID.LOCALITY_NAME: "L",
-    NameOID.STATE_OR_PROVINCE_NAME: "ST",
-    NameOID.ORGANIZATION_NAME: "O",
-    NameOID.ORGANIZATIONAL_UNIT_NAME: "OU",
-    NameOID.COUNTRY_NAME: "C",
     NameOID.STREET_ADDRESS: "street",
-    NameOID.DOMAIN_COMPONENT: "DC",
-    NameOID.USER_ID: "UID",
 }
 
 

@@ -131,21 +131,13 @@ def required_confirmation(facts: Facts) -> Confirmation:
 
 
 def check_credential(credential: CredentialFacts, at: datetime) -> None:
-    """For callers that only authenticate: raises Refused if what matched has ended."""
-    _is_not_expired(credential, at)
-    _is_not_revoked(credential)
-
-
-def _is_not_expired(credential: CredentialFacts, at: datetime) -> None:
+    """Raises Refused if what matched has ended: all that callers ask who only authenticate."""
     if is_over(credential.expires_at, at):
         raise Refused(
             RegistryReason.SECRET_EXPIRED,
             since=credential.expires_at,
             parameter=credential.parameter,
         )
-
-
-def _is_not_revoked(credential: CredentialFacts) -> None:
     if credential.revoked_at is not None:
         raise Refused(
             RegistryReason.SECRET_REVOKED,
@@ -154,12 +146,8 @@ def _is_not_revoked(credential: CredentialFacts) -> None:
         )
 
 
-def _credential_is_not_expired(request: AuthorizationRequest) -> None:
-    _is_not_expired(request.facts.credential, request.at)
-
-
-def _credential_is_not_revoked(request: AuthorizationRequest) -> None:
-    _is_not_revoked(request.facts.credential)
+def _credential_has_not_ended(request: AuthorizationRequest) -> None:
+    check_credential(request.facts.credential, request.at)
 
 
 def _source_network_is_allowed(request: AuthorizationRequest) -> None:
@@ -279,8 +267,7 @@ def _scope_is_allowed(request: AuthorizationRequest) -> None:
 # The contract's order. `rate_limited`, between the secret's rules and the system user's, is not
 # here: it is no fact of the registry but is counted together with the record of the login.
 RULES: tuple[Callable[[AuthorizationRequest], None], ...] = (
-    _credential_is_not_expired,
-    _credential_is_not_revoked,
+    _credential_has_not_ended,
     _source_network_is_allowed,
     _token_is_bound_as_required,
     _system_user_is_not_blocked,

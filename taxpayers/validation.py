@@ -42,10 +42,10 @@ class ServiceError(Exception):
         self.code, self.fields = code, fields
 
 
-def refuse_if(reason: str) -> None:
+def refuse_if(reason: str, *code_and_fields: str) -> None:
     """Raises ServiceError with this reason, as pages show it; empty: nothing happens."""
     if reason:
-        raise ServiceError(reason)
+        raise ServiceError(reason, *code_and_fields)
 
 
 def taxpayer_notation() -> Notation:

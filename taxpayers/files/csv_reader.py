@@ -43,27 +43,10 @@ _SAVE_AS = gettext_lazy("Save it as CSV UTF-8 (spreadsheets offer that under Sav
 
 
 class CsvRow(Value):
-    """One row: its cells by the name of their column, without outer blanks, or its fault."""
+    """One row: its cells by the name of their column, without outer blanks."""
 
     line: int
     cells: dict[str, str]
-    fault: str = ""
-
-
-def read_rows(
-    file: BinaryIO,
-    needed: Collection[str],
-    optional: Collection[str],
-    ignored: Collection[str] = (),
-) -> Iterator[CsvRow]:
-    """All rows below the header, which names the columns in any order; blank rows are left out.
-
-    Raises ServiceError as soon as the file turns out to be malformed.
-    """
-    rows = read_cells(file, needed, optional, ignored)
-    _line, columns = next(rows)
-    for line, cells in rows:
-        yield _row(line, cells, columns)
 
 
 def read_cells(
@@ -74,7 +57,8 @@ def read_cells(
 ) -> Iterator[tuple[int, list[str]]]:
     """The names of the columns, then the cells of each row as they are, with their line.
 
-    Raises as `read_rows`.
+    The header names the columns in any order; blank rows are left out. Raises ServiceError as soon
+    as the file turns out to be malformed.
     """
     lines = _Lines(file)
     columns, delimiter = _header(next(lines, ""), needed, optional, ignored)
@@ -93,13 +77,16 @@ def read_cells(
         ) from None
 
 
-def _row(line: int, cells: list[str], columns: list[str]) -> CsvRow:
+def named_cells(line: int, cells: list[str], columns: list[str]) -> CsvRow:
+    """The row of these cells. Raises ServiceError if they are not as many as the columns."""
     if len(cells) < len(columns):
-        fault = _("it has {cells} cells, the header has {columns}")
-        return CsvRow(line, {}, fault.format(cells=len(cells), columns=len(columns)))
+        raise ServiceError(
+            "it has {cells} cells, the header has {columns}", cells=len(cells), columns=len(columns)
+        )
     if any(map(str.strip, cells[len(columns) :])):
-        fault = _("it has more cells than the header, which has {columns}")
-        return CsvRow(line, {}, fault.format(columns=len(columns)))
+        raise ServiceError(
+            "it has more cells than the header, which has {columns}", columns=len(columns)
+        )
     named = zip(columns, cells, strict=False)
     return CsvRow(line, {column: unescape_formula(cell.strip()) for column, cell in named})
 

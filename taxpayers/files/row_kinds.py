@@ -4,22 +4,19 @@ Never an ID or a secret of a system user: both are generated (contract 3).
 """
 
 from datetime import datetime
-from typing import BinaryIO
 
 from taxpayers.evidence import Evidence, on_paper
 from taxpayers.files.csv_reader import CsvRow
 from taxpayers.files.rows import (
     Columns,
-    ParsedFile,
     Row,
+    cell_of,
     first_moment,
     last_moment,
-    read_file,
     words,
     yes_or_no,
 )
 from taxpayers.identifiers import Notation, TaxpayerId
-from taxpayers.moments import format_moment
 from taxpayers.validation import ServiceError, validate_name
 
 MAX_TAXPAYERS = 500_000
@@ -50,13 +47,6 @@ def _taxpayer(row: CsvRow, notation: Notation) -> TaxpayerRow:
 TAXPAYERS = Columns(_taxpayer, ("tin", "name"), ("rob", "active"), ignored=("registered_at",))
 
 
-def read_taxpayers(
-    file: BinaryIO, notation: Notation, max_rows: int = MAX_TAXPAYERS
-) -> ParsedFile[TaxpayerRow]:
-    """Every row of the file. Raises ServiceError if the file as a whole cannot be read."""
-    return read_file(file, notation, max_rows, TAXPAYERS)
-
-
 # --- Intermediaries -----------------------------------------------------------------------------
 
 
@@ -67,8 +57,7 @@ class IntermediaryRow(Row):
 
     @property
     def shown(self) -> tuple[str, ...]:
-        until = format_moment(self.until) if self.until else ""
-        return self.taxpayer.tin, self.taxpayer.rob, until
+        return self.taxpayer.tin, self.taxpayer.rob, cell_of(self.until)
 
 
 def _intermediary(row: CsvRow, notation: Notation) -> IntermediaryRow:
@@ -109,17 +98,6 @@ class PermissionRow(Row):
     @property
     def named(self) -> tuple[TaxpayerId, ...]:
         return self.taxpayer, self.intermediary
-
-    @property
-    def shown(self) -> tuple[str, ...]:
-        dates = (self.valid_from, self.valid_until)
-        return (
-            str(self.taxpayer),
-            str(self.intermediary),
-            " ".join(self.codes),
-            *(format_moment(date) if date else "" for date in dates),
-            self.evidence.paper_form if self.evidence else "",
-        )
 
 
 def _permission(row: CsvRow, notation: Notation) -> PermissionRow:
@@ -164,16 +142,6 @@ class SystemUserRow(Row):
     @property
     def key(self) -> str:
         return f"{self.taxpayer} {self.name}"
-
-    @property
-    def shown(self) -> tuple[str, ...]:
-        return (
-            str(self.taxpayer),
-            self.name,
-            " ".join(self.scopes or ()),
-            "" if self.logins_per_minute is None else str(self.logins_per_minute),
-            format_moment(self.expires_at) if self.expires_at else "",
-        )
 
 
 def _system_user(row: CsvRow, notation: Notation) -> SystemUserRow:

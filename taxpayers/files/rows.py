@@ -11,9 +11,10 @@ from typing import Any, BinaryIO, Generic, TypeVar
 
 from django.utils import timezone
 
-from taxpayers.files.csv_reader import CsvRow, read_rows
+from taxpayers.evidence import Evidence
+from taxpayers.files.csv_reader import CsvRow, named_cells, read_cells
 from taxpayers.identifiers import MalformedIdentifier, Notation, TaxpayerId
-from taxpayers.moments import end_of_day, parse_moment, start_of_day
+from taxpayers.moments import end_of_day, format_moment, parse_moment, start_of_day
 from taxpayers.validation import ServiceError, rule_of
 from taxpayers.value import Value
 
@@ -52,7 +53,8 @@ class Row(Value):
     @property
     def shown(self) -> tuple[str, ...]:
         """Its values for a preview, in the order of the columns."""
-        raise NotImplementedError
+        _line, *names = self.__struct_fields__
+        return tuple(cell_of(getattr(self, name)) for name in names)
 
 
 AnyRow = TypeVar("AnyRow", bound=Row)
@@ -106,16 +108,13 @@ def read_file(
     """
     parsed: ParsedFile[Any] = ParsedFile()
     first_lines: dict[str, int] = {}
-    ignored = (*IGNORED, *columns.ignored)
-    for count, csv_row in enumerate(
-        read_rows(file, columns.needed, columns.optional, ignored), start=1
-    ):
+    lines = read_cells(file, columns.needed, columns.optional, (*IGNORED, *columns.ignored))
+    _line, names = next(lines)
+    for count, (line, cells) in enumerate(lines, start=1):
         if count > max_rows:
             raise ServiceError("The file has more than {most} rows. Split it.", most=max_rows)
         try:
-            if csv_row.fault:
-                raise ServiceError(csv_row.fault)
-            row = columns.parse(csv_row, notation)
+            row = columns.parse(named_cells(line, cells, names), notation)
             first = first_lines.setdefault(row.key, row.line)
             if first != row.line:
                 raise ServiceError(
@@ -123,9 +122,9 @@ def read_file(
                 )
             parsed.rows.append(row)
         except MalformedIdentifier as fault:
-            parsed.bad_rows.append(BadRow(csv_row.line, rule_of(fault)))
+            parsed.bad_rows.append(BadRow(line, rule_of(fault)))
         except ServiceError as fault:
-            parsed.bad_rows.append(bad_row(csv_row.line, fault))
+            parsed.bad_rows.append(bad_row(line, fault))
     if not parsed.rows and not parsed.bad_rows:
         raise ServiceError("The file has no rows below its header.")
     return parsed
@@ -137,6 +136,20 @@ def bad_row(line: int, fault: ServiceError) -> BadRow:
 
 
 # --- Cells ------------------------------------------------------------------------------------
+
+
+def cell_of(value: object) -> str:
+    """A value of a row as a preview shows it; empty for None."""
+    match value:
+        case None:
+            return ""
+        case datetime():
+            return format_moment(value)
+        case tuple():
+            return " ".join(value)
+        case Evidence():
+            return value.paper_form
+    return str(value)
 
 
 def yes_or_no(row: CsvRow, column: str) -> bool | None:

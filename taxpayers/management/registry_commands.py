@@ -31,13 +31,7 @@ from taxpayers.management.table import Commands, command
 from taxpayers.models import Change, GrantedPermission, Intermediary
 from taxpayers.moments import format_moment
 from taxpayers.operations import by_reason_in
-from taxpayers.services import ends, granted_permissions, intermediaries, taxpayers
-from taxpayers.services.decisions import (
-    APPROVE_CONNECTION,
-    APPROVE_PERMISSION_REQUEST,
-    DECLINE_CONNECTION,
-    DECLINE_PERMISSION_REQUEST,
-)
+from taxpayers.services import decisions, ends, granted_permissions, intermediaries, taxpayers
 from taxpayers.services.granted_permissions import codes_of
 from taxpayers.services.undo_import import UNDO_IMPORT
 
@@ -228,8 +222,8 @@ COMMANDS: Commands = {
             },
         )
         for operation, flag, name in (
-            (APPROVE_PERMISSION_REQUEST, "--permission", "CODE"),
-            (APPROVE_CONNECTION, "--scope", "SCOPE"),
+            (decisions.APPROVE_PERMISSION_REQUEST, "--permission", "CODE"),
+            (decisions.APPROVE_CONNECTION, "--scope", "SCOPE"),
         )
     },
     **{
@@ -239,6 +233,6 @@ COMMANDS: Commands = {
             "The request {row} is declined.\n{effect}",
             fields=_EVIDENCE,
         )
-        for operation in (DECLINE_PERMISSION_REQUEST, DECLINE_CONNECTION)
+        for operation in (decisions.DECLINE_PERMISSION_REQUEST, decisions.DECLINE_CONNECTION)
     },
 }

@@ -26,16 +26,11 @@ from taxpayers.services.intermediaries import register_intermediary, set_interme
 from taxpayers.services.live_credentials import change_credential
 from taxpayers.services.login_method.change import (
     bind_tokens,
-    register_system_user_with_certificate,
-    register_system_user_with_keys,
-    use_certificate,
+    register_system_user_without_secret,
     use_client_secret,
-    use_private_key,
+    use_public_credential,
 )
-from taxpayers.services.login_method.registration import (
-    register_client_certificate,
-    register_client_keys,
-)
+from taxpayers.services.login_method.registration import register_public_credential
 from taxpayers.services.management_clients import OnlyOperators
 from taxpayers.services.row_import import ImportPreview
 from taxpayers.services.system_users import (

@@ -7,12 +7,12 @@ from django.utils.translation import gettext as _
 
 from taxpayers import actions
 from taxpayers.identifiers import TaxpayerId
-from taxpayers.models import Intermediary, PermissionCode, SystemUser, Taxpayer
+from taxpayers.models import Intermediary, SystemUser, Taxpayer
 from taxpayers.operations import Operation
 from taxpayers.services.history import Asked, context_of, makes, update_and_record
 from taxpayers.services.management_clients import lock_to_change
-from taxpayers.services.named import NotRegistered, no_taxpayer
-from taxpayers.validation import ServiceError, refuse_if, validate_known
+from taxpayers.services.named import NotRegistered, no_taxpayer, validate_codes
+from taxpayers.validation import ServiceError, refuse_if
 
 MAX_ALLOWED_TAXPAYERS = 500
 _SHOWN = 5  # of identifiers that are not registered
@@ -63,7 +63,9 @@ def validate_limit(
         refuse_if(why_not_limited(owner))
     return {
         "only_on_behalf": only_on_behalf,
-        "allowed_permissions": _validate_permissions(permissions),
+        "allowed_permissions": " ".join(
+            validate_codes(permissions, "allowed_permissions", "permissions") if permissions else ()
+        ),
         "allowed_taxpayers": _validate_taxpayers(owner, taxpayers),
     }
 
@@ -76,17 +78,6 @@ def why_not_limited(owner: Taxpayer) -> str:
         "{taxpayer} is not an intermediary, so its system users cannot act for others. Register it"
         " as an intermediary first, or leave the limit out."
     ).format(taxpayer=owner.identifier)
-
-
-def _validate_permissions(permissions: Collection[str]) -> str:
-    if not permissions:
-        return ""
-    known = PermissionCode.objects.values_list("pk", flat=True)
-    return " ".join(
-        validate_known(
-            permissions, set(known), _("permission code"), "allowed_permissions", "permissions"
-        )
-    )
 
 
 def _validate_taxpayers(owner: Taxpayer, taxpayers: Collection[TaxpayerId]) -> str:

@@ -19,7 +19,7 @@ from taxpayers.moments import format_moment
 from taxpayers.operations import Operation, Reason
 from taxpayers.services import history
 from taxpayers.services.granted_permissions import grant_permission, revoke_permission
-from taxpayers.services.login_method.change import register_system_user_with_keys
+from taxpayers.services.login_method.change import register_system_user_without_secret
 from taxpayers.services.named import find_taxpayer
 from taxpayers.services.permission_requests import present_permissions, why_not_decided
 from taxpayers.validation import ServiceError, refuse_if, validate_evidence
@@ -112,7 +112,7 @@ def approve_connection(**given: Unpack[Approval]) -> PermissionRequest:
     Raises OtherTaxpayer, or ServiceError.
     """
     row, context, to_store, approved = _approved(APPROVE_CONNECTION, **given)
-    user = register_system_user_with_keys(
+    user = register_system_user_without_secret(
         taxpayer=approved.owner,
         name=f"{row.name} ({row.fingerprint[:9]})",  # one may have that name already
         keys=row.public_jwk,

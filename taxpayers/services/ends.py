@@ -18,20 +18,21 @@ from taxpayers.operations import Operation
 from taxpayers.services.granted_permissions import codes_of, grant_permission
 from taxpayers.services.history import Asked, context_of, lock_for_update, makes, update_and_record
 from taxpayers.services.system_users import extend_system_user
-from taxpayers.validation import ServiceError, refuse_if, validate_evidence, validate_reason
+from taxpayers.validation import refuse_if, validate_evidence, validate_reason
 
 Ending = SystemUser | Intermediary | GrantedPermission
+# Where a record of each kind has its last moment.
+_FIELDS: dict[type[Ending], str] = {
+    SystemUser: "expires_at",
+    Intermediary: "active_until",
+    GrantedPermission: "valid_until",
+}
 
 
 def end_of(record: Ending) -> datetime | None:
     """Its last moment; None: no end."""
-    match record:
-        case SystemUser():
-            return record.expires_at
-        case Intermediary():
-            return record.active_until
-        case GrantedPermission():
-            return record.valid_until
+    end: datetime | None = getattr(record, _FIELDS[type(record)])
+    return end
 
 
 def a_year_longer(record: Ending, at: datetime) -> datetime | None:
@@ -135,8 +136,7 @@ def extend(
     """
     row, at = lock_for_update(record), asked["at"]
     refuse_if(why_never_extended(row, at))
-    if fault := why_not_extended(row, until, at):
-        raise ServiceError(fault, "wrong_end", "until")
+    refuse_if(why_not_extended(row, until, at), "wrong_end", "until")
     if isinstance(row, GrantedPermission) and is_over(row.valid_until, at):
         validate_reason(asked.get("reason", ""))  # which a new grant may leave out
         # Its own dates stay: between its end and now it was not in force.
@@ -158,23 +158,19 @@ def end_earlier(
     """Let it end earlier, at a moment in the future. Raises ServiceError if it would not."""
     row, at = lock_for_update(record), asked["at"]
     refuse_if(why_never_ended_earlier(row, at))
-    if fault := _why_not_ended_earlier(row, until, at):
-        raise ServiceError(fault, "wrong_end", "until")
+    refuse_if(_why_not_ended_earlier(row, until, at), "wrong_end", "until")
     return _set_end(row, until, evidence, **asked)
 
 
 def _set_end(
     row: Ending, until: datetime | None, evidence: Evidence | None, **asked: Unpack[Asked]
 ) -> Ending:
-    match row:
-        case SystemUser():
-            return extend_system_user(system_user=row, expires_at=until, **asked)
-        case Intermediary():
-            context = context_of(actions.CHANGE_INTERMEDIARY, **asked)
-            update_and_record(row, context, active_until=until)
-            return row
-        case GrantedPermission():
-            context = context_of(actions.EXTEND_PERMISSION, **asked)
-            proof = validate_evidence(evidence, context.at)
-            update_and_record(row, context, valid_until=until, evidence=proof)
-            return row
+    if isinstance(row, SystemUser):
+        return extend_system_user(system_user=row, expires_at=until, **asked)
+    is_role = isinstance(row, Intermediary)
+    context = context_of(
+        actions.CHANGE_INTERMEDIARY if is_role else actions.EXTEND_PERMISSION, **asked
+    )
+    proof = {} if is_role else {"evidence": validate_evidence(evidence, context.at)}
+    update_and_record(row, context, **{_FIELDS[type(row)]: until}, **proof)
+    return row

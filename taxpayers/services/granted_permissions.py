@@ -14,13 +14,13 @@ from taxpayers.models import GrantedPermission, Intermediary, PermissionCode, Ta
 from taxpayers.moments import format_moment
 from taxpayers.operations import ByReason, Operation, Reason
 from taxpayers.services import history
+from taxpayers.services.named import validate_codes
 from taxpayers.services.new_records import NewRecord, save_new
 from taxpayers.validation import (
     MAX_NAME_LENGTH,
     ServiceError,
     validate_end,
     validate_evidence,
-    validate_known,
     validate_text,
 )
 
@@ -124,8 +124,7 @@ def prepare_permission(
             end=format_moment(valid_until),
             begin=format_moment(valid_from),
         )
-    known = set(PermissionCode.objects.values_list("code", flat=True))
-    wanted = validate_known(codes, known, _("permission code"), "codes")
+    wanted = validate_codes(codes, "codes")
     made: dict[str, Any] = {
         "taxpayer": taxpayer,
         "intermediary": intermediary,

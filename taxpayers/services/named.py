@@ -1,10 +1,12 @@
 """Finds what people and programs name; the one place that says that it is not registered."""
 
+from collections.abc import Collection
+
 from django.utils.translation import gettext as _
 
 from taxpayers.identifiers import TaxpayerId
-from taxpayers.models import Intermediary, Taxpayer
-from taxpayers.validation import ServiceError
+from taxpayers.models import Intermediary, PermissionCode, Taxpayer
+from taxpayers.validation import ServiceError, validate_known
 
 
 class NotRegistered(ServiceError):
@@ -39,3 +41,9 @@ def role_of(taxpayer: Taxpayer) -> Intermediary:
             identifier=taxpayer.identifier,
         )
     return row
+
+
+def validate_codes(codes: Collection[str], *fields: str) -> list[str]:
+    """Permission codes, sorted, each once. Raises ServiceError as `validate_known`."""
+    known = set(PermissionCode.objects.values_list("code", flat=True))
+    return validate_known(codes, known, _("permission code"), *fields)

@@ -14,15 +14,15 @@ from django.utils.translation import gettext as _
 
 from taxpayers import actions
 from taxpayers.identifiers import TaxpayerId
-from taxpayers.models import GrantedPermission, Intermediary, PermissionCode, PermissionRequest
+from taxpayers.models import GrantedPermission, Intermediary, PermissionRequest
 from taxpayers.models.permission_request import EXPIRED, OPEN, WITHDRAWN
 from taxpayers.moments import format_moment
 from taxpayers.services import history
+from taxpayers.services.named import validate_codes
 from taxpayers.validation import (
     ServiceError,
     refuse_if,
     validate_end,
-    validate_known,
     validate_text,
 )
 
@@ -54,11 +54,10 @@ def ask_permission(
     validate_end(valid_until, _("the permission"), at)
     if valid_from and valid_until and valid_until <= valid_from:
         raise ServiceError("The permission would end before it begins. Choose a later end.")
-    known = set(PermissionCode.objects.values_list("code", flat=True))
     fields = {
         "tin": taxpayer.tin,
         "rob": taxpayer.rob,
-        "codes": " ".join(validate_known(codes, known, _("permission code"))),
+        "codes": " ".join(validate_codes(codes)),
         "valid_from": valid_from,
         "valid_until": valid_until,
         "replaces": replaces,

@@ -27,8 +27,3 @@ def find_upload(*, key: int, by: Author, at: datetime) -> UploadedFile | None:
     """The file, unless it has expired or another person sent it."""
     unexpired = UploadedFile.objects.filter(at__gte=at - UPLOAD_LIFETIME)
     return unexpired.filter(pk=key, by=by.name).first()
-
-
-def delete_upload(upload: UploadedFile) -> None:
-    """Delete it: it was confirmed."""
-    upload.delete()

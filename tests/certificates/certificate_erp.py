@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from django.utils import timezone
 
 from taxpayers.models import SystemUser
-from taxpayers.services import Author, use_certificate
+from taxpayers.services import Author, use_public_credential
 from tests.servers.certificates import PROXY, Authority, IssuedCertificate
 from tests.support.erp import post
 from tests.support.factories import SystemUserFactory
@@ -74,7 +74,7 @@ def new_certificate_erp(
 ) -> CertificateErp:
     """A system user that logs in with this certificate."""
     issued = issued or certificate()
-    user = use_certificate(
+    user = use_public_credential(
         system_user=SystemUserFactory.create(**system_user),
         certificate=issued.pem,
         reason="it has a certificate",

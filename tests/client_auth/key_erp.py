@@ -21,7 +21,7 @@ from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 from jwt.utils import base64url_decode, base64url_encode
 
 from taxpayers.models import SystemUser
-from taxpayers.services import Author, use_private_key
+from taxpayers.services import Author, use_public_credential
 from tests.support import make
 from tests.support.erp import post
 
@@ -133,7 +133,7 @@ def jwks(*pairs: KeyPair) -> str:
 def new_key_erp(algorithm: str = "ES256", **system_user: Any) -> KeyErp:
     """A system user that logs in with one key."""
     pair = new_pair(algorithm)
-    user = use_private_key(
+    user = use_public_credential(
         system_user=make.system_user(**system_user),
         keys=jwks(pair),
         reason="it has a key",

@@ -12,11 +12,9 @@ from taxpayers.credentials import new_client_secret
 from taxpayers.models import Credential, SystemUser
 from taxpayers.services import (
     issue_secret,
-    register_client_certificate,
-    register_client_keys,
-    use_certificate,
+    register_public_credential,
     use_client_secret,
-    use_private_key,
+    use_public_credential,
 )
 from tests.certificates.certificate_erp import CertificateErp, certificate, new_certificate_erp
 from tests.client_auth.key_erp import BY, KeyErp, jwks, new_key_erp, new_pair
@@ -90,12 +88,14 @@ class Key(Kind):
 
     def add(self, erp: Any, *, at: datetime | None = None, **more: Any) -> KeyErp:
         user, pair = erp.system_user, new_pair()
-        register_client_keys(system_user=user, keys=jwks(pair), **_why(at), **more)
+        register_public_credential(system_user=user, keys=jwks(pair), **_why(at), **more)
         return KeyErp(user, pair)
 
     def use(self, user: SystemUser, *, at: datetime | None = None, **more: Any) -> KeyErp:
         pair = new_pair()
-        return KeyErp(use_private_key(system_user=user, keys=jwks(pair), **_why(at), **more), pair)
+        return KeyErp(
+            use_public_credential(system_user=user, keys=jwks(pair), **_why(at), **more), pair
+        )
 
 
 @dataclass(frozen=True)
@@ -118,12 +118,14 @@ class Certificate(Kind):
         number = erp.system_user.credentials.count()
         user, issued = erp.system_user, certificate(f"CN=erp{number},C=MY")
         pem = issued.pem
-        register_client_certificate(system_user=user, certificate=pem, **_why(at), **more)
+        register_public_credential(system_user=user, certificate=pem, **_why(at), **more)
         return CertificateErp(user, issued)
 
     def use(self, user: SystemUser, *, at: datetime | None = None, **more: Any) -> CertificateErp:
         issued = certificate()
-        changed = use_certificate(system_user=user, certificate=issued.pem, **_why(at), **more)
+        changed = use_public_credential(
+            system_user=user, certificate=issued.pem, **_why(at), **more
+        )
         return CertificateErp(changed, issued)
 
 

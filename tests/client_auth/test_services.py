@@ -2,7 +2,6 @@
 
 import json
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,9 @@ from taxpayers.models import Change, Credential, SystemUser
 from taxpayers.services import (
     ServiceError,
     bind_tokens,
-    register_client_certificate,
-    register_client_keys,
+    register_public_credential,
     revoke_credential,
-    use_certificate,
-    use_private_key,
+    use_public_credential,
 )
 from tests.certificates.certificate_erp import SUBJECT, authority, certificate
 from tests.client_auth.key_erp import BY, jwks, new_pair
@@ -123,22 +120,22 @@ KEYS = [new_pair() for _ in range(3)]
 
 
 @pytest.mark.parametrize(
-    ("change", "given", "text"),
+    ("given", "text"),
     [
-        (use_private_key, {"keys": "x"}, "no public key"),
-        (use_private_key, {"keys": jwks(KEYS[0]), "reason": ""}, "Give a reason"),
-        (use_private_key, {"keys": jwks(KEYS[0]), "expires_at": AT - YEAR}, "the key would end"),
-        (use_private_key, {"keys": jwks(*KEYS)}, "two keys at most"),
-        (use_certificate, {"certificate": "x"}, "no certificate"),
-        (use_certificate, {"certificate": PEM, "reason": ""}, "a reason: it is missing"),
-        (use_certificate, {"certificate": PEM, "expires_at": AT}, "the certificate would end"),
+        ({"keys": "x"}, "no public key"),
+        ({"keys": jwks(KEYS[0]), "reason": ""}, "Give a reason"),
+        ({"keys": jwks(KEYS[0]), "expires_at": AT - YEAR}, "the key would end"),
+        ({"keys": jwks(*KEYS)}, "two keys at most"),
+        ({"certificate": "x"}, "no certificate"),
+        ({"certificate": PEM, "reason": ""}, "a reason: it is missing"),
+        ({"certificate": PEM, "expires_at": AT}, "the certificate would end"),
     ],
 )
 def test_what_cannot_be_changed_changes_nothing(
-    user: SystemUser, change: Any, given: dict[str, Any], text: str
+    user: SystemUser, given: dict[str, Any], text: str
 ) -> None:
     with pytest.raises(ServiceError, match=text):
-        change(**{"system_user": user, **WHY, **given})
+        use_public_credential(**{"system_user": user, **WHY, **given})
     user.refresh_from_db()
     assert (user.token_endpoint_auth_method, len(live(user)), actions()) == ("", 1, [])
 
@@ -167,13 +164,9 @@ def test_a_private_key_is_refused_and_no_part_of_it_is_stored_or_shown(
         private = Path(certificate().write(tmp_path, "erp")[1]).read_text()
         hidden, texts = private.splitlines()[1], [private, PEM + private]
     for text in texts:
-        use: Any = (
-            partial(use_private_key, keys=text)
-            if kind is KEY
-            else partial(use_certificate, certificate=text)
-        )
+        given: dict[str, Any] = {"keys" if kind is KEY else "certificate": text}
         with pytest.raises(ServiceError, match="PRIVATE") as refused:
-            use(system_user=user, **WHY)
+            use_public_credential(system_user=user, **given, **WHY)
         assert hidden not in str(refused.value)
     assert not Change.objects.exists()
     assert [row.kind for row in Credential.objects.all()] == ["secret"]
@@ -227,41 +220,40 @@ def test_a_further_one_gets_the_networks_of_the_newest_that_is_not_revoked(kind:
 def test_a_key_that_is_there_or_was_removed_is_not_added_again(user: SystemUser) -> None:
     pair = KEY.use(user, at=AT).pair
     with pytest.raises(ServiceError, match=f"The key {pair.kid} is there already"):
-        register_client_keys(reason="a test", system_user=user, keys=jwks(pair), **NOW)
+        register_public_credential(reason="a test", system_user=user, keys=jwks(pair), **NOW)
     revoke_credential(credential=live(user)[0], **WHY)
     with pytest.raises(ServiceError, match=r"was removed 2026-03-01 .* another kid"):
-        register_client_keys(reason="a test", system_user=user, keys=jwks(pair), **NOW)
+        register_public_credential(reason="a test", system_user=user, keys=jwks(pair), **NOW)
 
 
 def test_two_system_users_may_have_keys_of_the_same_name_and_each_two_at_once() -> None:
     pairs = [new_pair(kid="1"), new_pair(kid="2")]
     for _ in range(2):
         user = make.system_user()
-        use_private_key(system_user=user, keys=jwks(*pairs), **WHY)
+        use_public_credential(system_user=user, keys=jwks(*pairs), **WHY)
     assert Credential.objects.count() == 4
 
 
 def test_a_name_that_works_is_not_registered_again(user: SystemUser) -> None:
-    use_certificate(system_user=user, certificate=PEM, **WHY)
+    use_public_credential(system_user=user, certificate=PEM, **WHY)
     renewed = authority().issue(SUBJECT).pem
     with pytest.raises(ServiceError, match=f"{SUBJECT} is there already"):
-        register_client_certificate(reason="a test", system_user=user, certificate=renewed, **NOW)
+        register_public_credential(reason="a test", system_user=user, certificate=renewed, **NOW)
 
 
 @pytest.mark.parametrize("ended", ["revoked", "expired"])
 def test_a_name_that_has_ended_can_be_registered_again(user: SystemUser, ended: str) -> None:
-    use_certificate(system_user=user, certificate=PEM, **WHY)
+    use_public_credential(system_user=user, certificate=PEM, **WHY)
     (old,), at = live(user), AT
     if ended == "revoked":
         revoke_credential(credential=old, **WHY)
     else:
         at = AT + YEAR + timedelta(seconds=1)
-    new = register_client_certificate(
-        reason="a test", system_user=user, certificate=PEM, by=BY, at=at
-    )
+    register_public_credential(reason="a test", system_user=user, certificate=PEM, by=BY, at=at)
+    new = user.credentials.latest("pk")
     old.refresh_from_db()
     assert new.pk != old.pk  # so the tokens of the old one stay ended
     assert (old.lookup != new.lookup, old.slot) == (True, None)
     revoke_credential(credential=new, reason="r", by=BY, at=at)
-    register_client_certificate(reason="a test", system_user=user, certificate=PEM, by=BY, at=at)
+    register_public_credential(reason="a test", system_user=user, certificate=PEM, by=BY, at=at)
     assert user.credentials.filter(certificate_name=old.certificate_name).count() == 3

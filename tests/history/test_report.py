@@ -20,8 +20,7 @@ from identity.staff.history import report
 from identity.staff.history.history_admin import HistoryAdmin
 from identity.staff.history.report import changes_of_task, group_changes
 from taxpayers import actions, services
-from taxpayers.files.row_kinds import read_taxpayers
-from taxpayers.identifiers import Notation, TaxpayerId
+from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Change, Taxpayer
 from taxpayers.services import Author
 from tests.client_auth.key_erp import jwks, new_pair
@@ -41,8 +40,9 @@ def by(name: str = "aminah", at: datetime = NOON) -> dict[str, Any]:
 
 def import_taxpayers(count: int, at: datetime = NOON) -> None:
     rows = "".join(f"C9{number:09},,Company {number}\n" for number in range(count))
-    parsed = read_taxpayers(io.BytesIO(f"tin,rob,name\n{rows}".encode()), Notation())
-    services.IMPORT_KINDS["taxpayers"].run(parsed=parsed, source="march.csv", **by(at=at))
+    taxpayers = services.IMPORT_KINDS["taxpayers"]
+    parsed = taxpayers.read(io.BytesIO(f"tin,rob,name\n{rows}".encode()))
+    taxpayers.run(parsed=parsed, source="march.csv", **by(at=at))
 
 
 def lines_of(client: Client, **query: str) -> list[Any]:
@@ -136,7 +136,7 @@ def test_a_task_of_one_record_names_it_and_the_reason_of_any_of_its_changes(
 ) -> None:
     user = make.system_user()
     keys = jwks(new_pair())
-    services.use_private_key(
+    services.use_public_credential(
         system_user=user, keys=keys, expires_at=None, reason="asked by letter", **by()
     )
     (line,) = lines_of(auditor)

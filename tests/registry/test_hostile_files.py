@@ -14,7 +14,8 @@ import pytest
 
 from taxpayers.files import csv_reader, spreadsheets, workbook_program
 from taxpayers.files.csv_reader import MAX_FILE_BYTES
-from taxpayers.files.row_kinds import read_taxpayers
+from taxpayers.files.row_kinds import MAX_TAXPAYERS, TAXPAYERS
+from taxpayers.files.rows import read_file
 from taxpayers.files.spreadsheets import workbook_to_csv, write_workbook
 from taxpayers.files.workbook_program import MEMORY_BYTES
 from taxpayers.identifiers import Notation
@@ -87,7 +88,7 @@ def test_a_file_of_blank_lines_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     assert MAX_FILE_BYTES <= 256 << 20
     monkeypatch.setattr(csv_reader, "MAX_FILE_BYTES", 10_000)
     with pytest.raises(ServiceError, match="larger than 256 MiB"):
-        read_taxpayers(io.BytesIO(HEADER + b"\n" * 20_000), Notation())
+        read_file(io.BytesIO(HEADER + b"\n" * 20_000), Notation(), MAX_TAXPAYERS, TAXPAYERS)
 
 
 @pytest.mark.slow
@@ -105,13 +106,14 @@ def test_a_file_of_16_mib_takes_little_memory_and_time(row: bytes, tmp_path: Pat
     file.write_bytes(HEADER + (row + b"\n") * ((16 << 20) // (len(row) + 1)))
     run(
         f"""
-from taxpayers.files.row_kinds import read_taxpayers
+from taxpayers.files.row_kinds import TAXPAYERS
+from taxpayers.files.rows import read_file
 from taxpayers.identifiers import Notation
 from taxpayers.validation import ServiceError
 resource.setrlimit(resource.RLIMIT_DATA, ({OWN_MEMORY_BYTES}, {OWN_MEMORY_BYTES}))
 resource.setrlimit(resource.RLIMIT_CPU, ({OWN_SECONDS}, {OWN_SECONDS}))
 try:
-    read_taxpayers(open({str(file)!r}, "rb"), Notation(), 100_000)
+    read_file(open({str(file)!r}, "rb"), Notation(), 100_000, TAXPAYERS)
 except ServiceError:
     pass"""
     )

@@ -5,8 +5,8 @@ import tracemalloc
 
 import pytest
 
-from taxpayers.files.row_kinds import MAX_TAXPAYERS, TaxpayerRow, read_taxpayers
-from taxpayers.files.rows import ParsedFile
+from taxpayers.files.row_kinds import MAX_TAXPAYERS, TAXPAYERS, TaxpayerRow
+from taxpayers.files.rows import ParsedFile, read_file
 from taxpayers.identifiers import Notation, TaxpayerId
 from taxpayers.validation import ServiceError
 
@@ -15,7 +15,7 @@ HEADER = "tin,rob,name,active\n"
 
 def read(content: str | bytes) -> ParsedFile[TaxpayerRow]:
     data = content.encode() if isinstance(content, str) else content
-    return read_taxpayers(io.BytesIO(data), Notation())
+    return read_file(io.BytesIO(data), Notation(), MAX_TAXPAYERS, TAXPAYERS)
 
 
 def entry(line: int, tin: str, rob: str, name: str, is_active: bool | None = None) -> TaxpayerRow:
@@ -156,7 +156,8 @@ def test_no_file_can_exhaust_the_memory(file: Endless, message: str) -> None:
     tracemalloc.start()
     try:
         with pytest.raises(ServiceError, match=message):
-            read_taxpayers(file, Notation())  # type: ignore[arg-type]  # all that is used of a file
+            # All that is used of a file.
+            read_file(file, Notation(), MAX_TAXPAYERS, TAXPAYERS)  # type: ignore[arg-type]
         assert tracemalloc.get_traced_memory()[1] < 5_000_000
     finally:
         tracemalloc.stop()
@@ -165,7 +166,7 @@ def test_no_file_can_exhaust_the_memory(file: Endless, message: str) -> None:
 def test_a_file_with_too_many_rows_is_refused() -> None:
     assert MAX_TAXPAYERS >= 100_000
     three = io.BytesIO(b"tin,name\nC0000000001,A\nC0000000002,B\nC0000000003,C\n")
-    assert len(read_taxpayers(three, Notation(), max_rows=3).rows) == 3
+    assert len(read_file(three, Notation(), 3, TAXPAYERS).rows) == 3
     three.seek(0)
     with pytest.raises(ServiceError, match="more than 2 rows"):
-        read_taxpayers(three, Notation(), max_rows=2)
+        read_file(three, Notation(), 2, TAXPAYERS)

@@ -16,9 +16,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from taxpayers.actions import IMPORT_REGISTRY
-from taxpayers.files.row_kinds import TaxpayerRow, read_taxpayers
+from taxpayers.files.row_kinds import TaxpayerRow
 from taxpayers.files.rows import ParsedFile
-from taxpayers.identifiers import Notation, TaxpayerId
+from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Change, Taxpayer
 from taxpayers.services import (
     IMPORT_KINDS,
@@ -57,7 +57,7 @@ TAXPAYERS = IMPORT_KINDS["taxpayers"]
 
 def parsed(*rows: str) -> ParsedFile[TaxpayerRow]:
     text = "\n".join(["tin,rob,name,active", *rows])
-    return read_taxpayers(io.BytesIO(text.encode()), Notation())
+    return TAXPAYERS.read(io.BytesIO(text.encode()))
 
 
 def import_rows(read: ParsedFile[TaxpayerRow], **options: Any) -> ImportResult:

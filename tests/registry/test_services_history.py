@@ -17,8 +17,7 @@ from pytest_django import Settings
 from taxpayers import services
 from taxpayers.credentials import hash_secret
 from taxpayers.facts.token_binding import TokenBinding
-from taxpayers.files.row_kinds import read_taxpayers
-from taxpayers.identifiers import Notation, TaxpayerId
+from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Change
 from taxpayers.services import Author
 from tests.certificates.certificate_erp import SUBJECT, certificate
@@ -62,7 +61,7 @@ class Case:
     reason: str = ""  # as given
 
     def __str__(self) -> str:
-        return self.service
+        return f"{self.service} {self.action}".rstrip()
 
     @property
     def before(self) -> dict[str, Any]:
@@ -124,7 +123,10 @@ CASES = [
     ),
     Case(
         "import_registry",
-        lambda: {"parsed": read_taxpayers(io.BytesIO(FILE), Notation()), "source": "march.csv"},
+        lambda: {
+            "parsed": services.IMPORT_KINDS["taxpayers"].read(io.BytesIO(FILE)),
+            "source": "march.csv",
+        },
         about=("taxpayer", "C1234567890:12345 Acme"),
         added={"tin": "C1234567890", "rob": "12345", "name": "Acme", "is_active": False},
         reason="file march.csv",
@@ -244,7 +246,7 @@ CASES = [
         {"allowed_permissions": ("", f"{SUBMIT} {VIEW}"), "allowed_taxpayers": ("", "C1234567890")},
     ),
     Case(
-        "register_client_keys",
+        "register_public_credential",
         lambda: {"system_user": system_user(**WITH_KEY), "keys": KEY, "expires_at": AT + DAY},
         added={
             "secret": "…2026",
@@ -255,7 +257,7 @@ CASES = [
         action="register_client_key",
     ),
     Case(
-        "register_client_certificate",
+        "register_public_credential",
         lambda: {
             "system_user": system_user(token_endpoint_auth_method="tls_client_auth"),
             "certificate": certificate().pem,
@@ -267,6 +269,7 @@ CASES = [
             "secret_expires_at": TOMORROW,
             "certificate_name": SUBJECT,
         },
+        action="register_client_certificate",
     ),
     Case(
         "revoke_credential",
@@ -340,20 +343,25 @@ def test_neither_a_secret_nor_its_hash_is_ever_in_the_history() -> None:
 
 # Those whose record shows a part of what is generated.
 DN = {"certificate": certificate().pem}
-MORE: dict[str, Arguments] = {
-    "register_system_user": lambda: {"taxpayer": taxpayer(), "name": "ERP"},
-    "register_system_user_with_keys": lambda: {"taxpayer": taxpayer(), "name": "ERP", "keys": KEY},
-    "register_system_user_with_certificate": lambda: {"taxpayer": taxpayer(), "name": "ERP", **DN},
-    "issue_secret": lambda: {"system_user": secret().system_user, "retire_old_at": AT + DAY},
-    "use_private_key": lambda: {"system_user": system_user(), "keys": KEY},
-    "use_client_secret": lambda: {"system_user": system_user(**WITH_KEY)},
-    "use_certificate": lambda: {"system_user": secret().system_user, **DN},
-}
-CALLS = [(case.service, case.arguments) for case in CASES] + list(MORE.items())
+WITHOUT_SECRET = "register_system_user_without_secret"
+MORE: list[tuple[str, Arguments]] = [
+    ("register_system_user", lambda: {"taxpayer": taxpayer(), "name": "ERP"}),
+    (WITHOUT_SECRET, lambda: {"taxpayer": taxpayer(), "name": "ERP", "keys": KEY}),
+    (WITHOUT_SECRET, lambda: {"taxpayer": taxpayer(), "name": "ERP", **DN}),
+    ("issue_secret", lambda: {"system_user": secret().system_user, "retire_old_at": AT + DAY}),
+    ("use_public_credential", lambda: {"system_user": system_user(), "keys": KEY}),
+    ("use_client_secret", lambda: {"system_user": system_user(**WITH_KEY)}),
+    ("use_public_credential", lambda: {"system_user": secret().system_user, **DN}),
+]
+CALLS = [(case.service, case.arguments) for case in CASES] + MORE
 NEED_REASON = [call for call in CALLS if call[0] not in WITHOUT_REASON]
 
 
-@pytest.mark.parametrize(("name", "arguments"), NEED_REASON, ids=[name for name, _ in NEED_REASON])
+def ids_of(calls: list[tuple[str, Arguments]]) -> list[str]:
+    return [f"{name}-{number}" for number, (name, _) in enumerate(calls)]
+
+
+@pytest.mark.parametrize(("name", "arguments"), NEED_REASON, ids=ids_of(NEED_REASON))
 def test_a_change_that_needs_a_reason_is_not_made_without_one(
     name: str, arguments: Arguments, settings: Settings
 ) -> None:
@@ -376,7 +384,7 @@ def registry() -> dict[str, list[dict[str, Any]]]:
     return {model.__name__: list(model._base_manager.order_by("pk").values()) for model in models}
 
 
-@pytest.mark.parametrize(("name", "arguments"), CALLS, ids=[name for name, _ in CALLS])
+@pytest.mark.parametrize(("name", "arguments"), CALLS, ids=ids_of(CALLS))
 def test_a_change_that_cannot_be_recorded_is_not_made(
     name: str, arguments: Arguments, settings: Settings
 ) -> None:

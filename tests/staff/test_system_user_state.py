@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from identity.staff.framework.badges import Badge, badge_of_system_user
 from taxpayers.models import Credential, SystemUser, Taxpayer
-from taxpayers.services import Author, register_system_user_with_keys
+from taxpayers.services import Author, register_system_user_without_secret
 from taxpayers.services import revoke_credential as revoke_secret_by_service
 from taxpayers.services.credential_changes import store_last_end
 from tests.client_auth.key_erp import jwks, new_pair
@@ -91,7 +91,7 @@ def test_the_state_is_what_a_login_gets_now_on_every_page(
 
 def test_the_list_without_a_valid_secret_has_those_without_a_valid_key(viewer: Client) -> None:
     at = timezone.now()
-    user = register_system_user_with_keys(
+    user = register_system_user_without_secret(
         reason="a test",
         taxpayer=make.taxpayer(),
         name="ERP",

@@ -135,7 +135,7 @@ def _register(_row: None, values: kinds.Values, asker: kinds.Asker) -> Model | k
     taxpayer = services.named.find_taxpayer(values["taxpayer"])
     given: dict[str, Any] = {**values, "taxpayer": taxpayer, **asker.context}
     if "keys" in given:
-        return services.register_system_user_with_keys(**given)
+        return services.register_system_user_without_secret(**given)
     return records.show_once(services.register_system_user(**given))
 
 

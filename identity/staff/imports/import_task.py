@@ -38,7 +38,7 @@ from taxpayers.services import (
     ServiceError,
     one_import_at_a_time,
 )
-from taxpayers.services.uploads import delete_upload, find_upload, save_upload
+from taxpayers.services.uploads import find_upload, save_upload
 
 
 def bad_rows_file(
@@ -170,7 +170,7 @@ class ImportTask(Task):
             except ServiceError as error:
                 messages.error(request, str(error))
             else:
-                delete_upload(upload)
+                upload.delete()  # it was confirmed
                 messages.success(request, self._success_message(imported))
                 return HttpResponseRedirect(self.admin.list_url())
         return self._preview_page(request, upload, preview, at)

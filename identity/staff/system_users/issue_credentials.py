@@ -22,8 +22,7 @@ from taxpayers.models import DEFAULT_LOGINS_PER_MINUTE, DEFAULT_SCOPE, SystemUse
 from taxpayers.services import (
     IssuedSecret,
     register_system_user,
-    register_system_user_with_certificate,
-    register_system_user_with_keys,
+    register_system_user_without_secret,
 )
 from taxpayers.services.live_credentials import validate_networks
 from taxpayers.services.login_method.registration import why_not_taken
@@ -165,9 +164,9 @@ class IssueCredentials(SecretOnceTask):
         }
         match data["kind"]:
             case CredentialKind.KEY:
-                return register_system_user_with_keys(keys=data["text"], **given)
+                return register_system_user_without_secret(keys=data["text"], **given)
             case CredentialKind.CERTIFICATE:
-                return register_system_user_with_certificate(certificate=data["text"], **given)
+                return register_system_user_without_secret(certificate=data["text"], **given)
             case _secret:
                 return register_system_user(**given)
 

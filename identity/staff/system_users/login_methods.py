@@ -18,7 +18,6 @@ from identity.staff.framework.secret_once import IssueOnceTask, NewSecretForm
 from identity.staff.framework.tasks import Task, task
 from taxpayers.certificates import MAX_TEXT_LENGTH
 from taxpayers.client_keys import MAX_KEYS_LENGTH
-from taxpayers.models import Credential, SystemUser
 from taxpayers.services.login_method import change
 from taxpayers.services.login_method.registration import (
     REGISTER_CLIENT_CERTIFICATE,
@@ -101,20 +100,9 @@ class CertificateForm(TextOrFileForm):
     field_order = ("certificate", "file")
 
 
-class RegisterClientKey(Task):
-    operation = REGISTER_CLIENT_KEY
-    gives_access = True
-    form = KeyForm
-
-    def next_record(self, result: list[Credential]) -> SystemUser:
-        return result[0].system_user
-
-
+RegisterClientKey = task(Task, REGISTER_CLIENT_KEY, gives_access=True, form=KeyForm)
 RegisterClientCertificate = task(
-    *(Task, REGISTER_CLIENT_CERTIFICATE),
-    gives_access=True,
-    form=CertificateForm,
-    leads_to="system_user",
+    Task, REGISTER_CLIENT_CERTIFICATE, gives_access=True, form=CertificateForm
 )
 UsePrivateKey = task(Task, change.USE_PRIVATE_KEY, gives_access=True, form=KeyForm)
 UseCertificate = task(Task, change.USE_CERTIFICATE, gives_access=True, form=CertificateForm)

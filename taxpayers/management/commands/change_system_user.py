@@ -7,20 +7,11 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
+from taxpayers import services
 from taxpayers.certificates import TLS_CLIENT_AUTH
 from taxpayers.client_keys import PRIVATE_KEY_JWT
 from taxpayers.facts.token_binding import TokenBinding
-from taxpayers.management.arguments import (
-    LIMITS,
-    NEVER,
-    add_fields,
-    file,
-    limit_text,
-    parse_end_or_never,
-    read_limit,
-    shown_settings,
-    words,
-)
+from taxpayers.management import arguments
 from taxpayers.management.command import WRONG_USAGE, Output, ServiceCommand, add_reason
 from taxpayers.management.find_records import find_system_user
 from taxpayers.management.operation_command import Options
@@ -28,17 +19,7 @@ from taxpayers.management.shown_credentials import duty_note
 from taxpayers.models import SystemUser
 from taxpayers.moments import format_moment
 from taxpayers.secret_once import secret_data, secret_text
-from taxpayers.services import (
-    Author,
-    IssuedSecret,
-    bind_tokens,
-    change_system_user,
-    extend_system_user,
-    limit_system_user,
-    use_certificate,
-    use_client_secret,
-    use_private_key,
-)
+from taxpayers.services import Author, IssuedSecret
 
 _SECRET = "client_secret"
 _BINDINGS = {binding.value or "none": binding for binding in TokenBinding}
@@ -46,8 +27,8 @@ _BINDINGS = {binding.value or "none": binding for binding in TokenBinding}
 _FIELDS: dict[str, dict[str, Any]] = {
     "name": {"help": "name of the ERP system, for staff"},
     "logins_per_minute": {"metavar": "N", "type": int, "help": "0: unlimited, still counted"},
-    "scopes": words("--scope", "S", "all scopes that it may ask for; others are removed"),
-    "return_addresses": words(
+    "scopes": arguments.words("--scope", "S", "all scopes that it may ask for; others are removed"),
+    "return_addresses": arguments.words(
         "--return-address",
         "URL",
         "where its requests for permissions may lead back to; others are removed",
@@ -57,8 +38,9 @@ _FIELDS: dict[str, dict[str, Any]] = {
 _OTHERS: dict[str, dict[str, Any]] = {
     "expires": {
         "metavar": "DATE",
-        "type": parse_end_or_never,
-        "help": f"last day of the system user; {NEVER}: remove it, so that it does not expire",
+        "type": arguments.parse_end_or_never,
+        "help": f"last day of the system user; {arguments.NEVER}: remove it, so that it does not"
+        " expire",
     },
     "token_binding": {
         "choices": list(_BINDINGS),
@@ -72,10 +54,10 @@ _LOGIN_METHOD: dict[str, dict[str, Any]] = {
         "help": "how it logs in from now on; what it logged in with before is revoked. A new"
         " secret is shown once",
     },
-    "jwks": file(
+    "jwks": arguments.file(
         f"with --auth-method {PRIVATE_KEY_JWT}: its public keys (JWK Set, JWK or PEM; -: stdin)"
     ),
-    "certificate": file(
+    "certificate": arguments.file(
         f"with --auth-method {TLS_CLIENT_AUTH}: its certificate (PEM; -: stdin), whose subject is"
         " registered"
     ),
@@ -100,9 +82,9 @@ class Command(ServiceCommand):
         parser.add_argument("client_id", metavar="CLIENT_ID")
         # What is not given is not among the options, so that it stays as it is.
         for name, field in {**_FIELDS, **_OTHERS}.items():
-            add_fields(parser, {name: {**field, "default": SUPPRESS}})
-        add_fields(parser, _LOGIN_METHOD)
-        add_fields(parser, LIMITS)
+            arguments.add_fields(parser, {name: {**field, "default": SUPPRESS}})
+        arguments.add_fields(parser, _LOGIN_METHOD)
+        arguments.add_fields(parser, arguments.LIMITS)
         parser.add_argument(
             "--not-limited",
             action="store_true",
@@ -133,31 +115,30 @@ class Command(ServiceCommand):
                 "login_method": row.login_method,
                 "token_binding": row.token_binding or "none",
                 "return_addresses": row.return_addresses.split(),
-                **shown_settings(row),
+                **arguments.shown_settings(row),
                 **note,
             },
             f"{row.client_id} ({row.name}): {limit}, {expires}, scopes {row.scopes}."
-            f"{limit_text(row)}{text}" + "".join(f"\n\n{line}" for line in note.values()),
+            f"{arguments.limit_text(row)}{text}" + "".join(f"\n\n{line}" for line in note.values()),
         )
 
 
 def _change(row: SystemUser, options: Options, who: dict[str, Any]) -> IssuedSecret | None:
-    issued, method = None, options["auth_method"]
-    if method == PRIVATE_KEY_JWT:
-        use_private_key(system_user=row, keys=options["jwks"], **who)
-    elif method == TLS_CLIENT_AUTH:
-        use_certificate(system_user=row, certificate=options["certificate"], **who)
-    elif method == _SECRET:
-        issued = use_client_secret(system_user=row, **who)
+    issued = None
+    if options["auth_method"] == _SECRET:
+        issued = services.use_client_secret(system_user=row, **who)
+    elif options["auth_method"]:
+        keys, certificate = options["jwks"] or "", options["certificate"]
+        services.use_public_credential(system_user=row, keys=keys, certificate=certificate, **who)
     if fields := {name: options[name] for name in _FIELDS if name in options}:
-        change_system_user(system_user=row, **fields, **who)
+        services.change_system_user(system_user=row, **fields, **who)
     if "expires" in options:
-        extend_system_user(system_user=row, expires_at=options["expires"], **who)
+        services.extend_system_user(system_user=row, expires_at=options["expires"], **who)
     if "token_binding" in options:
-        bind_tokens(system_user=row, binding=_BINDINGS[options["token_binding"]], **who)
+        services.bind_tokens(system_user=row, binding=_BINDINGS[options["token_binding"]], **who)
     if _changes_limit(options):
-        limits = read_limit(options, None if options["not_limited"] else row)
-        limit_system_user(system_user=row, **limits, **who)
+        limits = arguments.read_limit(options, None if options["not_limited"] else row)
+        services.limit_system_user(system_user=row, **limits, **who)
     return issued
 
 

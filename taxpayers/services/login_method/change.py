@@ -16,7 +16,7 @@ from taxpayers.actions import marked
 from taxpayers.certificates import TLS_CLIENT_AUTH
 from taxpayers.client_keys import PRIVATE_KEY_JWT
 from taxpayers.facts.token_binding import TokenBinding
-from taxpayers.models import SystemUser
+from taxpayers.models import Credential, SystemUser
 from taxpayers.operations import Operation
 from taxpayers.services.credential_changes import (
     ROTATE_SECRET,
@@ -30,8 +30,7 @@ from taxpayers.services.live_credentials import networks_for_new
 from taxpayers.services.login_method.registration import (
     REGISTER_CLIENT_CERTIFICATE,
     REGISTER_CLIENT_KEY,
-    new_certificate,
-    new_keys,
+    new_credentials,
     why_not_taken,
 )
 from taxpayers.services.management_clients import lock_to_change
@@ -64,24 +63,6 @@ USE_PRIVATE_KEY = Operation(
 )
 
 
-@makes(USE_PRIVATE_KEY, "system_user")
-def use_private_key(
-    *,
-    system_user: SystemUser,
-    keys: str,
-    expires_at: datetime | None = None,
-    **asked: Unpack[Asked],
-) -> SystemUser:
-    """Let it log in with these keys, and no longer with a secret: its secrets are revoked.
-
-    The keys as for `register_client_keys`. Raises ServiceError if it does so already.
-    """
-    rows = new_keys(keys)
-    owner, networks = _change(system_user, PRIVATE_KEY_JWT, **asked)
-    store_new(owner, rows, expires_at, context_of(REGISTER_CLIENT_KEY, **asked), networks)
-    return owner
-
-
 USE_CERTIFICATE = Operation(
     actions.CHANGE_LOGIN_METHOD,
     "Change to a certificate",
@@ -93,23 +74,23 @@ USE_CERTIFICATE = Operation(
 )
 
 
-@makes(USE_CERTIFICATE, "system_user")
-def use_certificate(
+@makes((USE_PRIVATE_KEY, USE_CERTIFICATE), "system_user")
+def use_public_credential(
     *,
     system_user: SystemUser,
-    certificate: str,
+    keys: str = "",
+    certificate: str | None = None,
     expires_at: datetime | None = None,
     **asked: Unpack[Asked],
 ) -> SystemUser:
-    """Let it log in with this certificate, and with nothing else from now on.
+    """Let it log in with these keys or this certificate, and with nothing else from now on.
 
-    As for `register_client_certificate`. Raises ServiceError if it does so already, and where no
-    client can present a certificate.
+    As for `register_public_credential`. Raises ServiceError if it does so already, and for a
+    certificate where no client can present one.
     """
-    refuse_if(why_not_taken())
-    rows = [new_certificate(certificate)]
-    owner, networks = _change(system_user, TLS_CLIENT_AUTH, **asked)
-    store_new(owner, rows, expires_at, context_of(REGISTER_CLIENT_CERTIFICATE, **asked), networks)
+    method, operation, rows = _read(keys, certificate)
+    owner, networks = _change(system_user, method, **asked)
+    store_new(owner, rows, expires_at, context_of(operation, **asked), networks)
     return owner
 
 
@@ -136,38 +117,20 @@ def use_client_secret(
 
 
 @transaction.atomic
-def register_system_user_with_keys(
+def register_system_user_without_secret(
     *,
-    keys: str,
+    keys: str = "",
+    certificate: str | None = None,
     credentials_expire_at: datetime | None = None,
     allowed_networks: Collection[str] = (),
     **given: Unpack[NewSystemUser],
 ) -> SystemUser:
-    """Register a system user that logs in with these keys; no secret is issued.
+    """Register a system user that logs in with these keys, or with this certificate.
 
-    As `register_system_user`; the keys as for `register_client_keys`.
+    As `register_system_user`; keys and certificate as for `use_public_credential`.
     """
-    rows = new_keys(keys)
-    context, owner, stored = create_system_user(**given, token_endpoint_auth_method=PRIVATE_KEY_JWT)
-    store_new(owner, rows, credentials_expire_at, context, allowed_networks, stored)
-    return owner
-
-
-@transaction.atomic
-def register_system_user_with_certificate(
-    *,
-    certificate: str,
-    credentials_expire_at: datetime | None = None,
-    allowed_networks: Collection[str] = (),
-    **given: Unpack[NewSystemUser],
-) -> SystemUser:
-    """Register a system user that logs in with a certificate; no secret is issued.
-
-    As `register_system_user`; the certificate as for `register_client_certificate`.
-    """
-    refuse_if(why_not_taken())
-    rows = [new_certificate(certificate)]
-    context, owner, stored = create_system_user(**given, token_endpoint_auth_method=TLS_CLIENT_AUTH)
+    method, _operation, rows = _read(keys, certificate)
+    context, owner, stored = create_system_user(**given, token_endpoint_auth_method=method)
     store_new(owner, rows, credentials_expire_at, context, allowed_networks, stored)
     return owner
 
@@ -196,6 +159,14 @@ def bind_tokens(
     row = lock_to_change(system_user, context.by)
     update_and_record(row, context, token_binding=binding.value)
     return row
+
+
+def _read(keys: str, certificate: str | None) -> tuple[str, Operation, list[Credential]]:
+    """The login method, the operation that registers one more of it, and the first of it."""
+    if certificate is None:
+        return PRIVATE_KEY_JWT, REGISTER_CLIENT_KEY, new_credentials(keys, None)
+    refuse_if(why_not_taken())
+    return TLS_CLIENT_AUTH, REGISTER_CLIENT_CERTIFICATE, new_credentials("", certificate)
 
 
 def _change(

@@ -5,6 +5,7 @@ Keys are public ones (RFC 7523), and of a certificate its subject (RFC 8705).
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Unpack
 
 from django.conf import settings
@@ -13,6 +14,7 @@ from django.utils.translation import gettext as _
 from taxpayers import actions
 from taxpayers.certificates import UnusableSubject, read_subject
 from taxpayers.client_keys import ClientKey, UnusableKey, key_name, read_client_keys
+from taxpayers.credential_kind import CredentialKind, by_kind
 from taxpayers.credentials import hint_of
 from taxpayers.models import MAX_LIVE_CREDENTIALS, Credential, SystemUser
 from taxpayers.operations import Operation
@@ -23,14 +25,22 @@ from taxpayers.services.management_clients import lock_to_change
 from taxpayers.validation import ServiceError, refuse_if
 
 
-def why_no_key(owner: SystemUser, at: datetime) -> str:
-    """Why no key can be registered for it; empty if one can."""
-    if owner.uses_key:
+def _why_no_other(kind: CredentialKind, owner: SystemUser, at: datetime) -> str:
+    """Why none of this kind can be registered for it; empty if one can."""
+    if owner.credential_kind is kind:
         return why_no_room(owner, at)
-    return _(
-        "{client_id} does not log in with a private key. First change how it logs in to"
-        " private_key_jwt."
-    ).format(client_id=owner.client_id)
+    texts = by_kind(
+        "",
+        _(
+            "{client_id} does not log in with a private key. First change how it logs in to"
+            " private_key_jwt."
+        ),
+        _(
+            "{client_id} does not log in with a certificate. First change how it logs in to"
+            " tls_client_auth."
+        ),
+    )
+    return texts[kind].format(client_id=owner.client_id)
 
 
 REGISTER_CLIENT_KEY = Operation(
@@ -38,39 +48,57 @@ REGISTER_CLIENT_KEY = Operation(
     "Register a new key",
     "A key that is valid now keeps working, so that the ERP system can change to the new one"
     " without a break. Then revoke the old one.",
-    refusal=why_no_key,
+    refusal=partial(_why_no_other, CredentialKind.KEY),
+)
+REGISTER_CLIENT_CERTIFICATE = Operation(
+    actions.REGISTER_CLIENT_CERTIFICATE,
+    "Register a new certificate",
+    "A certificate that is valid now keeps working, so that the ERP system can change to the"
+    " new one without a break. Then revoke the old one.",
+    refusal=partial(_why_no_other, CredentialKind.CERTIFICATE),
 )
 
 
-@makes(REGISTER_CLIENT_KEY, "system_user")
-def register_client_keys(
+@makes((REGISTER_CLIENT_KEY, REGISTER_CLIENT_CERTIFICATE), "system_user")
+def register_public_credential(
     *,
     system_user: SystemUser,
-    keys: str,
+    keys: str = "",
+    certificate: str | None = None,
     expires_at: datetime | None = None,
     allowed_networks: Collection[str] | None = None,
     **asked: Unpack[Asked],
-) -> list[Credential]:
+) -> SystemUser:
     """Register these public keys (JWK, JWK Set or PEM) beside the present one.
 
-    They are valid until `expires_at`; None: for settings.SECRET_LIFETIME. `allowed_networks` as for
-    `issue_secret`. Raises ServiceError if there would be more than two live ones, or if the system
-    user logs in with a secret.
+    Or the subject of the certificate (PEM). Valid until `expires_at`; None: for
+    settings.SECRET_LIFETIME. `allowed_networks` as for `issue_secret`. Raises ServiceError if there
+    would be more than two live ones, or if the system user logs in with something else.
     """
-    context = context_of(REGISTER_CLIENT_KEY, **asked)
+    operation = REGISTER_CLIENT_KEY if certificate is None else REGISTER_CLIENT_CERTIFICATE
+    context = context_of(operation, **asked)
     owner = lock_to_change(system_user, context.by)
-    refuse_if(why_no_key(owner, context.at))
-    rows = new_keys(keys)
-    store_new(owner, rows, expires_at, context, allowed_networks)
-    return rows
+    refuse_if(operation.refusal(owner, context.at))
+    store_new(owner, new_credentials(keys, certificate), expires_at, context, allowed_networks)
+    return owner
 
 
-def new_keys(text: str) -> list[Credential]:
-    """The keys in the text, not stored yet. Raises ServiceError as `validate_keys`."""
-    return [
-        Credential(lookup=key_name(key.kid), hint=hint_of(key.kid), public_jwk=key.jwk)
-        for key in validate_keys(text)
-    ]
+def new_credentials(keys: str, certificate: str | None) -> list[Credential]:
+    """The keys, or the subject of the certificate, not stored yet.
+
+    Raises ServiceError, which never shows any of the text.
+    """
+    if certificate is None:
+        return [
+            Credential(lookup=key_name(key.kid), hint=hint_of(key.kid), public_jwk=key.jwk)
+            for key in validate_keys(keys)
+        ]
+    try:
+        subject = read_subject(certificate)
+    except UnusableSubject as unusable:
+        raise ServiceError(unusable.fault, "invalid_certificate", "certificate") from None
+    hint = hint_of(subject.lookup)
+    return [Credential(lookup=subject.lookup, hint=hint, certificate_name=subject.text)]
 
 
 def validate_keys(text: str) -> Sequence[ClientKey]:
@@ -86,47 +114,6 @@ def validate_keys(text: str) -> Sequence[ClientKey]:
     return keys
 
 
-def why_no_certificate(owner: SystemUser, at: datetime) -> str:
-    """Why no certificate can be registered for it; empty if one can."""
-    if owner.uses_certificate:
-        return why_no_room(owner, at)
-    return _(
-        "{client_id} does not log in with a certificate. First change how it logs in to"
-        " tls_client_auth."
-    ).format(client_id=owner.client_id)
-
-
-REGISTER_CLIENT_CERTIFICATE = Operation(
-    actions.REGISTER_CLIENT_CERTIFICATE,
-    "Register a new certificate",
-    "A certificate that is valid now keeps working, so that the ERP system can change to the"
-    " new one without a break. Then revoke the old one.",
-    refusal=why_no_certificate,
-)
-
-
-@makes(REGISTER_CLIENT_CERTIFICATE, "system_user")
-def register_client_certificate(
-    *,
-    system_user: SystemUser,
-    certificate: str,
-    expires_at: datetime | None = None,
-    **asked: Unpack[Asked],
-) -> Credential:
-    """Register the subject of a certificate (PEM) beside the present one.
-
-    Valid until `expires_at`; None: for settings.SECRET_LIFETIME. Logins may come from the networks
-    of the newest other one. Raises ServiceError if there would be more than two live ones, or if
-    the system user does not log in with a certificate.
-    """
-    context = context_of(REGISTER_CLIENT_CERTIFICATE, **asked)
-    owner = lock_to_change(system_user, context.by)
-    refuse_if(why_no_certificate(owner, context.at))
-    row = new_certificate(certificate)
-    store_new(owner, [row], expires_at, context)
-    return row
-
-
 def why_not_taken() -> str:
     """Why no client can present a certificate; empty if they can."""
     if settings.MTLS_URL:
@@ -134,18 +121,4 @@ def why_not_taken() -> str:
     return _(
         "This service takes no client certificates yet, so no client could log in with one."
         " Its operators must set MTLS_URL first."
-    )
-
-
-def new_certificate(pem: str) -> Credential:
-    """The subject of the certificate, not stored yet.
-
-    Raises ServiceError, which never shows any of the text.
-    """
-    try:
-        subject = read_subject(pem)
-    except UnusableSubject as unusable:
-        raise ServiceError(unusable.fault, "invalid_certificate", "certificate") from None
-    return Credential(
-        lookup=subject.lookup, hint=hint_of(subject.lookup), certificate_name=subject.text
     )
