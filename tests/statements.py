@@ -28,7 +28,7 @@ ABOUT_DATABASES = (
     *("tests/search/test_name_lookups.py", "tests/test_health.py"),
     *(f"tests/status_lists/test_{name}" for name in ("offline_blocks", "reserved", "status_lists")),
     *(f"tests/tokens/test_{name}.py" for name in ("batches", "prune_logins", "rate_limits")),
-    *("tests/introspection/test_at_once.py", "tests/introspection/test_columns.py"),
+    "tests/introspection/test_at_once.py",
     *("tests/client_auth/test_used_once.py", "tests/endpoint/test_recording.py"),
     "tests/management_api/test_idempotency.py",
 )

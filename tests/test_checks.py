@@ -112,19 +112,25 @@ def test_certificates_in_live_need_a_secret_of_proxy_and_node(
     assert found() == ids
 
 
-def test_plain_http_is_right_here_and_a_warning_in_production(settings: Settings) -> None:
+@pytest.mark.parametrize(
+    ("url", "proxies", "ids"),
+    [
+        ("http://identity.example.org", [], ["tokens.W001"]),  # right in tests
+        ("https://identity.example.org", ["10.0.0.5"], []),
+        ("https://identity.example.org", [], ["tokens.W002"]),
+        *(
+            ("https://identity.example.org", ["10.0.0.0/8", everything], ["tokens.W006"])
+            for everything in ("0.0.0.0/0", "::/0", "10.0.0.5/0")
+        ),
+    ],
+)
+def test_a_production_without_https_or_without_a_known_proxy_is_a_warning(
+    url: str, proxies: list[str], ids: list[str], settings: Settings
+) -> None:
     settings.ALLOWED_HOSTS = ["identity.example.org"]
-    settings.AUTH_URL = "http://identity.example.org"
+    settings.AUTH_URL, settings.TRUSTED_PROXIES = url, proxies
     assert found() == []
-    assert [message.id for message in check_deployment()] == ["tokens.W001"]
-    settings.AUTH_URL, settings.TRUSTED_PROXIES = "https://identity.example.org", ["10.0.0.5"]
-    assert check_deployment() == []
-
-
-def test_https_without_a_trusted_proxy_is_a_warning(settings: Settings) -> None:
-    settings.AUTH_URL, settings.TRUSTED_PROXIES = "https://identity.example.org", []
-    settings.ALLOWED_HOSTS = ["identity.example.org"]
-    assert [message.id for message in check_deployment()] == ["tokens.W002"]
+    assert [message.id for message in check_deployment()] == ids
 
 
 def production(**changes: str | None) -> dict[str, str]:
@@ -234,31 +240,32 @@ def separate(settings: Settings) -> Settings:
     return settings
 
 
+LIVE = {"ENVIRONMENT": "live"}
+NO_ADDRESSES = ("", "staff.example.org", "//staff.example.org", "https://", "https://[::1")
+
+
 @pytest.mark.parametrize(
-    ("name", "value", "ids"),
+    ("changes", "warnings", "errors"),
     [
-        ("SERVE", "both", ["W001"]),
-        ("STAFF_URL", "https://id.example.org", ["W002"]),
-        ("STAFF_URL", "https://ID.example.org:8443/x", ["W002"]),
-        ("ALLOWED_HOSTS", ["id.example.org"], ["W003"]),
-        ("ALLOWED_HOSTS", [], ["W003"]),
-        ("ALLOWED_HOSTS", [".example.org"], []),
-        ("STAFF_URL", "http://staff.example.org", ["W004"]),
+        ({"SERVE": "both"}, ["W001"], []),
+        *(
+            ({"STAFF_URL": url}, ["W002"], [])
+            for url in ("https://id.example.org", "https://ID.example.org:8443/x")
+        ),
+        *(({"ALLOWED_HOSTS": hosts}, ["W003"], []) for hosts in (["id.example.org"], [])),
+        ({"ALLOWED_HOSTS": [".example.org"]}, [], []),
+        ({"STAFF_URL": "http://staff.example.org"}, ["W004"], []),
+        (LIVE | {"SECOND_PERSON_REQUIRED": False}, ["W006"], []),  # as always in `test`
+        (LIVE | {"SECOND_PERSON_REQUIRED": True}, [], []),
+        *(({"STAFF_URL": url}, [], ["staff.E001"]) for url in NO_ADDRESSES),
     ],
 )
 def test_staff_pages_that_are_public_or_cannot_be_opened_are_named(
-    separate: Settings, name: str, value: Any, ids: list[str]
+    separate: Settings, changes: dict[str, Any], warnings: list[str], errors: list[str]
 ) -> None:
-    setattr(separate, name, value)
-    assert staff_warnings() == ids
-
-
-def test_a_live_service_without_a_second_person_is_named(separate: Settings) -> None:
-    assert separate.SECOND_PERSON_REQUIRED is False  # as always in `test`
-    separate.ENVIRONMENT = "live"
-    assert staff_warnings() == ["W006"]
-    separate.SECOND_PERSON_REQUIRED = True
-    assert staff_warnings() == []
+    for name, value in changes.items():
+        setattr(separate, name, value)
+    assert (staff_warnings(), found()) == (warnings, errors)
 
 
 @pytest.mark.django_db
@@ -272,18 +279,3 @@ def test_active_superusers_are_named_in_live(settings: Settings) -> None:
     assert (warning.id, "(2): admin, boss." in warning.msg) == ("staff.W007", True)
     User.objects.update(is_superuser=False)
     assert staff_checks.check_accounts() == []
-
-
-@pytest.mark.parametrize(
-    "url", ["", "staff.example.org", "//staff.example.org", "https://", "https://[::1"]
-)
-def test_a_staff_address_that_is_none_is_an_error(separate: Settings, url: str) -> None:
-    separate.STAFF_URL = url
-    assert found() == ["staff.E001"]
-    assert staff_warnings() == []
-
-
-@pytest.mark.parametrize("proxy", ["0.0.0.0/0", "::/0", "10.0.0.5/0"])
-def test_all_addresses_as_trusted_proxies_are_named(separate: Settings, proxy: str) -> None:
-    separate.TRUSTED_PROXIES = ["10.0.0.0/8", proxy]
-    assert [message.id for message in check_deployment()] == ["tokens.W006"]

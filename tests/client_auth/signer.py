@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+from datetime import UTC, datetime
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -33,3 +34,31 @@ class Signer:
 
 
 RIGHT, OTHER = Signer("right"), Signer("other")
+
+
+AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+
+
+def moment(seconds: float, at: datetime = AT) -> bytes:
+    """So many seconds after that moment, as a claim."""
+    return repr(at.timestamp() + seconds).encode()
+
+
+def signed_proof(
+    address: str,
+    *,
+    method: str = "POST",
+    at: datetime = AT,
+    signer: Signer = RIGHT,
+    jwk: bytes | None = None,
+    alg: bytes = b'"EdDSA"',
+    **claims: bytes,
+) -> str:
+    header = {"typ": b'"dpop+jwt"', "alg": alg, "jwk": signer.jwk.encode() if jwk is None else jwk}
+    right = {
+        "jti": b'"x"',
+        "htm": f'"{method}"'.encode(),
+        "htu": f'"{address}"'.encode(),
+        "iat": moment(0, at),
+    }
+    return signer.sign(raw_object(header), raw_object(right | claims)).decode()

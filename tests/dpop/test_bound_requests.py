@@ -10,8 +10,7 @@ from rest_framework.test import APIRequestFactory
 
 from taxpayers.facts.token_binding import UNBOUND, Confirmation
 from tests.certificates.certificate_erp import certificate, nginx
-from tests.client_auth.signer import OTHER, RIGHT, Signer
-from tests.dpop.signed_proof import signed_proof
+from tests.client_auth.signer import OTHER, RIGHT, Signer, signed_proof
 from tests.introspection.test_introspection import TOKEN
 from tests.servers.certificates import PROXY
 from tokens.access_tokens.verification import InvalidToken

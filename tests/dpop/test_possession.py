@@ -10,8 +10,7 @@ from pytest_django import Settings
 from taxpayers.facts.token_binding import UNBOUND, Confirmation, TokenBinding
 from taxpayers.facts.values import Facts
 from taxpayers.rules import Refused
-from tests.client_auth.signer import RIGHT
-from tests.dpop.signed_proof import AT, signed_proof
+from tests.client_auth.signer import AT, RIGHT, signed_proof
 from tests.endpoint.test_rules import CLIENT, SECRET
 from tokens.access_tokens.claims import read_confirmation, token_type
 from tokens.client_auth.authenticated import AuthenticatedClient, Method

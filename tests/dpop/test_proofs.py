@@ -13,9 +13,8 @@ from django.conf import settings
 
 from einvoicing_tokens.dpop.target import comparable
 from tests.client_auth.key_erp import new_pair, signed_as
-from tests.client_auth.signer import raw_object
+from tests.client_auth.signer import AT, moment, raw_object, signed_proof
 from tests.dpop.dpop_erp import DpopErp
-from tests.dpop.signed_proof import AT, moment, signed_proof
 from tests.support.erp import Erp
 from tokens.dpop import proof as service_proof
 from tokens.dpop.nonce import WINDOW, Nonces

@@ -61,18 +61,6 @@ def test_the_confirm_page_is_public_and_nothing_else_of_the_staff(cluster: Clust
     assert httpx.get(f"{cluster.nodes[0].url}{path}", headers=forwarded).status_code == 404
 
 
-def test_a_login_over_https_is_a_token_of_the_public_address(cluster: Cluster) -> None:
-    answer = cluster.login(cluster.erp)
-    assert answer.status_code == 200
-    assert answer.json()["token_type"] == "Bearer"
-    assert answer.headers["correlationId"] == jti_of(answer)
-    assert claims_of(answer.json()["access_token"])["iss"] == cluster.ports.https_url
-    with cluster.client() as client:
-        metadata = client.get("/.well-known/oauth-authorization-server").json()
-        assert metadata["token_endpoint"] == f"{cluster.ports.https_url}{PATH}"
-        assert client.get(metadata["jwks_uri"]).json()["keys"]
-
-
 def test_a_client_sees_and_ends_its_own_secret_through_the_proxy(cluster: Cluster) -> None:
     erp = cluster.new_erp(6)
     bearer = {"Authorization": f"Bearer {cluster.login(erp).json()['access_token']}"}

@@ -21,14 +21,12 @@ from tests.servers.processes import (
     NotAvailable,
     Program,
     changed,
-    children_of,
     free_port,
     listens,
     new_folder,
     slowness,
     start_process,
     stopping,
-    suspended,
     until,
 )
 from tests.servers.service import Service
@@ -152,23 +150,6 @@ def test_a_pooler_that_restarts_costs_no_login_and_a_database_lost_behind_it_is_
     until(lambda: logins(node, erp, 1) == {200: 1})  # the pooler itself tries again every second
     node[0].manage("block_system_user", erp.client_id, "--reason", "test")
     assert logins(node, erp, 8) == {400: 8}
-
-
-def test_a_database_that_hangs_behind_the_pooler_is_a_503_in_time_and_stores_nothing_later(
-    service: StartService, postgres: Postgres, postgres_url: str
-) -> None:
-    pooler = start_pooler(postgres_url, 8, "query_timeout = 1.1")
-    with stopping(pooler):
-        node = service(pooler.url)
-        erp = new_client(node, *UNLIMITED)
-        assert logins([node], erp, 8) == {200: 8}
-        with suspended(*children_of(postgres.process.pid), postgres.process.pid):
-            began = time.monotonic()
-            assert logins([node], erp, 8) == {503: 8}
-            assert time.monotonic() - began < 1.5 + slowness()
-            time.sleep(max(0.0, 3 - (time.monotonic() - began)))
-        until(lambda: logins([node], erp, 1) == {200: 1})
-        assert recorded(node, erp) == 8 + 1
 
 
 @pytest.mark.parametrize(

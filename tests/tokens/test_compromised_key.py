@@ -20,27 +20,20 @@ from tests.support.answers import body_of, headers_of
 from tests.support.erp import Erp
 from tests.support.outages import database_out_of_reach
 from tests.support.staff import errors_of, list_url, page_url, staff_client, task_url, text_of
-from tests.tokens.test_signing import in_threads
+from tests.tokens.test_signing import AT, MOMENT, in_threads, key
 from tokens.access_tokens.verification import InvalidToken, verify
 from tokens.keys import signer as signing
 from tokens.keys import store as key_store
-from tokens.keys.ring import ALGORITHMS, LEEWAY, PUBLISHED_AHEAD, Key, KeyRing, generate
+from tokens.keys.ring import ALGORITHMS, LEEWAY, PUBLISHED_AHEAD, Key, KeyRing
 from tokens.keys.signer import REFRESH_INTERVAL, clear_key_ring_cache, current_key_ring
 from tokens.keys.store import read_key_ring, rotate, stop_compromised_key
 from tokens.lifetime import TOKEN_LIFETIME
 from tokens.models import LoginEvent, SigningKey
 
-AT = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
-MOMENT = timedelta(microseconds=1)
 BY = Author("officer", "203.0.113.50")
 WHY: dict[str, Any] = {"reason": "laptop stolen", "by": BY, "at": AT}
-PRIVATE = generate("ES256")
 VERIFIES = TOKEN_LIFETIME + LEEWAY  # so long after its successor began to sign
 JWKS = "/.well-known/jwks.json"
-
-
-def key(kid: str, signs_from: datetime) -> Key:
-    return Key(kid, "ES256", signs_from, {}, PRIVATE)
 
 
 def kids(keys: tuple[Key, ...]) -> list[str]:

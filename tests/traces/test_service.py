@@ -13,7 +13,7 @@ from tests.live.cluster import Cluster, behind, login_at, new_client
 from tests.servers.nginx import free_ports, start_balancer
 from tests.servers.processes import CHECKOUT, STOP_SECONDS, free_port, stopping, until
 from tests.servers.service import Service, clean_environment
-from tests.traces.collector import Collector
+from tests.traces.conftest import Collector
 
 pytestmark = pytest.mark.processes
 AT_ONCE = {"OTEL_BSP_SCHEDULE_DELAY": "50", "OTEL_TRACES_SAMPLER_ARG": "1"}

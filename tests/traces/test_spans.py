@@ -22,7 +22,7 @@ from tests.facts.test_confirmation import limit_changes_before_each_count
 from tests.servers.processes import until
 from tests.support.erp import Erp, new_erp
 from tests.support.outages import writing_fails
-from tests.traces.collector import Collector, Span
+from tests.traces.conftest import Collector, Span
 from tokens.keys.signer import current_key_ring
 
 # The connections of the event loop see only what is committed.
