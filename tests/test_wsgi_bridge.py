@@ -40,15 +40,9 @@ def call(bridge: WsgiBridge, *parts: bytes, headers: Any = (), ends: bool = True
 
 
 def bridge_to(
-    application: Any = echo,
-    *,
-    threads: int = 2,
-    places: int = 4,
-    long_bodies: LongBodies | None = None,
+    application: Any = echo, *, places: int = 4, long_bodies: LongBodies | None = None
 ) -> WsgiBridge:
-    return WsgiBridge(
-        application, threads=threads, places=places, long_bodies=lambda _scope: long_bodies
-    )
+    return WsgiBridge(application, threads=2, places=places, long_bodies=lambda _scope: long_bodies)
 
 
 def body_of(answered: tuple[int, dict[str, str], bytes]) -> Any:
@@ -234,8 +228,8 @@ MIB, KIB = 1 << 20, 1 << 10
 FORM = "/admin/taxpayers/systemuser/7/limit_permissions/"
 
 
-def rule_of(path: str, method: str = "POST") -> LongBodies:
-    rule = long_bodies(scope(path, method))
+def rule_of(path: str) -> LongBodies:
+    rule = long_bodies(scope(path, "POST"))
     assert rule is not None
     return rule
 

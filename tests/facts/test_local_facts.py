@@ -48,8 +48,8 @@ def facts(folder: Path) -> SharedFacts:
     return facts_in(folder)
 
 
-def facts_in(folder: Path, *, max_bytes: int = 16 * MIB, key: bytes = b"key") -> SharedFacts:
-    return SharedFacts(folder, max_bytes=max_bytes, key=key)
+def facts_in(folder: Path, *, max_bytes: int = 16 * MIB) -> SharedFacts:
+    return SharedFacts(folder, max_bytes=max_bytes, key=b"key")
 
 
 @contextmanager

@@ -61,21 +61,16 @@ def terminate(session: psycopg.Connection[Any], condition: str = "") -> int:
     return len(found.fetchall())
 
 
-def assert_each_is_stored_once(calls: list[Call], done: list[Any]) -> None:
+def assert_each_is_stored_once(kind: str, calls: list[Call], done: list[Any]) -> None:
     """No error, one event for each, and each is counted once."""
     assert [one for one in done if isinstance(one, Exception)] == []
-    stored = 0 if kind_of(calls) == "query" else len(calls)
+    stored = 0 if kind == "query" else len(calls)
     assert LoginEvent.objects.count() == stored
-    if kind_of(calls) == "counted":
+    if kind == "counted":
         assert [quota.used for quota in done] == [1] * len(calls)
         ids = [call.system_user_id for call in calls if isinstance(call, CountedLogin)]
         counters = RateLimitCounter.objects.filter(pk__in=ids)
         assert [counter.used for counter in counters] == [1] * stored
-
-
-def kind_of(calls: list[Call]) -> str:
-    names = {"CountedLogin": "counted", "FailedLogin": "failed", "RejectedRequest": "rejected"}
-    return names.get(type(calls[0]).__name__, "query")
 
 
 def warm(kind: str) -> list[Call]:
@@ -102,7 +97,7 @@ def test_sessions_that_ended_while_nothing_was_under_way_cost_no_answer(
 
     done = with_store(send_after_a_kill)
     LoginEvent.objects.filter(pk__in=ids(first)).delete()
-    assert_each_is_stored_once(calls, done)
+    assert_each_is_stored_once(kind, calls, done)
 
 
 def ids(calls: list[Call]) -> list[UUID]:
@@ -124,7 +119,7 @@ def test_sessions_that_end_while_a_batch_is_under_way_cost_no_answer(kind: str) 
             await asyncio.to_thread(locking.execute, "ROLLBACK")
             return await sent
 
-    assert_each_is_stored_once(calls, with_store(kill_while_it_waits))
+    assert_each_is_stored_once(kind, calls, with_store(kill_while_it_waits))
 
 
 @every_kind
@@ -134,7 +129,7 @@ def test_an_answer_that_is_lost_costs_nobody_one_and_stores_nothing_twice(
     first, calls = warm(kind), KINDS[kind](clients(LOGINS))
     done = with_store(lambda store: lose_the_answer(store, first, calls, monkeypatch))
     LoginEvent.objects.filter(pk__in=ids(first)).delete()
-    assert_each_is_stored_once(calls, done)
+    assert_each_is_stored_once(kind, calls, done)
 
 
 async def lose_the_answer(
@@ -236,7 +231,7 @@ def test_a_column_that_changes_costs_no_answer(kind: str) -> None:
 
     done = with_store(send_after_each_change)
     LoginEvent.objects.filter(pk__in=ids(first)).delete()
-    assert_each_is_stored_once([*chain(*calls)], done)
+    assert_each_is_stored_once(kind, [*chain(*calls)], done)
 
 
 def test_a_text_with_a_nul_is_refused_and_never_cut() -> None:

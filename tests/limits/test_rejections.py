@@ -61,14 +61,14 @@ def bucket(address: str = HERE) -> FailureBucket:
     return FailureBucket.objects.get(pk=buckets().of_rejections(address))
 
 
-def begin_pause(address: str = HERE, seconds: int = 30) -> None:
+def begin_pause(address: str = HERE) -> None:
     """As after so many rejected requests that the longest pause has begun."""
     now = datetime.now(UTC)
     FailureBucket.objects.create(
         pk=buckets().of_rejections(address),
         failures=506,
         last_at=now,
-        retry_at=now + seconds * SECOND,
+        retry_at=now + 30 * SECOND,
     )
 
 

@@ -1,4 +1,4 @@
-"""The checks of a login: to its client (`POST /api/v1/logins/{reference}/explanation`) and to staff."""
+"""The checks of a login, for its client (`POST /api/v1/logins/…/explanation`) and for staff."""
 
 import re
 from datetime import timedelta

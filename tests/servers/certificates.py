@@ -1,6 +1,5 @@
 """An authority that issues certificates to clients of the tests, made by the tests themselves."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -84,7 +83,6 @@ class Authority:
         *sans: x509.GeneralName,
         begins: datetime | None = None,
         lives: timedelta = DAY,
-        extensions: Sequence[x509.ExtensionType] = (),
     ) -> IssuedCertificate:
         """A certificate for this subject (RFC 4514) with these alternative names."""
         key = ec.generate_private_key(ec.SECP256R1())
@@ -96,8 +94,6 @@ class Authority:
         if sans:
             names = x509.SubjectAlternativeName(sans)
             builder = builder.add_extension(names, critical=not subject)
-        for extension in extensions:
-            builder = builder.add_extension(extension, critical=False)
         return IssuedCertificate(builder.sign(self._own.key, hashes.SHA256()), key)
 
 
