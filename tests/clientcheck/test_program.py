@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import pty
+import re
 import ssl
 import subprocess
 import sys
@@ -26,6 +27,7 @@ import pytest
 
 from clientcheck import clientcheck
 from clientcheck.clientcheck import (
+    CHECKS,
     CLIENT_ID,
     FAIL,
     FORM,
@@ -40,11 +42,14 @@ from clientcheck.clientcheck import (
     Fault,
     Finding,
     Login,
+    Refused,
+    Request,
     Server,
     as_html,
     as_json,
     as_text,
     check,
+    read_on_behalf_of,
 )
 from tests.clientcheck import sample_erp as samples
 from tests.clientcheck.sample_erp import GoodErp
@@ -101,12 +106,37 @@ def test_an_erp_system_logs_in_calls_an_api_and_reads_the_report() -> None:
         for _ in range(2):
             done, _ = ask(port, "GET", "/api/v1/documents", Authorization=f"Bearer {token}")
             assert done.status == 200
+        wrong, _ = ask(port, "GET", "/api/v1/documents", Authorization="Bearer x")
+        assert (wrong.status, wrong.getheader("WWW-Authenticate")) == (
+            401,
+            'Bearer error="invalid_token", error_description="The access token has expired or is'
+            ' not valid. Log in again."',
+        )
         _, report = ask(port, "GET", "/report.json")
         states = {found["name"]: found["state"] for found in json.loads(report)["checks"]}
         assert states["a token is used for many calls"] == PASS
         page, html = ask(port, "GET", "/")
         assert page.getheader("Content-Type") == "text/html; charset=utf-8"
         assert b"a token is used for many calls" in html
+
+
+def test_a_slow_answer_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clientcheck, "SLOW", 0.3)
+    with serving(Server(0, Authority(plan={1: Fault.SLOW}))) as port:
+        started = time.monotonic()
+        assert log_in(port)[0].status == 200
+        assert time.monotonic() - started >= 0.3
+
+
+def test_an_empty_header_and_a_second_one_are_two_mistakes() -> None:
+    for values, detail in (
+        ((" ", OWN), "it is empty"),
+        ((OWN, ""), "it is sent twice or holds a list"),
+    ):
+        headers = [("onbehalfof", value) for value in values]
+        with pytest.raises(Refused) as refused:
+            read_on_behalf_of(Request("POST", "/connect/token", "", headers, b"", 0.0))
+        assert refused.value.detail == detail
 
 
 def test_it_listens_on_this_machine_alone() -> None:
@@ -303,8 +333,16 @@ def test_doctor_sends_no_secret_to_another_issuer() -> None:
     class Elsewhere(Stub):
         issuer = "http://elsewhere"
 
-    states = states_of(examined_by(Elsewhere))
-    assert (states["metadata"], states["login"]) == (FAIL, NOTE)
+        def do_GET(self) -> None:
+            time.sleep(0.02)
+            super().do_GET()
+
+    findings = {finding.name: finding for finding in examined_by(Elsewhere)}
+    assert (findings["metadata"].state, findings["login"].state) == (FAIL, NOTE)
+    seen = r"Status 200 in (\d+) ms; the issuer is http://elsewhere\."
+    took = re.fullmatch(seen, findings["metadata"].seen)
+    assert took is not None
+    assert int(took[1]) >= 20
     assert Elsewhere.received == []
 
 
@@ -370,6 +408,8 @@ def test_doctor_finds_a_lost_header_and_a_secret_that_ends() -> None:
     assert set(failed) == {"clock", "onbehalfof", "secret"}
     assert all(finding.advice for finding in failed.values())
     assert "in 2 days" in failed["secret"].seen
+    seen = f"The token is for C9990000003, not for {REPRESENTED[0]}."
+    assert failed["onbehalfof"].seen == seen
 
 
 @pytest.mark.parametrize(
@@ -429,8 +469,14 @@ def findings_of(erp: type[GoodErp]) -> list[Finding]:
     return check(sample.authority, "\n".join(sample.log))
 
 
+# What each sample of an ERP system is shown: its name, the check, what was seen.
+SEEN = (Path(__file__).parent / "seen.txt").read_text().splitlines()
+
+
 def test_a_good_client_passes_every_check() -> None:
-    assert [f for f in findings_of(GoodErp) if f.state != PASS] == []
+    findings = findings_of(GoodErp)
+    assert [f for f in findings if f.state != PASS or f.advice] == []
+    assert [f"GoodErp: {f.name}: {f.seen}" for f in findings] == SEEN[: len(CHECKS) + 2]
 
 
 FAULTS = [
@@ -477,7 +523,7 @@ ALSO = {
 def test_a_fault_is_found_and_nothing_else_is_called_one(erp: type[GoodErp], name: str) -> None:
     findings = findings_of(erp)  # type: ignore[arg-type]  # a class can be hashed
     failed = {finding.name: finding for finding in findings if finding.state == FAIL}
-    assert failed[name].seen
+    assert f"{erp.__name__}: {name}: {failed[name].seen}" in SEEN
     assert failed[name].advice
     assert failed.keys() - {name} <= ALSO.get(erp, set())
     text = json.dumps(as_json(findings))
