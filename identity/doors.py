@@ -8,16 +8,17 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
 from identity.errors import NOTHING
+from identity.health import ready_answer
 from identity.management_api import BASE_PATH
 from identity.not_taken import answer_of
 from identity.sandbox.registry import keep_sandbox_current
 from identity.server import overload
-from identity.server.answers import ServerAnswer
 from identity.server.limits import MAX_PATH_LENGTH
 from identity.server.listener import Listener
 from identity.server.readiness import Closing, PublicStatus, Readiness
 from identity.server.wsgi_bridge import WsgiApplication, WsgiBridge
 from identity.urls import live, views_of
+from tokens.answers.response import Answer, send_answer
 from tokens.http import error_response
 from tokens.operations.paths import OPERATIONS
 from tokens.self_service.throttle import too_many_calls
@@ -74,7 +75,7 @@ class Doors:
         try:
             await self._answer(scope, receive, send)
         except overload.NotTaken as fault:
-            await overload.send_answer(answer_of(fault, scope), send)
+            await send_answer(answer_of(fault, scope), send)
 
     async def _answer(self, scope: overload.Scope, receive: Any, send: Any) -> None:
         """What everybody reads, and health, are answered here: they never wait for a thread."""
@@ -85,7 +86,7 @@ class Doors:
             with self._places[path]:
                 await self._login(scope, receive, send)
         elif path == _READY_PATH and scope["method"] in _READ_METHODS:
-            await _send(await self._ready.answer(), send)
+            await _send(ready_answer(await self._ready.checks()), send)
         elif path == _STATUS_PATH and scope["method"] in _READ_METHODS:
             await _send(await self._status.answer(), send)
         elif (view := self._view_at_once(path)) is not None:
@@ -116,8 +117,6 @@ class Doors:
 
 
 async def _send(response: HttpResponse, send: Any) -> None:
-    headers = [(n.encode("latin-1"), v.encode("latin-1")) for n, v in response.items()]
-    headers.append((b"Content-Length", str(len(response.content)).encode()))
-    reason = response.reason_phrase.encode("latin-1")
-    answer = ServerAnswer(response.status_code, reason, headers, response.content)
-    await overload.send_answer(answer, send)
+    headers = {**response.headers, "Content-Length": str(len(response.content))}
+    answer = Answer(response.status_code, response.reason_phrase, headers, response.content)
+    await send_answer(answer, send)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from http import HTTPStatus
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -13,14 +14,15 @@ from uuid_utils.compat import uuid7
 
 from identity.api.framework.problems import MEDIA_TYPE, PROBLEMS, Problem, problem_body
 from identity.management_api import BASE_PATH
-from identity.server.answers import CONTENT_TOO_LARGE, ServerAnswer, malformed, unavailable
+from identity.server.answers import CONTENT_TOO_LARGE, malformed, unavailable
 from identity.server.overload import NotSignedIn, NotTaken, Scope, TooLong, header_of
+from tokens.answers.response import Answer
 
 _RETRY = {"Retry-After": "5"}
 _STAFF = ("/admin/", "/signin/")
 
 
-def answer_of(fault: NotTaken, scope: Scope) -> ServerAnswer:
+def answer_of(fault: NotTaken, scope: Scope) -> Answer:
     """The answer to a request that no application gets."""
     path = scope["path"] if settings.SERVE != "login" else ""
     if path.startswith(f"/{BASE_PATH}/"):
@@ -32,7 +34,7 @@ def answer_of(fault: NotTaken, scope: Scope) -> ServerAnswer:
     return unavailable()
 
 
-def _problem(fault: NotTaken) -> ServerAnswer:
+def _problem(fault: NotTaken) -> Answer:
     if isinstance(fault, TooLong):
         problem = Problem("content_too_large")
     elif isinstance(fault, NotSignedIn):
@@ -46,7 +48,7 @@ def _problem(fault: NotTaken) -> ServerAnswer:
     return _answer(PROBLEMS[problem.kind].status, body, headers, reference)
 
 
-def _page(fault: NotTaken, scope: Scope) -> ServerAnswer:
+def _page(fault: NotTaken, scope: Scope) -> Answer:
     """Who is not signed in gets the page again, which leads to the sign-in."""
     if isinstance(fault, NotSignedIn):
         location = (scope["raw_path"] + b"?" + scope["query_string"]).rstrip(b"?").decode("latin-1")
@@ -69,14 +71,11 @@ def _page(fault: NotTaken, scope: Scope) -> ServerAnswer:
     return _answer(status, body, html | headers)
 
 
-def _answer(
-    status: int, body: bytes, headers: Mapping[str, str], reference: str = ""
-) -> ServerAnswer:
+def _answer(status: int, body: bytes, headers: Mapping[str, str], reference: str = "") -> Answer:
     all_headers = {
         **headers,
         "Content-Length": str(len(body)),
         "Cache-Control": "no-store",
         "correlationId": reference or str(uuid7()),
     }
-    encoded = [(name.encode(), value.encode("latin-1")) for name, value in all_headers.items()]
-    return ServerAnswer(status, None, encoded, body)
+    return Answer(status, HTTPStatus(status).phrase, all_headers, body)

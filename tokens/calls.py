@@ -173,9 +173,7 @@ class TokenQuery(Value):
 
 Call = (
     FactsQuery
-    | CountedLogin
-    | FailedLogin
-    | RejectedRequest
+    | Write
     | FailedAuthentication
     | TokenQuery
     | TokenRevocation

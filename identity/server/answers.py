@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from http import HTTPStatus
 
+from msgspec.structs import replace
 from uuid_utils.compat import uuid7
 
 from taxpayers.rules import Refused
-from taxpayers.value import Hidden, Value
-from tokens.answers.response import refused_answer
+from tokens.answers.response import Answer, refused_answer
 from tokens.refusals.table import ProtocolReason
 
 logger = logging.getLogger("identity.server")
@@ -23,42 +23,32 @@ CONTENT_TOO_LARGE = 413
 Headers = list[tuple[bytes, bytes]]
 
 
-class ServerAnswer(Value):
-    """A whole answer: status, reason phrase (None: that of the status), headers and body."""
-
-    status: int
-    reason: bytes | None
-    headers: Headers
-    body: Hidden[bytes]
-
-
-def malformed(fault: str, status: int = 400) -> ServerAnswer:
+def malformed(fault: str, status: int = 400) -> Answer:
     """The request is wrong, and the developer of the client must correct it."""
     return _answer(Refused(ProtocolReason.MALFORMED_REQUEST, detail=fault), status)
 
 
-def malformed_on_behalf_of(fault: str) -> ServerAnswer:
+def malformed_on_behalf_of(fault: str) -> Answer:
     """What was meant as the header `onbehalfof` is none."""
     return _answer(Refused(ProtocolReason.MALFORMED_ON_BEHALF_OF, detail=fault))
 
 
-def unavailable() -> ServerAnswer:
+def unavailable() -> Answer:
     """There is no room for the request now; it is answered with `Retry-After`."""
     return _answer(Refused(ProtocolReason.TEMPORARILY_UNAVAILABLE))
 
 
-def server_error() -> ServerAnswer:
+def server_error() -> Answer:
     """The application failed; the reason is only in the log."""
     return _answer(Refused(ProtocolReason.SERVER_ERROR))
 
 
-def _answer(refused: Refused, status: int | None = None) -> ServerAnswer:
+def _answer(refused: Refused, status: int | None = None) -> Answer:
     reference, now = uuid7(), datetime.now(UTC)
     answer = refused_answer(reference, now, refused)  # of the same shape as those of the login
-    headers = [(name.encode(), value.encode()) for name, value in answer.headers.items()]
     about = {"reference": str(reference), "outcome": refused.reason, "detail": refused.detail}
     logger.info("answered by the server", extra=about)
-    return ServerAnswer(status or answer.status, answer.reason.encode(), headers, answer.body)
+    return replace(answer, status=status or answer.status)
 
 
 _PHRASES = {status.value: status.phrase.encode() for status in HTTPStatus}
@@ -84,7 +74,7 @@ def head(status: int, reason: bytes | None, headers: HeaderItems) -> bytes:
     return block
 
 
-def last_answer(answer: ServerAnswer, default_headers: HeaderItems) -> bytes:
+def last_answer(answer: Answer, default_headers: HeaderItems) -> bytes:
     """The whole answer, after which the connection is closed."""
-    headers = [*default_headers, *answer.headers, (b"Connection", b"close")]
-    return head(answer.status, answer.reason, headers) + answer.body
+    headers = [*default_headers, *answer.encoded_headers, (b"Connection", b"close")]
+    return head(answer.status, answer.reason.encode(), headers) + answer.body

@@ -7,6 +7,7 @@ from identity.server import answers, limits
 from identity.server.exchange import Exchange
 from identity.server.overload import LIVE, connection_limit, refuse_overload
 from identity.server.request_reader import Awaited, RequestReader
+from tokens.answers.response import Answer
 
 
 class Connection(RequestReader):
@@ -16,7 +17,7 @@ class Connection(RequestReader):
         super().__init__(*args, **kwargs)
         self.current: Exchange | None = None  # the one that the application works on
         self.waiting: list[Exchange] = []  # pipelined behind it
-        self.last: answers.ServerAnswer | None = None  # to be written after those
+        self.last: Answer | None = None  # to be written after those
         self.idle_deadline = self.close_deadline = self.write_deadline = 0.0
         self.unsent_bytes = 0  # when the deadlines were last enforced
         self.is_lingering = self.is_stopping = False
@@ -64,15 +65,6 @@ class Connection(RequestReader):
         """Whether the answer that is written next may be followed by another request."""
         return bool(self.waiting) or (not self.is_stopping and self.has_place)
 
-    @property
-    def default_headers(self) -> list[tuple[bytes, bytes]]:
-        """Those of every answer: the date."""
-        return self.server_state.default_headers
-
-    def resume_reading(self) -> None:
-        """Called when the application wants more of the body."""
-        self.flow.resume_reading()
-
     # --- Answers ----------------------------------------------------------------------------------
 
     def may_pipeline(self) -> bool:
@@ -114,7 +106,7 @@ class Connection(RequestReader):
             self.idle_deadline = self.loop.time() + limits.IDLE_SECONDS
             self.flow.resume_reading()
 
-    def refuse(self, answer: answers.ServerAnswer) -> None:
+    def refuse(self, answer: Answer) -> None:
         """Answer what cannot be read, after those before it, and close."""
         if self.is_lingering:
             return
@@ -132,9 +124,9 @@ class Connection(RequestReader):
             if self.current is None:
                 self.write_last(answer)
 
-    def write_last(self, answer: answers.ServerAnswer) -> None:
+    def write_last(self, answer: Answer) -> None:
         """Write this answer, and nothing after it."""
-        self.transport.write(answers.last_answer(answer, self.default_headers))
+        self.transport.write(answers.last_answer(answer, self.server_state.default_headers))
         self.linger()
 
     def linger(self) -> None:

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.server import ServerState
 
-from identity.server.answers import Headers, ServerAnswer, head, server_error, unavailable
+from identity.server.answers import Headers, head, server_error, unavailable
+from tokens.answers.response import Answer
 
 logger = logging.getLogger("identity.server")
 
@@ -23,12 +25,10 @@ class Client(Protocol):
     loop: asyncio.AbstractEventLoop
     transport: Any
     flow: FlowControl
+    server_state: ServerState
 
-    @property
-    def default_headers(self) -> list[tuple[bytes, bytes]]: ...
     def may_stay_open(self) -> bool: ...
-    def resume_reading(self) -> None: ...
-    def write_last(self, answer: ServerAnswer) -> None: ...
+    def write_last(self, answer: Answer) -> None: ...
     def abort(self) -> None: ...
     def on_exchange_complete(self, exchange: "Exchange") -> None: ...
 
@@ -76,7 +76,7 @@ class Exchange:
         if not self.response_complete and not self.disconnected:
             self._fail(answer())
 
-    def _fail(self, answer: ServerAnswer) -> None:
+    def _fail(self, answer: Answer) -> None:
         if self.response_started and not self.pending_head:
             self.response_complete = True
             self.connection.abort()  # the client must see that the answer is not whole
@@ -84,7 +84,7 @@ class Exchange:
         self.pending_head = b""
         self.write_last(answer)
 
-    def write_last(self, answer: ServerAnswer) -> None:
+    def write_last(self, answer: Answer) -> None:
         """Answer without the application, and close."""
         self.response_started = self.response_complete = True
         self.keep_alive = False
@@ -111,7 +111,7 @@ class Exchange:
                 body, self.body = bytes(self.body), bytearray()
                 self.is_request_read = not self.more_body
                 return {"type": "http.request", "body": body, "more_body": self.more_body}
-            self.connection.resume_reading()
+            self.connection.flow.resume_reading()
             self.waiter = self.connection.loop.create_future()
             await self.waiter
             self.waiter = None
@@ -135,7 +135,7 @@ class Exchange:
             self.response_started = True
 
     def _head(self, message: Message) -> bytes:
-        status, headers = message["status"], [*self.connection.default_headers]
+        status, headers = message["status"], [*self.connection.server_state.default_headers]
         headers += self._end_to_end(message.get("headers", ()))
         if self.scope["method"] == "HEAD" or status in _WITHOUT_BODY:
             self.missing = 0

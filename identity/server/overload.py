@@ -16,8 +16,9 @@ from typing import IO, Any
 
 from django.conf import settings
 
-from identity.server.answers import ServerAnswer, unavailable
+from identity.server.answers import unavailable
 from identity.server.limits import BUFFERED_BODY_BYTES
+from tokens.answers.response import send_answer
 
 LIVE = "/health/live"  # answered always
 # Files that are no connections of clients: the database, metrics, modules that are being imported,
@@ -59,13 +60,6 @@ def connection_limit() -> int:
 async def refuse_overload(scope: dict[str, Any], receive: Any, send: Any) -> None:
     """An ASGI application that answers 503."""
     await send_answer(unavailable(), send)
-
-
-async def send_answer(answer: ServerAnswer, send: Any) -> None:
-    """The answer as ASGI messages."""
-    start = {"type": "http.response.start", "status": answer.status, "headers": answer.headers}
-    await send({**start, "reason": answer.reason})
-    await send({"type": "http.response.body", "body": answer.body})
 
 
 Scope = dict[str, Any]

@@ -19,7 +19,7 @@ from django.db import close_old_connections
 from django.http import HttpResponse
 from prometheus_client import Gauge
 
-from identity.health import public_answer, ready_answer
+from identity.health import public_answer
 from identity.readiness import is_ready, is_served_elsewhere, own_fault, readiness, without_answer
 from identity.server.listener import Listener
 from taxpayers.shut_down import answered_within
@@ -48,10 +48,6 @@ class Readiness:
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="readiness")
         self._running: asyncio.Future[None] | None = None
-
-    async def answer(self) -> HttpResponse:
-        """To operators."""
-        return ready_answer(await self.checks())
 
     async def checks(self) -> dict[str, str]:
         """Each check and its result, within the deadline."""
@@ -88,7 +84,6 @@ class PublicStatus:
         self._is_ready, self._good_until = False, 0.0
 
     async def answer(self) -> HttpResponse:
-        """To anyone who asks."""
         now = asyncio.get_running_loop().time()
         if now >= self._good_until:
             self._is_ready = is_ready(await self._readiness.checks())

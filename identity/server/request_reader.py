@@ -13,8 +13,9 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from identity.server import framing, limits
-from identity.server.answers import ServerAnswer, malformed, malformed_on_behalf_of
+from identity.server.answers import malformed, malformed_on_behalf_of
 from identity.server.exchange import Exchange
+from tokens.answers.response import Answer
 from tokens.request.on_behalf_of import spells_on_behalf_of
 
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -46,7 +47,7 @@ class RequestReader(HttpToolsProtocol):
     transport: Any
     # Of the answering side.
     offer: Callable[[Exchange], None]
-    refuse: Callable[[ServerAnswer], None]
+    refuse: Callable[[Answer], None]
     may_pipeline: Callable[[], bool]
     linger: Callable[[], None]
 
@@ -79,7 +80,7 @@ class RequestReader(HttpToolsProtocol):
             is_url = is_head and len(self.url) > limits.MAX_HEADER_BYTES
             self.refuse(malformed(framing.URL_TOO_LONG if is_url else fault))
 
-    def _refusal_of(self, data: bytes, error: httptools.HttpParserError) -> ServerAnswer:
+    def _refusal_of(self, data: bytes, error: httptools.HttpParserError) -> Answer:
         if self.awaited is Awaited.HEADERS and framing.misspells_on_behalf_of(data):
             return malformed_on_behalf_of(framing.ON_BEHALF_OF_NOT_A_NAME)
         if self.fault == framing.ON_BEHALF_OF_IN_TRAILER:

@@ -197,7 +197,6 @@ class Worker(UvicornWorker):
         _release_signals()
 
     def run(self) -> None:
-        """Serve until a signal ends it."""
         _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         self.config.app = self.wsgi

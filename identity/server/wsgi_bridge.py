@@ -13,9 +13,10 @@ from typing import Any, cast
 
 from a2wsgi import WSGIMiddleware
 
-from identity.server.answers import ServerAnswer, malformed
+from identity.server.answers import malformed
 from identity.server.limits import BUFFERED_BODY_BYTES
 from identity.server.overload import Body, Gone, LongBodiesOf, Places, Scope, TooLong, begin_body
+from tokens.answers.response import Answer
 
 Environ = dict[str, Any]
 WsgiApplication = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
@@ -128,7 +129,6 @@ def _complete(application: WsgiApplication) -> WsgiApplication:
     return call
 
 
-def _wsgi_answer(answer: ServerAnswer, start: Callable[..., Any]) -> Iterable[bytes]:
-    status = f"{answer.status} {(answer.reason or b'').decode()}"
-    start(status, [(name.decode(), value.decode()) for name, value in answer.headers])
+def _wsgi_answer(answer: Answer, start: Callable[..., Any]) -> Iterable[bytes]:
+    start(f"{answer.status} {answer.reason}", [*answer.headers.items()])
     return io.BytesIO(answer.body)

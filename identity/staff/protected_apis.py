@@ -29,7 +29,7 @@ from identity.staff.framework.tasks import Call, Data, Task, tasks_by_reason
 from taxpayers.moments import moment_text
 from tokens.models import ProtectedApi, ProtectedApiSecret
 from tokens.protected_apis import registration
-from tokens.protected_apis.secret_once import introspection_endpoint, introspection_example
+from tokens.protected_apis.registration import introspection_endpoint
 
 
 def _audiences() -> Iterable[tuple[str, str]]:
@@ -92,7 +92,11 @@ class _ApiSecretTask(SecretOnceTask):
         ]
 
     def example(self, result: registration.IssuedApiSecret) -> str:
-        return introspection_example(result.credentials)
+        owner = result.credentials
+        return (
+            f"curl {introspection_endpoint()} -u {owner.client_id}:{owner.client_secret}"
+            " -d token=TOKEN"
+        )
 
 
 class RegisterProtectedApi(_ApiSecretTask):

@@ -3,6 +3,7 @@
 Introspection and revocation refuse a caller that is not authenticated with 401, as their RFCs say.
 """
 
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -49,6 +50,25 @@ class Answer(Value):
     reason: str
     headers: dict[str, str]
     body: Hidden[bytes]
+
+    @property
+    def encoded_headers(self) -> list[tuple[bytes, bytes]]:
+        """As they are sent."""
+        return [(name.encode(), text.encode("latin-1")) for name, text in self.headers.items()]
+
+
+async def send_answer(
+    answer: Answer, send: Callable[..., Awaitable[None]], *, is_head: bool = False
+) -> None:
+    """The answer as the messages of ASGI."""
+    start = {
+        "type": "http.response.start",
+        "status": answer.status,
+        "reason": answer.reason.encode("latin-1"),
+        "headers": answer.encoded_headers,
+    }
+    await send(start)
+    await send({"type": "http.response.body", "body": b"" if is_head else answer.body})
 
 
 class Ended(Value):

@@ -19,7 +19,7 @@ from tokens.client_auth.assertion import (
     read_assertion,
 )
 from tokens.client_auth.authenticated import AuthenticatedClient, Method
-from tokens.client_auth.certificate import CertificateHeaders
+from tokens.client_auth.certificate import CertificateHeaders, read_certificate
 from tokens.form_encoding import malformed
 
 SentCredentials = client_secret.SentSecret | SentAssertion | tls_client_auth.SentCertificate
@@ -53,7 +53,8 @@ def check_form(sent: SentCredentials, environment: Environment, issuer: str) -> 
         return client_secret.check_form(sent, environment)
     if isinstance(sent, tls_client_auth.SentCertificate):
         client_secret.check_client_id(sent.client_id, environment)
-        return tls_client_auth.read_form(sent)
+        certificate = read_certificate(sent.headers)
+        return tls_client_auth.CertificateCredentials(sent.client_id, certificate)
     assertion = read_assertion(sent, issuer)
     client_secret.check_client_id(assertion.client_id, environment)
     return assertion

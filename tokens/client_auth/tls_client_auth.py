@@ -47,11 +47,6 @@ class CertificateCredentials(Value):
         return f"x5t${self.certificate.thumbprint}"
 
 
-def read_form(sent: SentCertificate) -> CertificateCredentials:
-    """Raises Refused if the certificate cannot be read, or was not verified."""
-    return CertificateCredentials(sent.client_id, read_certificate(sent.headers))
-
-
 def authenticate(
     sent: CertificateCredentials, facts: Facts | None, at: datetime
 ) -> AuthenticatedClient:

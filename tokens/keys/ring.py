@@ -94,7 +94,6 @@ class KeyRing:
         )
 
     def find(self, kid: str) -> Key | None:
-        """The key with this `kid`; None if there is none."""
         return next((key for key in self.keys if key.kid == kid), None)
 
 

@@ -7,7 +7,6 @@ whole, while logins go on. SQLite has no partitions.
 
 import re
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -41,8 +40,6 @@ def has_partition(at: datetime) -> bool:
 
 def partitions_before(at: datetime) -> list[str]:
     """The partitions whose events all happened before `at`, oldest first."""
-    if not is_partitioned():
-        return []
     return [name for name, end in sorted(partition_ends().items()) if end <= at]
 
 
@@ -63,15 +60,6 @@ def partition_name(month: datetime) -> str:
     return f"{TABLE}_{month:%Y_%m}"
 
 
-def months_from(at: datetime, count: int) -> Iterator[tuple[datetime, datetime]]:
-    """The month of `at` in UTC and those after it, each with the beginning of the next one."""
-    begin = at.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-    for _ in range(count):
-        end = _next_month(begin)
-        yield begin, end
-        begin = end
-
-
 def _next_month(begin: datetime) -> datetime:
     return (begin + timedelta(days=32)).replace(day=1)
 
@@ -90,13 +78,14 @@ def make_partitions(at: datetime) -> list[str]:
     """
     if not is_partitioned():
         return []
-    existing = partition_ends()
-    made = []
-    for begin, end in months_from(at, MONTHS_AHEAD + 1):
-        name = partition_name(begin)
+    existing, made = partition_ends(), []
+    begin = at.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    for _ in range(MONTHS_AHEAD + 1):
+        name, end = partition_name(begin), _next_month(begin)
         if name not in existing:
             _make_partition(name, first_id(begin), first_id(end))
             made.append(name)
+        begin = end
     return made
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import CommandParser
 from django.db.models import Q
 from django.utils import timezone
@@ -16,7 +17,7 @@ from taxpayers.services import ServiceError
 from taxpayers.validation import validate_text
 from tokens.models import ProtectedApi, ProtectedApiSecret
 from tokens.protected_apis import registration
-from tokens.protected_apis.secret_once import api_secret_data, api_secret_text
+from tokens.protected_apis.registration import introspection_endpoint
 
 _LONGEST = 255
 
@@ -43,6 +44,30 @@ class _ProtectedApiCommand(OperationCommand):
         return {"client_id": row.client_id, "name": row.name, "is_active": row.is_active}
 
 
+def _secret_data(issued: registration.IssuedApiSecret) -> dict[str, Any]:
+    """The credentials for machines, the secret in clear."""
+    return {
+        "client_id": issued.credentials.client_id,
+        "client_secret": issued.credentials.client_secret,
+        "secret_hint": issued.secret.hint,
+        "secret_expires_at": issued.secret.expires_at,
+        "environment": settings.ENVIRONMENT,
+        "introspection_endpoint": introspection_endpoint(),
+    }
+
+
+def _secret_text(issued: registration.IssuedApiSecret) -> str:
+    """The credentials for people, the secret in clear."""
+    return (
+        f"client_id      {issued.credentials.client_id}\n"
+        f"client_secret  {issued.credentials.client_secret}\n"
+        f"valid until    {format_moment(issued.secret.expires_at)}\n"
+        f"ask at         {introspection_endpoint()}\n"
+        "\n"
+        "Give both to the operator of the protected API. The secret is not shown again."
+    )
+
+
 class _Register(OperationCommand):
     operation = registration.REGISTER_PROTECTED_API
     fields = {
@@ -55,7 +80,7 @@ class _Register(OperationCommand):
     def answer(self, done: registration.IssuedApiSecret, options: Options) -> Output:
         api = done.protected_api
         data = {"name": api.name, "audience": api.audience}
-        return Output(api_secret_data(done) | data, api_secret_text(done))
+        return Output(_secret_data(done) | data, _secret_text(done))
 
 
 class _RotateSecret(_ProtectedApiCommand):
@@ -76,7 +101,7 @@ class _RotateSecret(_ProtectedApiCommand):
             f" manage.py revoke_protected_api_secret {api.client_id} {s.hint}"
             for s in old
         )
-        return Output(api_secret_data(done) | {"old": data}, api_secret_text(done) + text)
+        return Output(_secret_data(done) | {"old": data}, _secret_text(done) + text)
 
 
 class _RevokeSecret(_ProtectedApiCommand):

@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 
-from tokens.answers.response import Answer
+from tokens.answers.response import send_answer
 from tokens.keys.signer import keep_key_ring_fresh
 from tokens.operations.node import Node, this_node
 from tokens.operations.paths import OPERATIONS, Operation
@@ -66,7 +66,7 @@ class TokenEndpoint:
         operation = self._operations[scope["path"]]
         ended = await run(operation.begin(self._node, arrival, raw), self._store, ends_at)
         operation.report(arrival, ended, time.perf_counter() - started)
-        await _send(ended.answer, send, is_head=scope["method"] == "HEAD")
+        await send_answer(ended.answer, send, is_head=scope["method"] == "HEAD")
 
     async def open(self) -> None:
         """Reads the signing keys; if the database is out of reach, logins are a 503 for now."""
@@ -107,14 +107,3 @@ def _meta(scope: Message) -> dict[str, str]:
             text = value.decode("latin-1")
             meta[key] = f"{meta[key]},{text}" if key in meta else text
     return meta
-
-
-async def _send(answer: Answer, send: Send, *, is_head: bool) -> None:
-    start = {
-        "type": "http.response.start",
-        "status": answer.status,
-        "reason": answer.reason.encode(),
-        "headers": [(name.encode(), text.encode()) for name, text in answer.headers.items()],
-    }
-    await send(start)
-    await send({"type": "http.response.body", "body": b"" if is_head else answer.body})

@@ -40,7 +40,6 @@ class DatabaseClock:
         self._ahead = min(max(ahead, shown - after), shown - before)
 
     def now(self) -> datetime:
-        """The database's time."""
         if self._ahead is None:
             return wall_clock()
         return datetime.fromtimestamp(uptime() + self._ahead, UTC)

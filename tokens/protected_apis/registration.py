@@ -43,6 +43,11 @@ class IssuedApiSecret:
     credentials: Credentials
 
 
+def introspection_endpoint() -> str:
+    """The address at which an API asks whether a token is active."""
+    return f"{settings.AUTH_URL}/connect/introspect"
+
+
 REGISTER_PROTECTED_API = Operation(
     actions.REGISTER_PROTECTED_API,
     "Register a protected API",

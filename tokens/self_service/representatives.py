@@ -66,7 +66,6 @@ class RepresentativesView(_View):
     http_method_names = ("get", "head")
 
     def get(self, request: Request) -> Response:
-        """One page."""
         not_over = Q(valid_until=None) | Q(valid_until__gte=self.caller.at)
         rows = self.granted().filter(not_over, revoked_at=None)
         page, used = self.page(request, rows, ("pk",), PAGE_SIZE), self.last_uses()

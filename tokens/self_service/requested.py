@@ -113,7 +113,6 @@ class RequestsView(ViewSetMixin, AnsweredView):
         return Response(self.as_json(row))
 
     def as_json(self, row: PermissionRequest) -> dict[str, Any]:
-        """A request."""
         return {
             "id": str(row.pk),
             "state": row.state_at(self.at),
