@@ -85,9 +85,7 @@ class _ApiSecretTask(SecretOnceTask):
             HandOverFact(_("Environment"), settings.ENVIRONMENT),
             HandOverFact(_("Ask at"), introspection_endpoint()),
             HandOverFact(_("Client ID"), credentials.client_id, "client-id"),
-            HandOverFact(
-                _("Client secret"), credentials.client_secret, "client-secret", is_secret=True
-            ),
+            HandOverFact(_("Client secret"), credentials.client_secret, "client-secret"),
             HandOverFact(_("Secret valid until"), moment_text(result.secret.expires_at)),
         ]
 
@@ -117,10 +115,9 @@ class RevokeApiSecret(Task):
     template = "staff/protected_apis/revoke_secret.html"
     leads_to = "protected_api"
 
-    def perform(self, record: ProtectedApi, data: Data, **call: Unpack[Call]) -> ProtectedApiSecret:
+    def perform(self, record: ProtectedApi, data: Data, **call: Unpack[Call]) -> Any:
         secret = record.credentials.get(pk=data["secret"])
-        revoked: ProtectedApiSecret = super().perform(secret, {"reason": data["reason"]}, **call)
-        return revoked
+        return super().perform(secret, {"reason": data["reason"]}, **call)
 
 
 def badge_of_api(row: ProtectedApi, at: datetime) -> badges.Badge:

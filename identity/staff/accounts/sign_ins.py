@@ -1,6 +1,5 @@
 """The sign-ins of staff that are stored, and the sessions that are open."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -64,23 +63,22 @@ def open_sessions(at: datetime, account: StaffAccount | None = None) -> list[Ope
     A session names its account only inside its data, so all that are alive are read: those of the
     last half hour, which are few.
     """
-    found = [one for one in _alive(at) if account is None or one.account_id == str(account.pk)]
+    alive = Session.objects.filter(expire_date__gt=at).iterator()
+    decoded = ((row.session_key, row.get_decoded()) for row in alive)
+    found = [
+        OpenSession(
+            key,
+            salted_hmac("open session", key).hexdigest()[:16],
+            data[SESSION_KEY],
+            _moment(data.get(STARTED)),
+            _moment(data.get(SEEN)),
+            data.get(_ADDRESS) or "",
+            data.get(_PROGRAM, ""),
+        )
+        for key, data in decoded
+        if SESSION_KEY in data and (account is None or data[SESSION_KEY] == str(account.pk))
+    ]
     return sorted(found, key=lambda one: one.since or at, reverse=True)
-
-
-def _alive(at: datetime) -> Iterator[OpenSession]:
-    for row in Session.objects.filter(expire_date__gt=at).iterator():
-        data = row.get_decoded()
-        if SESSION_KEY in data:
-            yield OpenSession(
-                row.session_key,
-                salted_hmac("open session", row.session_key).hexdigest()[:16],
-                data[SESSION_KEY],
-                _moment(data.get(STARTED)),
-                _moment(data.get(SEEN)),
-                data.get(_ADDRESS) or "",
-                data.get(_PROGRAM, ""),
-            )
 
 
 def _moment(seconds: float | None) -> datetime | None:

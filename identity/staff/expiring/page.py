@@ -16,7 +16,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import ngettext
 
 from identity.staff.expiring.kinds import KIND_NAMES, KINDS, EndingKind
 from identity.staff.framework.filters import EXPIRY_DAYS
@@ -33,14 +33,11 @@ ENDED_DAYS = 30
 DEFAULT = "30"
 
 
-def choices() -> list[tuple[str, Text]]:
+def choices() -> list[tuple[str, str]]:
     """The name of each period in an address, and its title."""
-    within = gettext_lazy("Within {days} days")
-    ended = gettext_lazy("Ended in the last {days} days")
-    return [
-        *((str(days), str(within).format(days=days)) for days in EXPIRY_DAYS),
-        (ENDED, str(ended).format(days=ENDED_DAYS)),
-    ]
+    within, ended = _("Within {days} days"), _("Ended in the last {days} days")
+    periods = [(str(days), within.format(days=days)) for days in EXPIRY_DAYS]
+    return [*periods, (ENDED, ended.format(days=ENDED_DAYS))]
 
 
 def days_left(end: datetime, at: datetime) -> str:

@@ -1,6 +1,6 @@
 """The fields of forms: each has a label and one clear error; and what a text in one names."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from datetime import date, datetime
 from functools import partial
 from typing import Any
@@ -53,29 +53,22 @@ NameField = partial(
 )
 
 
-class _ReasonWidget(widgets.UnfoldAdminTextInputWidget):
-    """A text, with answers that can be chosen; the browser offers them, without a script."""
-
-    template_name = "staff/framework/ready_answers.html"
-
-    def __init__(self, ready: Sequence[Any]) -> None:
-        super().__init__(attrs={"autocomplete": "off"})
-        self.ready = ready
-
-    def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
-        context = super().get_context(name, value, (attrs or {}) | {"list": f"ready_{name}"})
-        context["widget"]["ready"] = self.ready
-        return context
-
-
 class ReasonField(forms.CharField):
-    """Why a change is made, in one line; saved in the history. `ready`: usual answers."""
+    """Why a change is made, in one line; saved in the history.
 
-    def __init__(self, *ready: Any, **kwargs: Any) -> None:
-        kwargs.setdefault("widget", _ReasonWidget(ready))
-        kwargs.setdefault("label", gettext_lazy("Reason"))
-        kwargs.setdefault("help_text", gettext_lazy("Saved in the history with your name."))
-        super().__init__(max_length=MAX_REASON_LENGTH, **kwargs)
+    `ready`: usual answers; the browser offers them, without a script.
+    """
+
+    def __init__(self, *ready: Any, required: bool = True) -> None:
+        offered = {"list": "ready_answers"} if ready else {}
+        super().__init__(
+            label=gettext_lazy("Reason"),
+            help_text=gettext_lazy("Saved in the history with your name."),
+            max_length=MAX_REASON_LENGTH,
+            required=required,
+            widget=widgets.UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"} | offered),
+        )
+        self.ready = ready
 
 
 CredentialReasonField = partial(  # why one is issued or replaced
@@ -91,10 +84,13 @@ CredentialReasonField = partial(  # why one is issued or replaced
 class EvidenceField(CodeField):
     """The number of the paper form by which a taxpayer has decided; becomes Evidence."""
 
-    def __init__(self, **kwargs: Any) -> None:
-        kwargs.setdefault("label", gettext_lazy("Number of the paper form"))
-        kwargs.setdefault("help_text", gettext_lazy("By which the taxpayer has decided this."))
-        super().__init__(max_length=MAX_EVIDENCE_LENGTH, required=False, **kwargs)
+    def __init__(self) -> None:
+        super().__init__(
+            label=gettext_lazy("Number of the paper form"),
+            help_text=gettext_lazy("By which the taxpayer has decided this."),
+            max_length=MAX_EVIDENCE_LENGTH,
+            required=False,
+        )
 
     def clean(self, value: Any) -> Any:
         number = super().clean(value)

@@ -34,7 +34,6 @@ class HandOverFact:
     label: str
     value: str = field(repr=False)
     copy_id: str = ""
-    is_secret: bool = False
 
 
 class SecretOnceTask(Task):
@@ -57,9 +56,7 @@ class SecretOnceTask(Task):
             HandOverFact(_("Environment"), data["environment"]),
             HandOverFact(_("Login address"), data["token_endpoint"]),
             HandOverFact(_("Client ID"), data["client_id"], "client-id"),
-            HandOverFact(
-                _("Client secret"), data["client_secret"], "client-secret", is_secret=True
-            ),
+            HandOverFact(_("Client secret"), data["client_secret"], "client-secret"),
             HandOverFact(_("Secret valid until"), moment_text(data["secret_expires_at"])),
             HandOverFact(_("Log in from"), ", ".join(data["allowed_networks"])),
             *(

@@ -57,19 +57,11 @@ BAR_WIDTH, GAP, HEIGHT = 7, 2, 40
 _LEAST = 3  # the height of the smallest number that is not 0
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """An hour as a bar of an SVG: its parts, from below, each with y and height; where it leads."""
-
-    label: str
-    numbers: tuple[int, int]
-    x: int
-    parts: list[tuple[int, int]]
-    url: str
-
-
 def draw_bars(rows: Sequence[tuple[HourOfLogins, str]]) -> dict[str, Any]:
-    """The chart of these hours, each with its address, for the template: it needs no script."""
+    """The chart of these hours as an SVG, each with its address: it needs no script.
+
+    The parts of a bar come from below, each with y and height.
+    """
     highest = max(hour.issued + hour.refused for hour, _url in rows) or 1
     bars = []
     for position, (hour, url) in enumerate(rows):
@@ -80,7 +72,8 @@ def draw_bars(rows: Sequence[tuple[HourOfLogins, str]]) -> dict[str, Any]:
             top -= height
             parts.append((top, height))
         label = formats.date_format(timezone.localtime(hour.begins), "H:i")
-        bars.append(Bar(label, numbers, position * (BAR_WIDTH + GAP), parts, url))
+        x = position * (BAR_WIDTH + GAP)
+        bars.append({"label": label, "numbers": numbers, "x": x, "parts": parts, "url": url})
     width = len(bars) * (BAR_WIDTH + GAP) - GAP
     return {"bars": bars, "width": width, "height": HEIGHT, "bar_width": BAR_WIDTH}
 

@@ -127,11 +127,10 @@ class SecretTask(Task):
         others = others_of(secret, secrets, at)
         return {"secrets": [shown_secret(secret, secrets, at) | {"others": others}]}
 
-    def perform(self, record: SystemUser, data: Data, **call: Unpack[Call]) -> Credential:
+    def perform(self, record: SystemUser, data: Data, **call: Unpack[Call]) -> Any:
         credential = record.credentials.get(pk=data["secret"])
         given = {name: data[name] for name in data if name not in ("secret", "hint")}
-        changed: Credential = super().perform(credential, given, **call)
-        return changed
+        return super().perform(credential, given, **call)
 
 
 RevokeSecret = task(SecretTask, REVOKE_SECRET, title=gettext_lazy("Revoke"), form=RevokeSecretForm)

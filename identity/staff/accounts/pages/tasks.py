@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import datetime
+from functools import partial
 from typing import Any, ClassVar, Unpack
 
 from django import forms
@@ -35,19 +36,18 @@ def _choices() -> Iterator[tuple[str, SafeString]]:
         yield name, format_html("<strong>{}</strong><br>{}", role.title, role.duties)
 
 
-class RoleField(fields.RadioField):
-    def __init__(self) -> None:
-        super().__init__(
-            label=gettext_lazy("Role"),
-            choices=_choices,
-            error_messages={
-                "required": gettext_lazy("Choose a role."),
-                "invalid_choice": gettext_lazy(
-                    "Choose one of these roles. No one can be registrar and security officer at"
-                    " once: with both, one person could let in a client that does not exist."
-                ),
-            },
-        )
+RoleField = partial(
+    fields.RadioField,
+    label=gettext_lazy("Role"),
+    choices=_choices,
+    error_messages={
+        "required": gettext_lazy("Choose a role."),
+        "invalid_choice": gettext_lazy(
+            "Choose one of these roles. No one can be registrar and security officer at once: with"
+            " both, one person could let in a client that does not exist."
+        ),
+    },
+)
 
 
 class AccountTask(Task):
