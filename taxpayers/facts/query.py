@@ -32,7 +32,8 @@ from taxpayers.sql import Row, Statement, fetch_through_django, fetch_with_recon
 # both engines, and exact.)
 #
 # The columns and joins of a client `u` that has logged in with the secret `s`, and of the taxpayer
-# with the number `q.tin` and `q.rob`: other statements find the client in another way.
+# with the number `q.tin` and `q.rob`: other statements find the client in another way. Without a
+# secret that matches, what is joined to is NULL, and PostgreSQL looks up nothing more.
 FACT_COLUMNS = """q.number, u.id, u.scopes, u.logins_per_minute, u.blocked_at, u.expires_at,
        t.tin, t.rob, t.is_active,
        s.id, s.lookup, s.hint, s.expires_at, s.revoked_at,
@@ -49,8 +50,8 @@ FACT_COLUMNS = """q.number, u.id, u.scopes, u.logins_per_minute, u.blocked_at, u
            <> ' ' || u.allowed_taxpayers || ' ',
        u.only_on_behalf"""
 FACT_JOINS = """
-LEFT JOIN taxpayers t ON t.id = u.taxpayer_id AND s.id IS NOT NULL
-LEFT JOIN client_usage c ON c.system_user_id = u.id AND s.id IS NOT NULL
+LEFT JOIN taxpayers t ON t.id = CASE WHEN s.id IS NOT NULL THEN u.taxpayer_id END
+LEFT JOIN client_usage c ON c.system_user_id = s.system_user_id
 LEFT JOIN intermediaries i ON i.taxpayer_id = t.id
 LEFT JOIN taxpayers r ON r.tin = q.tin AND r.rob = q.rob
 LEFT JOIN granted_permissions g ON g.taxpayer_id = r.id AND g.intermediary_id = i.id
@@ -62,7 +63,8 @@ CREDENTIAL_FITS = f"""
     AND (s.certificate_name IS NOT NULL) = (u.token_endpoint_auth_method = '{TLS_CLIENT_AUTH}')"""
 # The index of the tokens that such a login gets.
 _STATUS_COLUMNS = 'x."index", x.version, CAST(x.scopes AS text), CAST(x.permissions AS text)'
-_STATUS_JOIN = """LEFT JOIN status_indexes x ON x.system_user_id = u.id AND x.secret_id = s.id
+_STATUS_JOIN = """
+LEFT JOIN status_indexes x ON x.system_user_id = s.system_user_id AND x.secret_id = s.id
     AND x.tin = coalesce(q.tin, t.tin) AND x.rob = coalesce(q.rob, t.rob)
     AND x.actor = CASE WHEN q.tin IS NULL THEN '' WHEN t.rob = '' THEN t.tin
         ELSE t.tin || ':' || t.rob END"""
@@ -71,8 +73,7 @@ SELECT {{clock}}, {FACT_COLUMNS}, {_STATUS_COLUMNS}
 FROM {{queries}}
 LEFT JOIN system_users u ON u.client_id = q.client_id
 LEFT JOIN credentials s ON s.system_user_id = u.id AND s.lookup = q.lookup{CREDENTIAL_FITS}
-{FACT_JOINS}
-{_STATUS_JOIN}"""
+{FACT_JOINS}{_STATUS_JOIN}"""
 _POSTGRESQL = _QUERY.format(
     clock="statement_timestamp()",
     queries="json_to_recordset(%s::json)"

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.db import DatabaseError, connection, transaction
+from msgspec.structs import replace
 from uuid_utils.compat import uuid7
 
 from taxpayers.async_sql import _OWN_SESSION
@@ -21,6 +22,7 @@ from tests.lanes.calls import (
     results,
     with_store,
 )
+from tests.support.queries import tables_read_by
 from tokens.calls import (
     ApiSecretUse,
     AssertionUse,
@@ -172,3 +174,17 @@ def test_no_statement_reads_a_whole_table_however_small_it_was_when_planned(
             cursor.execute(f"EXPLAIN {statement.sql}", statement.parameters)
             plan = [line for (line,) in cursor.fetchall()]
             assert not re.search("Seq Scan|Materialize|by_taking", "\n".join(plan)), batch
+
+
+@pytest.mark.postgresql
+def test_for_a_wrong_secret_nothing_is_looked_up_behind_its_client() -> None:
+    (secret,) = clients(1)
+    sent = query(secret)
+    read = {}
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(_OWN_SESSION.replace("SET ", "SET LOCAL ").lstrip("; "))
+        for lookup in (sent.lookup, "another"):
+            statement = statement_for([replace(sent, lookup=lookup)])
+            read[lookup] = tables_read_by(statement.sql, statement.parameters)
+    assert read["another"] == {"system_users", "credentials"}
+    assert read[sent.lookup] > read["another"] | {"taxpayers", "client_usage"}

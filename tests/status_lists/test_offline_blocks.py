@@ -210,6 +210,14 @@ def test_a_row_is_read_again_only_while_another_may_be_committed_late(
     assert rows == [1, 1, 1, 0, 0, 1, 0, 0, 0, 0]
 
 
+def test_without_a_key_no_owner_is_read(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.OFFLINE_BLOCK_KEYS = []
+    monkeypatch.delattr(owners.Owners, "read")
+    status_lists().look()
+
+
 def run(*arguments: str) -> Any:
     with database_out_of_reach():
         return json_output_of("block_offline", *arguments)

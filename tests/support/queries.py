@@ -37,6 +37,19 @@ def rows_read_by(work: Callable[[], object]) -> list[int]:
     return most
 
 
+def tables_read_by(sql: str, parameters: Any) -> set[str]:
+    """The tables of which such a statement reads a page, of the table or of an index."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}", parameters)
+        (answer,) = cursor.fetchone() or ("[]",)
+    (explained,) = json.loads(answer) if isinstance(answer, str) else answer
+    return {
+        step["Relation Name"]
+        for step in _steps_of(explained["Plan"])
+        if "Relation Name" in step and step["Shared Hit Blocks"] + step["Shared Read Blocks"]
+    }
+
+
 def _rows_read(step: dict[str, Any]) -> int:
     left_out = (f"Rows Removed by {why}" for why in ("Filter", "Index Recheck"))
     rows = step["Actual Rows"] + sum(step.get(name, 0) for name in left_out)
