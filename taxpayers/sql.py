@@ -1,9 +1,9 @@
 """Plain SQL for the hot path, on the connection that Django manages.
 
 On PostgreSQL a statement is prepared on its first use and answers in binary, which costs half of
-what the same statement costs through Django's cursor. Django's cursor is used for other databases,
-and while queries are logged. (Behind a pooler a connection has no `prepare_threshold`, and then
-psycopg prepares nothing.)
+what the same statement costs through Django's cursor; on SQLite Python's own cursor saves a quarter
+of a login. Django's is used while queries are logged. (Behind a pooler a connection has no
+`prepare_threshold`, and then psycopg prepares nothing.)
 
 A connection that can serve no more is replaced, here and not at the end of a request: one that the
 server closed, and one whose prepared statements no longer fit the tables.
@@ -13,6 +13,7 @@ import select
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Generic, TypeVar
 
 import psycopg
@@ -34,14 +35,16 @@ class Statement(Generic[Result]):
 
 
 def fetch(sql: str, parameters: Parameters) -> list[Row]:
-    """The rows of a statement that returns rows, with `%s` or `%(name)s` for its parameters.
+    """The rows of a statement that returns rows, with `%s` for its parameters.
 
     Raises django.db.DatabaseError. Then nothing was executed, or the connection broke while the
     statement was under way: that it was executed cannot be ruled out, and it is not sent again.
     """
     database = connections[DEFAULT_DB_ALIAS]  # the proxy `connection` looks it up at each access
-    if database.vendor != "postgresql" or database.queries_logged:
+    if database.queries_logged:
         return fetch_through_django(sql, parameters)
+    if database.vendor != "postgresql":
+        return _fetch_from_sqlite(database, sql, parameters)
     if database.in_atomic_block:  # its rollback makes psycopg prepare everything again
         return _fetch_prepared(database, sql, parameters)
     if _session.may_be_closed(database.connection) and not database.is_usable():
@@ -109,6 +112,20 @@ def _fetch_prepared(database: BaseDatabaseWrapper, sql: str, parameters: Paramet
         cursor.execute(sql, parameters, prepare=True, binary=True)
         rows: list[Row] = cursor.fetchall()
         return rows
+
+
+def _fetch_from_sqlite(
+    database: BaseDatabaseWrapper, sql: str, parameters: Parameters
+) -> list[Row]:
+    database.ensure_connection()
+    with database.wrap_database_errors:
+        rows: list[Row] = database.connection.execute(_with_marks(sql), parameters).fetchall()
+        return rows
+
+
+@cache
+def _with_marks(sql: str) -> str:
+    return sql.replace("%s", "?").replace("%%", "%")
 
 
 def fetch_through_django(sql: str, parameters: Parameters) -> list[Row]:

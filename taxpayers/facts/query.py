@@ -22,7 +22,7 @@ from taxpayers.facts.values import (
     StatusFacts,
 )
 from taxpayers.identifiers import TaxpayerId
-from taxpayers.sql import Row, Statement, fetch_through_django, fetch_with_reconnect
+from taxpayers.sql import Row, Statement, fetch, fetch_with_reconnect
 
 # Plain SQL, not the ORM: PostgreSQL keeps its plan prepared. An unknown id and a wrong secret give
 # the same result at the same cost: the clock, and nothing else. (Joins that are nested in brackets
@@ -128,7 +128,7 @@ def read_facts_from_sqlite(query: FactsQuery) -> Reading:
     represented = query.on_behalf_of
     tin, rob = (represented.tin, represented.rob) if represented else (None, None)
     parameters = (query.client_id, query.lookup, tin, rob)
-    return _reading(query, fetch_through_django(_SQLITE, parameters))
+    return _reading(query, fetch(_SQLITE, parameters))
 
 
 def _reading(query: FactsQuery, rows: list[Row]) -> Reading:

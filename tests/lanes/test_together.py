@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -33,6 +34,7 @@ from tokens.calls import (
     TokenRevocation,
 )
 from tokens.models import LoginEvent
+from tokens.store import async_store
 from tokens.store.async_store import AsyncStore
 from tokens.store.lanes import MAX_WAITING, Overloaded, TooLate
 from tokens.store.postgresql import statement_for
@@ -77,6 +79,23 @@ def test_what_gathers_while_a_statement_is_under_way_goes_next(sizes: list[int])
     with_store(one_after_the_other)
     assert sizes == [1, 19]
     assert LoginEvent.objects.count() == 20
+
+
+@pytest.mark.postgresql
+@pytest.mark.parametrize("refused", [failed, rejected])
+def test_those_that_are_refused_wait_a_moment_for_others(
+    refused: Callable[[int], Call], sizes: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(async_store, "_REFUSED_PAUSE_SECONDS", 0.3)
+
+    async def one_after_the_other(store: AsyncStore) -> None:
+        one = asyncio.ensure_future(results(store, [refused(1)]))
+        await asyncio.sleep(0.01)
+        await results(store, [refused(2)])
+        await one
+
+    with_store(one_after_the_other)
+    assert sizes == [2]
 
 
 def test_logins_of_one_client_go_together_in_their_order_and_within_its_limit(

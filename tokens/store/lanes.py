@@ -1,7 +1,8 @@
 """Many logins at once on an event loop: those that wait go together, in one statement, one commit.
 
-What gathers while a statement is under way is sent next; nothing waits for a timer. Nothing waits
-without an end either: a call that cannot be sent in time, or that finds too many waiting, fails.
+What gathers while a statement is under way is sent next; only what is refused anyway waits for a
+timer. Nothing waits without an end: a call that cannot be sent in time, or that finds too many
+waiting, fails.
 """
 
 import asyncio
@@ -66,9 +67,10 @@ class Waiting:
 class Lane:
     """Calls of one kind, on one connection, a batch at a time."""
 
-    def __init__(self, executor: Executor, name: str = "") -> None:
-        """With a name the metrics show how many wait."""
+    def __init__(self, executor: Executor, name: str = "", pause_seconds: float = 0) -> None:
+        """With a name the metrics show how many wait. A batch waits so long for more calls."""
         self._executor = executor
+        self._pause_seconds = pause_seconds
         self._gauge = waiting_calls.labels(name) if name else None
         self._shown = 0
         self.waiting: deque[Waiting] = deque()
@@ -103,6 +105,8 @@ class Lane:
     async def drive(self) -> None:
         """Until nothing waits."""
         while self.waiting:
+            if self._pause_seconds:
+                await asyncio.sleep(self._pause_seconds)
             for _ in range(_TURNS):
                 await asyncio.sleep(0)
             self._drop_late()

@@ -15,7 +15,7 @@ from django.db import connection, transaction
 from taxpayers.facts.query import read_facts_from_sqlite, status_facts
 from taxpayers.facts.values import FactsQuery
 from taxpayers.models import StatusIndex
-from taxpayers.sql import fetch_through_django
+from taxpayers.sql import fetch
 from tokens import calls
 from tokens.models import FailureBucket, RevokedToken
 from tokens.rate_limits.backoff import BucketState, count_failure, count_rejection
@@ -77,14 +77,12 @@ def perform(asked: Sequence[Any]) -> list[Any]:
 
 
 def _add(event: calls.Event) -> None:
-    fetch_through_django(_ADD, [_stored(value) for value in event])
+    fetch(_ADD, [_stored(value) for value in event])
 
 
 def _count(login: calls.CountedLogin) -> calls.CountResult:
     index, version = login.status_index, login.status_version
-    rows = fetch_through_django(
-        _READ_COUNTER, (login.system_user_id, login.epoch, index, index, version)
-    )
+    rows = fetch(_READ_COUNTER, (login.system_user_id, login.epoch, index, index, version))
     if not rows:
         return None
     # SQLite has no time zones: Django stores every moment in UTC, without saying so.
@@ -99,9 +97,7 @@ def _count(login: calls.CountedLogin) -> calls.CountResult:
     began = outcome.window_started_at
     # A refused login counts, but is no use of its secret.
     used = {} if login.event.reason else {login.secret_id: began.isoformat()}
-    fetch_through_django(
-        _SAVE_COUNTER, (_stored(began), outcome.used, json.dumps(used), login.system_user_id)
-    )
+    fetch(_SAVE_COUNTER, (_stored(began), outcome.used, json.dumps(used), login.system_user_id))
     _add(login.event)
     return outcome
 
@@ -138,12 +134,12 @@ def _revoke(row: calls.TokenRevocation) -> None:
 
 def _use(use: calls.AssertionUse | calls.ProofUse) -> bool:
     sent = (use.id.hex, _stored(use.expires_at))
-    return bool(fetch_through_django(_USE.format(table=_TABLES[type(use)]), sent))
+    return bool(fetch(_USE.format(table=_TABLES[type(use)]), sent))
 
 
 def _use_and_forget(use: calls.AssertionUse | calls.ProofUse) -> bool:
     expired = _stored(datetime.now(UTC) - timedelta(minutes=1))
-    fetch_through_django(_FORGET.format(table=_TABLES[type(use)]), (expired,))
+    fetch(_FORGET.format(table=_TABLES[type(use)]), (expired,))
     return _use(use)
 
 
@@ -164,9 +160,9 @@ def _save_buckets(states: Mapping[int, BucketState]) -> None:
 def _take_index(call: calls.TakeStatusIndex) -> calls.TakenIndex:
     """As the statement of PostgreSQL; it reserves none: here a statement is no round trip."""
     now = datetime.now(UTC)
-    reused = fetch_through_django(_REUSE, [_stored(now - REUSED_AFTER)])
+    reused = fetch(_REUSE, [_stored(now - REUSED_AFTER)])
     names = (json.dumps(dict.fromkeys(each, 1)) for each in (call.scopes, call.permissions))
-    rows = fetch_through_django(
+    rows = fetch(
         _TAKE,
         [
             *(*call[:5], *names, reused[0][0] if reused else None),

@@ -18,7 +18,7 @@ from taxpayers.facts.query import (
 )
 from taxpayers.facts.values import CredentialFacts
 from taxpayers.identifiers import TaxpayerId
-from taxpayers.sql import Row, Statement, fetch_through_django
+from taxpayers.sql import Row, Statement, fetch
 from taxpayers.value import Value
 from tokens.access_tokens.claims import index_in_list
 from tokens.access_tokens.status import TokenFacts
@@ -163,7 +163,7 @@ def read_token_from_sqlite(query: TokenQuery) -> TokenReading:
     tin, rob = (represented.tin, represented.rob) if represented else (None, None)
     asked = (query.client_id, query.lookup)
     parameters = (*asked, jti and jti.hex, tin, rob, query.status_index)
-    return _reading(query, fetch_through_django(_SQLITE, parameters))
+    return _reading(query, fetch(_SQLITE, parameters))
 
 
 def _reading(query: TokenQuery, rows: list[Row]) -> TokenReading:
