@@ -157,24 +157,6 @@ def test_from_a_new_key_to_the_first_token(scene: Scene, chromium: Any, tmp_path
     assert window.complaints == []
 
 
-def test_less_is_approved_by_keyboard_and_in_malay(scene: Scene, chromium: Any) -> None:
-    asked = scene.ask(reference="case 8", replaces=True)
-    window = window_of(chromium)
-    page = window.page
-    sign_in(page, asked)
-    page.get_by_role("button", name="Bahasa Melayu").press("Enter")
-    assert page.locator("html").get_attribute("lang") == "ms"
-    assert "menggantikan" in page.inner_text("main")
-    page.locator("summary").press("Enter")
-    page.get_by_label("Menghantar dokumen").press("Space")
-    page.get_by_role("button", name="Luluskan ini sahaja").press("Enter")
-    page.get_by_text("Permintaan diluluskan.").wait_for()
-    polled = scene.poll(asked)
-    assert polled["granted"]["permissions"] == ["documents:view"]
-    page.context.close()
-    assert window.complaints == []
-
-
 def test_nothing_keeps_people_out_of_it(scene: Scene, chromium: Any, tmp_path: Path) -> None:
     """WCAG 2.2 AA by axe, light and dark, wide and on a phone, also of a refusal."""
     found: list[str] = []

@@ -168,15 +168,3 @@ def test_a_passkey_that_cannot_be_used_is_explained(staff_pages: str, browser: B
     page.click("#passkey_login")
     page.wait_for_selector("#passkey-problem:visible")
     assert f"Passkeys work only at {staff_pages}" in page.inner_text("#passkey-problem")
-
-
-def test_the_content_security_policy_is_in_force(staff_pages: str, browser: Browser) -> None:
-    page = browser.page
-    page.goto(f"{staff_pages}/signin/")
-    page.evaluate(
-        "document.body.append(Object.assign("
-        "document.createElement('script'), {textContent: 'window.injected = true'}))"
-    )
-    assert page.evaluate("window.injected") is None
-    assert any("Content Security Policy" in complaint for complaint in browser.complaints)
-    browser.complaints.clear()

@@ -19,12 +19,9 @@ from taxpayers.credentials import hash_secret, new_client_id, new_client_secret
 from taxpayers.models import (
     Change,
     Credential,
-    GrantedPermission,
-    Intermediary,
     PermissionCode,
-    SystemUser,
-    Taxpayer,
 )
+from tests.registry.test_services_history import registry
 from tests.servers.processes import CHECKOUT
 from tests.support import make
 from tests.support.accounts import new_staff
@@ -210,7 +207,6 @@ OF_AGENT, SECRET = new_client_id("test"), new_client_secret("test")
 LIMIT, NETWORKS = f"change_system_user {OF_AGENT} --only-", f"change_secret {CLIENT} {SECRET[-4:]}"
 MANY = " ".join(f"C{number:09d}" for number in range(1, 501))
 ADDRESSES = " ".join(f"192.0.2.{number}" for number in range(21))
-TABLES = (Taxpayer, Intermediary, GrantedPermission, SystemUser, Credential, Change)
 NOT_A_TAXPAYER = "This is not a taxpayer identifier: "
 # A command line, and what the line on stderr has.
 CASES = f"""
@@ -301,13 +297,6 @@ def registered() -> None:
     make.credential(**user, clear=SECRET)
 
 
-def stored() -> list[Any]:
-    rows: list[Any] = []
-    for model in TABLES:
-        rows += model._default_manager.order_by("pk").values()
-    return rows
-
-
 def without_chance(text: str) -> str:
     """The name of a case is the same in each process of a run."""
     return re.sub(rf"c[is]_\w+|(?<= ){SECRET[-4:]}", "ID", text)[:60]
@@ -316,9 +305,9 @@ def without_chance(text: str) -> str:
 @pytest.mark.usefixtures("registered")
 @pytest.mark.parametrize(("line", "says"), cases(), ids=without_chance)
 def test_a_command_refuses_in_one_line_and_nothing_has_changed(line: str, says: str) -> None:
-    before = stored()
+    before = registry()
     assert says in error_of(*shlex.split(line))
-    assert stored() == before
+    assert registry() == before
 
 
 def test_a_secret_given_in_place_of_the_client_id_is_not_repeated() -> None:

@@ -1,22 +1,46 @@
-"""The OpenAPI description: valid, complete, and with the answers that are really given."""
+"""The OpenAPI description: valid, complete, and with the answers that are really given.
 
+Also to the requests that schemathesis makes from it, at the service as it runs. The same 5,000 each
+time; for others: `EXAMPLES=1000 pytest tests/developers/test_openapi.py`.
+"""
+
+import contextlib
+import itertools
 import json
+import os
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import httpx
+import hypothesis
 import jsonschema_rs
 import pytest
+import schemathesis
 from django.conf import settings
 from django.http import HttpResponse
 from django.test import Client
+from hypothesis import HealthCheck, given
+from hypothesis.errors import Unsatisfiable
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
 
 from identity.developers.examples import refused_example
 from identity.developers.urls import SANDBOX
 from identity.sandbox.registry import make_sandbox
 from identity.urls import health_paths
+from taxpayers.sandbox import clients
 from tests.introspection.api import INTROSPECT, REVOKE, another, new_api, post, revoke, token_of
+from tests.introspection.party import Party
+from tests.introspection.party import credentials as credentials_of
 from tests.self_service.calls import CREDENTIALS, PERMISSIONS, call, explanation_path, second_secret
+from tests.servers.service import Service
 from tests.support import make
 from tests.support.erp import Erp
 from tests.support.moments import now
@@ -221,3 +245,77 @@ def get(path: str) -> Any:
 
 def without_reference(body: dict[str, str]) -> dict[str, str]:
     return {name: text.partition(" Reference: ")[0] for name, text in body.items()}
+
+
+NUMBERS = itertools.count()
+EXAMPLES = int(os.environ.get("EXAMPLES", "0"))
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+]
+
+
+def operations(url: str) -> Iterator[Any]:
+    loaded: Any = schemathesis.openapi.from_dict(httpx.get(f"{url}/openapi.json").json())
+    yield from (result.ok() for result in loaded.get_all_operations())
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("is_known", [False, True], ids=["stranger", "client"])
+def test_every_answer_is_described(node: Service, is_known: bool) -> None:
+    seen: dict[str, set[int]] = {}
+    for operation in operations(node.url):
+        name = f"{operation.method.upper()} {operation.path}"
+        seen[name] = answered(node, operation, is_known=is_known)
+    if is_known:
+        for name in ("POST /connect/token", "POST /connect/introspect", "GET /api/v1/me"):
+            assert 200 in seen[name], name
+        assert {200, 400} <= seen["GET /api/v1/permissions"]
+        assert 200 in seen["POST /sandbox/reset"]
+    else:
+        assert 400 in seen["POST /connect/token"]  # its example is a client of the sandbox
+        assert 401 in seen["GET /api/v1/me"]
+        assert 200 not in seen["GET /api/v1/me"]
+    assert 200 in seen["GET /.well-known/jwks.json"]
+
+
+def answered(node: Service, operation: Any, *, is_known: bool) -> set[int]:
+    """The statuses of the answers to what schemathesis makes of one operation.
+
+    `is_known`: it is sent with right credentials, or with a right token.
+    """
+    statuses: set[int] = set()
+    headers, credentials = {}, {}
+    if is_known:
+        party = Party(node, f"C88888{next(NUMBERS):05}")
+        issued = party.api if operation.path == "/connect/introspect" else party.erp
+        credentials = credentials_of(issued)
+        if operation.path == "/sandbox/reset":
+            public = clients.CREDENTIALS[clients.SandboxName.ONE_LOGIN_A_MINUTE]
+            credentials = {"client_id": public.client_id, "client_secret": public.client_secret}
+        if operation.path.startswith("/api/v1/"):
+            headers = {"Authorization": f"Bearer {party.token()}"}
+
+    for mode in GenerationMode:
+
+        @given(operation.as_strategy(generation_mode=mode))
+        @hypothesis.settings(
+            max_examples=EXAMPLES or 50,
+            deadline=None,
+            derandomize=not EXAMPLES,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        )
+        def send(case: Any) -> None:
+            if isinstance(case.body, dict):
+                case.body = {**case.body, **credentials}
+            answer = case.call(base_url=node.url, headers=headers, timeout=10)
+            statuses.add(answer.status_code)
+            case.validate_response(answer, checks=CHECKS)
+
+        with contextlib.suppress(Unsatisfiable):  # nothing about it can be wrong
+            send()
+    return statuses

@@ -16,7 +16,7 @@ from tests.endpoint.test_event_loop import Sent, login_of
 from tests.endpoint.test_refusals import as_response
 from tests.support.erp import Erp, assert_refused, assert_unavailable, post
 from tests.support.outages import writing_fails
-from tests.wire.test_on_behalf_of import Send, both, committed
+from tests.wire.test_answers import Send, both, committed
 from tokens.models import FailureBucket, LoginEvent
 from tokens.operations import recording
 from tokens.operations.toolkit import LoginValidator

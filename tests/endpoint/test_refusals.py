@@ -21,7 +21,7 @@ from tests.endpoint.test_event_loop import Answer, Sent, login_of
 from tests.support import make
 from tests.support.erp import Erp, assert_refused, new_erp
 from tests.support.factories import SUBMIT, VIEW
-from tests.wire.test_on_behalf_of import Send, both, committed
+from tests.wire.test_answers import Send, both, committed
 from tokens.answers.description import describe
 from tokens.http import error_body
 from tokens.models import LoginEvent

@@ -6,6 +6,6 @@ from django.http import HttpResponseForbidden
 
 @pytest.fixture
 def plain_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hundreds of refusals: what their page shows is tested in tests/frame/, and takes longest."""
+    """Hundreds of refusals: what their page shows (tests/staff/test_frame.py) takes longest."""
     page = "identity.staff.urls.handler403"
     monkeypatch.setattr(page, lambda *_, **__: HttpResponseForbidden())

@@ -1,17 +1,24 @@
-"""Extend, Set an earlier end, Revoke: of one record, and of several with a preview of each."""
+"""Extend, Set an earlier end, Revoke: of one record, and of several with a preview of each.
 
-from datetime import datetime, timedelta
+The pages first, then the services.
+"""
+
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from django.db.models import Model
 from django.test import Client
 from django.utils import timezone
 
 from identity.staff.framework.bulk_tasks import fingerprint
 from identity.staff.framework.tasks import Preview
 from taxpayers.models import Change, Credential, GrantedPermission, Intermediary, SystemUser
-from taxpayers.services.ends import end_of
+from taxpayers.moments import a_year_after
+from taxpayers.services import Author, ServiceError, end_earlier, extend
+from taxpayers.services.ends import a_year_longer, end_of
 from tests.staff.test_lists import act_on, button_of
 from tests.support import make
 from tests.support.erp import new_erp
@@ -36,17 +43,23 @@ def last_moment(year: int, month: int, day: int) -> datetime:
 
 
 END = last_moment(2098, 5, 31)
+AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
-# The role that extends it, and a new record with that end.
-KINDS: dict[str, tuple[str, Any]] = {
-    "system_user": ("security officer", lambda end: make.system_user(expires_at=end)),
-    "intermediary": ("registrar", lambda end: make.intermediary(active_until=end)),
+# The model, the role that extends its records, how one is made, and the field of its end.
+KINDS: dict[str, tuple[type[Model], str, Any, str]] = {
+    "system_user": (SystemUser, "security officer", make.system_user, "expires_at"),
+    "intermediary": (Intermediary, "registrar", make.intermediary, "active_until"),
     "permission": (
-        "registrar",
-        lambda end: make.permission(valid_from=timezone.now() - 99 * DAY, valid_until=end),
+        *(GrantedPermission, "registrar"),
+        *(partial(make.permission, valid_from=AT - 99 * DAY), "valid_until"),
     ),
 }
-MODELS = {"system_user": SystemUser, "intermediary": Intermediary, "permission": GrantedPermission}
+
+
+def new(kind: str, end: datetime | None) -> Any:
+    """A record of this kind with that end."""
+    *_, make_one, field = KINDS[kind]
+    return make_one(**{field: end})
 
 
 def as_stored(record: Any) -> datetime | None:
@@ -56,8 +69,7 @@ def as_stored(record: Any) -> datetime | None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_year_more_is_proposed_and_an_earlier_day_has_a_task_of_its_own(kind: str) -> None:
-    role, new = KINDS[kind]
-    client, record = staff_client(role), new(END)
+    client, record = staff_client(KINDS[kind][1]), new(kind, END)
     extend, earlier = task_url(record, f"extend_{kind}"), task_url(record, f"end_{kind}_earlier")
     assert "Extend" in text_of(client.get(page_url(record)))
     page = client.get(extend)
@@ -91,14 +103,14 @@ def test_what_has_passed_is_extended_from_today_and_what_has_no_end_not(officer:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_preview_of_several_shows_old_and_new_of_each(kind: str) -> None:
-    role, new = KINDS[kind]
+    model, role, *_ = KINDS[kind]
     client = staff_client(role)
-    records = [new(END), new(last_moment(2097, 2, 28))]
-    shown = text_of(act_on(client, MODELS[kind], f"extend_{kind}", records))
+    records = [new(kind, END), new(kind, last_moment(2097, 2, 28))]
+    shown = text_of(act_on(client, model, f"extend_{kind}", records))
     assert "31 May 2098, 23:59 31 May 2099, 23:59 + 1 year from the old end" in shown
     assert "28 Feb 2097, 23:59 28 Feb 2098, 23:59 + 1 year from the old end" in shown
     form = {"length": "year", "reason": "renewed", "confirmed": "1"}
-    done = act_on(client, MODELS[kind], f"extend_{kind}", records, **form)
+    done = act_on(client, model, f"extend_{kind}", records, **form)
     assert "2 done." in text_of(done)
     assert [as_stored(record) for record in records] == [
         last_moment(2099, 5, 31),
@@ -236,3 +248,112 @@ def test_several_permissions_are_revoked(registrar: Client) -> None:
     done = act_on(registrar, GrantedPermission, "revoke_permission", rows, **form)
     assert "2 done. 1 was not changed." in text_of(done)
     assert not GrantedPermission.objects.filter(revoked_at=None).exists()
+
+
+LATER = AT + 10 * DAY
+WHY: dict[str, Any] = {"reason": "new contract", "by": Author("alice"), "at": AT}
+
+EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
+
+
+@EVERY_KIND
+@pytest.mark.parametrize(
+    ("change", "end", "until"),
+    [
+        *((extend, LATER, until) for until in (LATER + DAY, None)),
+        *((end_earlier, end, AT + DAY) for end in (LATER, None)),
+    ],
+)
+def test_to_extend_sets_a_later_end_or_none_and_the_other_an_earlier_one(
+    kind: str, change: Any, end: datetime | None, until: datetime | None
+) -> None:
+    record = new(kind, end)
+    change(record=record, until=until, **WHY)
+    assert as_stored(record) == until
+    assert Change.objects.get().reason == "new contract"
+
+
+@EVERY_KIND
+@pytest.mark.parametrize(
+    ("change", "end", "until", "refusal"),
+    [
+        *((extend, LATER, until, "is not later") for until in (LATER, LATER - DAY, AT - DAY)),
+        (extend, None, LATER, "It has no end date"),
+        (extend, AT - 9 * DAY, AT - DAY, "in the past"),
+        *((end_earlier, LATER, until, "is not earlier") for until in (LATER, LATER + DAY)),
+        (end_earlier, LATER, AT - DAY, "in the past"),
+        (end_earlier, AT - DAY, AT - 2 * DAY, "has already ended"),
+    ],
+)
+def test_neither_changes_an_end_in_the_wrong_direction_or_into_the_past(
+    kind: str, change: Any, end: datetime | None, until: datetime, refusal: str
+) -> None:
+    record = new(kind, end)
+    with pytest.raises(ServiceError, match=refusal):
+        change(record=record, until=until, **WHY)
+    assert as_stored(record) == end
+    assert not Change.objects.exists()
+
+
+@pytest.mark.parametrize("kind", ["system_user", "intermediary"])
+def test_what_has_ended_goes_on_until_its_new_end(kind: str) -> None:
+    record = new(kind, AT - DAY)
+    extend(record=record, until=LATER, **WHY)
+    assert as_stored(record) == LATER
+
+
+def test_a_permission_that_has_ended_is_granted_anew_and_its_own_dates_stay() -> None:
+    old = new("permission", AT - DAY)
+    anew = extend(record=old, until=LATER, **WHY)
+    assert isinstance(anew, GrantedPermission)
+    assert as_stored(old) == AT - DAY  # between then and now it was not in force
+    assert anew.pk != old.pk
+    assert (anew.valid_from, anew.valid_until) == (AT, LATER)
+    assert (anew.taxpayer, anew.intermediary) == (old.taxpayer, old.intermediary)
+    assert set(anew.codes.all()) == set(old.codes.all())
+    assert Change.objects.get().reason == "new contract"
+
+
+def test_a_revoked_permission_neither_goes_on_nor_ends_again() -> None:
+    record = make.permission(valid_from=AT - DAY, valid_until=LATER, revoked_at=AT - DAY)
+    with pytest.raises(ServiceError, match="It is revoked"):
+        extend(record=record, until=LATER + DAY, **WHY)
+    with pytest.raises(ServiceError, match="already revoked"):
+        end_earlier(record=record, until=AT + DAY, **WHY)
+
+
+def test_a_permission_does_not_end_before_it_begins() -> None:
+    record = make.permission(valid_from=AT + 5 * DAY, valid_until=LATER)
+    with pytest.raises(ServiceError, match="It begins") as refused:
+        end_earlier(record=record, until=AT + 5 * DAY, **WHY)
+    assert (refused.value.code, refused.value.fields) == ("wrong_end", ("until",))
+
+
+def test_the_role_of_an_intermediary_that_is_not_active_stays_so() -> None:
+    record = make.intermediary(active_until=LATER, is_active=False)
+    extend(record=record, until=LATER + DAY, **WHY)
+    record.refresh_from_db()
+    assert not record.is_active
+
+
+def test_a_year_longer_counts_from_the_end_or_from_today_if_that_has_passed() -> None:
+    last = datetime(2027, 3, 11, 15, 59, 59, 999999, tzinfo=UTC)  # in Kuala Lumpur
+    assert a_year_longer(new("system_user", LATER), AT) == last
+    today = datetime(2027, 3, 1, 15, 59, 59, 999999, tzinfo=UTC)
+    assert a_year_longer(new("system_user", AT - 99 * DAY), AT) == today
+    assert a_year_longer(new("system_user", None), AT) is None
+
+
+@pytest.mark.parametrize(
+    ("day", "later"),
+    [
+        (datetime(2028, 2, 29, 1, tzinfo=UTC), datetime(2029, 2, 28, 15, 59, 59, 999999, UTC)),
+        (datetime(2027, 2, 28, 1, tzinfo=UTC), datetime(2028, 2, 28, 15, 59, 59, 999999, UTC)),
+        (datetime(2026, 12, 31, 17, tzinfo=UTC), datetime(2028, 1, 1, 15, 59, 59, 999999, UTC)),
+        (datetime(9999, 12, 31, 1, tzinfo=UTC), datetime(9999, 12, 31, 15, 59, 59, 999999, UTC)),
+    ],
+)
+def test_a_year_after_is_the_same_day_in_the_authoritys_time_zone(
+    day: datetime, later: datetime
+) -> None:
+    assert a_year_after(day) == later

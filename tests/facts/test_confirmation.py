@@ -20,7 +20,7 @@ from tests.support.databases import present_url
 from tests.support.erp import Erp, claims_of, reason_of
 from tests.support.factories import SUBMIT, VIEW
 from tests.support.moments import now, why
-from tests.wire.test_on_behalf_of import Send, both, committed
+from tests.wire.test_answers import Send, both, committed
 from tokens.calls import Call, CountedLogin
 from tokens.models import LoginEvent
 from tokens.operations.node import this_node

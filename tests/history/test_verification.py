@@ -188,6 +188,8 @@ def test_auditors_see_since_when_it_is_unbroken_or_what_does_not_fit(auditor: Cl
     assert "last verified" in unbroken
     assert "7 changes" in unbroken
     HistoryCheck.objects.create(at=AT, places=7, fault="name is '<b>Evil'.\nrob is '1'.")
-    broken = text_of(auditor.get(REPORT))
+    page = auditor.get(REPORT)
+    assert 'role="alert"' in page.content.decode()
+    broken = text_of(page)
     assert "Something was changed outside of this service" in broken
     assert "name is '<b>Evil'. rob is '1'." in broken

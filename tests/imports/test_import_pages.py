@@ -1,4 +1,7 @@
-"""A file is uploaded on a page, its effect is shown, and it is imported; the import is undone."""
+"""A file is uploaded on a page, its effect is shown, and it is imported; the import is undone.
+
+Exports have what the pages of the records show, in columns for programs.
+"""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -14,6 +17,9 @@ from django.utils import timezone
 
 from identity.staff.imports import import_task
 from identity.staff.imports.import_task import MAX_FILE_BYTES
+from taxpayers.certificates import TLS_CLIENT_AUTH
+from taxpayers.client_keys import PRIVATE_KEY_JWT
+from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.models import (
     Change,
     Credential,
@@ -28,13 +34,11 @@ from taxpayers.services.uploads import MAX_UPLOADS, UPLOAD_LIFETIME, save_upload
 from taxpayers.standing.differences import COMPARED
 from tests.registry.other_import import another_import
 from tests.registry.workbooks import rows_of, workbook
+from tests.support import make
 from tests.support.command_line import error_of, json_output_of, output_of
 from tests.support.factories import (
     SUBMIT,
-    GrantedPermissionFactory,
-    IntermediaryFactory,
-    SystemUserFactory,
-    TaxpayerFactory,
+    stored_login,
 )
 from tests.support.staff import (
     ADDRESS,
@@ -46,8 +50,10 @@ from tests.support.staff import (
     task_url,
     text_of,
 )
+from tokens.models import LoginEvent
 
 pytestmark = pytest.mark.django_db
+
 __all__ = ["another_import"]  # the fixture
 
 TIN, AGENT = "C9000000001", "C9000000002"
@@ -75,8 +81,8 @@ EVERY_KIND = pytest.mark.parametrize("kind", PAGES)
 
 @pytest.fixture(autouse=True)
 def registered(db: None) -> None:
-    TaxpayerFactory.create(tin=TIN)
-    IntermediaryFactory.create(taxpayer__tin=AGENT)
+    make.taxpayer(tin=TIN)
+    make.intermediary(taxpayer__tin=AGENT)
 
 
 def send(client: Any, kind: str, content: bytes, name: str = "march.csv") -> Any:
@@ -214,7 +220,7 @@ def test_an_upload_for_one_kind_is_no_file_of_another_kind(registrar: Client) ->
 @EVERY_KIND
 def test_an_export_can_be_imported_again(kind: str) -> None:
     model, _task, role = PAGES[kind][:3]
-    SystemUserFactory.create(taxpayer=GrantedPermissionFactory.create().taxpayer)
+    make.system_user(taxpayer=make.permission().taxpayer)
     client = staff_client(role)
     exported: Any = client.get(f"{list_url(model)}export.csv")
     text = text_of(send(client, kind, b"".join(exported.streaming_content)))
@@ -306,9 +312,9 @@ def _everything_about_it_is_reported(client: Client, actions: list[str]) -> None
 
 
 BUILDS: dict[str, Callable[[Taxpayer], Any]] = {
-    "system user": lambda row: SystemUserFactory.create(taxpayer=row),
-    "intermediary": lambda row: IntermediaryFactory.create(taxpayer=row),
-    "permission": lambda row: GrantedPermissionFactory.create(taxpayer=row),
+    "system user": lambda row: make.system_user(taxpayer=row),
+    "intermediary": lambda row: make.intermediary(taxpayer=row),
+    "permission": lambda row: make.permission(taxpayer=row),
     "change": lambda row: json_output_of("deactivate_taxpayer", row.tin),
 }
 
@@ -328,7 +334,7 @@ def test_all_of_a_large_import_is_looked_at_when_it_is_undone(
     file: str, registrar: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("taxpayers.services.undo_import._BATCH", 1)
-    SystemUserFactory.create(taxpayer=Taxpayer.objects.get(tin=TINS[1]))
+    make.system_user(taxpayer=Taxpayer.objects.get(tin=TINS[1]))
     url = task_url(imported(), "undo_import")
     assert "2 taxpayers are removed." in text_of(registrar.get(url))
     refused = registrar.post(url, WHY).context["form"].non_field_errors()
@@ -348,3 +354,129 @@ def test_only_an_import_of_taxpayers_has_the_button(file: str, registrar: Client
         assert ("Undo the import" in titles) is shown
     assert "not an import of taxpayers" in error_of(*undo(first))
     assert "no change 999" in error_of("undo_import", "999")
+
+
+DAY = timedelta(days=1)
+
+
+def exported(
+    model: type[Model], form: str = "csv", query: str = "", by: str = "aminah"
+) -> list[dict[str, Any]]:
+    """The rows of the export, by the names of their columns."""
+    response: Any = staff_client("auditor", by).get(f"{list_url(model)}export.{form}{query}")
+    content = b"".join(response.streaming_content) if form == "xlsx" else b""
+    header, *rows = rows_of(content) if form == "xlsx" else csv_rows_of(response)
+    return [dict(zip(header, row, strict=True)) for row in rows]
+
+
+def shown(moment: Any) -> str:
+    return timezone.localtime(moment).isoformat(timespec="seconds")
+
+
+@pytest.mark.parametrize("form", ["csv", "xlsx"])
+def test_a_system_user_has_its_limits_and_its_credentials(form: str) -> None:
+    at = timezone.now()
+    user = make.system_user(
+        token_binding=TokenBinding.DPOP,
+        allowed_permissions="documents:submit documents:view",
+        allowed_taxpayers="C1 C2:R-1",
+        only_on_behalf=True,
+    )
+    old = make.credential(
+        system_user=user, allowed_networks="192.0.2.0/24 2001:db8::/32", last_used_at=at
+    )
+    new = make.credential(system_user=user, slot=2, expires_at=at + 9 * DAY)
+    make.credential(system_user=user, slot=None, revoked_at=at)
+    (row,) = exported(SystemUser, form)
+    expected = {
+        "state": "active",
+        "last_used_at": shown(at),
+        "login_method": "client_secret",
+        "token_binding": "dpop",
+        "allowed_permissions": "documents:submit documents:view",
+        "allowed_taxpayers": "C1 C2:R-1",
+        "credential_1": str(old),
+        "credential_1_kind": "secret",
+        "credential_1_name": "",
+        "credential_1_expires_at": shown(old.expires_at),
+        "credential_1_last_used_at": shown(at),
+        "credential_1_allowed_networks": "192.0.2.0/24 2001:db8::/32",
+        "credential_2": str(new),
+        "credential_2_kind": "secret",
+        "credential_2_name": "",
+        "credential_2_expires_at": shown(new.expires_at),
+        "credential_2_last_used_at": "",
+        "credential_2_allowed_networks": "",
+        "only_on_behalf": "yes",
+    }
+    assert {name: row[name] or "" for name in expected} == expected
+    assert list(row)[-len(expected) :] == list(expected)
+
+
+def test_a_client_with_a_certificate_or_a_key_says_so() -> None:
+    keyed = make.system_user(token_endpoint_auth_method=PRIVATE_KEY_JWT)
+    make.credential(system_user=keyed, public_jwk='{"kid": "key of March"}')
+    named = make.system_user(token_endpoint_auth_method=TLS_CLIENT_AUTH)
+    make.credential(system_user=named, certificate_name="CN=erp.example")
+    rows = {row["client_id"]: row for row in exported(SystemUser)}
+    names = ("login_method", "token_binding", "credential_1_kind", "credential_1_name")
+    assert [rows[keyed.client_id][name] for name in names] == [
+        *("private_key_jwt", "none", "key", "key of March")
+    ]
+    assert [rows[named.client_id][name] for name in names] == [
+        *("tls_client_auth", "tls", "certificate", "CN=erp.example")
+    ]
+
+
+def test_the_state_names_each_thing_that_refuses_its_logins() -> None:
+    at = timezone.now()
+    make.system_user(taxpayer__is_active=False, expires_at=at - DAY, blocked_at=at)
+    (row,) = exported(SystemUser)
+    assert row["state"] == (
+        "no_valid_credential system_user_blocked system_user_expired taxpayer_inactive"
+    )
+
+
+def test_an_expired_secret_is_exported_until_it_is_replaced() -> None:
+    at = timezone.now()
+    old = make.credential(created_at=at - 9 * DAY, expires_at=at - DAY)
+    (row,) = exported(SystemUser)
+    assert row["state"] == "no_valid_credential"
+    assert row["credential_1_expires_at"] == shown(at - DAY)
+    Credential.objects.filter(pk=old.pk).update(slot=None)
+    new = make.credential(system_user=old.system_user)
+    (row,) = exported(SystemUser, by="badrul")
+    assert (row["credential_1"], row["credential_2"]) == (str(new), "")
+
+
+def test_an_import_does_not_leave_out_a_limit_unseen() -> None:
+    make.system_user(allowed_taxpayers="C1")
+    file = staff_client("auditor").get(f"{list_url(SystemUser)}export.csv")
+    content = b"".join(file.streaming_content)  # type: ignore[attr-defined]
+    SystemUser.objects.all().delete()
+    page = send(staff_client("security officer", "badrul"), "system_users", content)
+    assert "an import cannot set allowed_taxpayers: remove the row" in text_of(page)
+    assert not SystemUser.objects.exists()
+
+
+def test_a_login_names_the_secret_and_what_was_wrong_and_since_when() -> None:
+    at = timezone.now()
+    secret = make.credential()
+    user = secret.system_user
+    stored_login(at - DAY, "secret_expired", user, since=at - DAY, secret_id=secret.pk)
+    stored_login(at, "missing_parameter", user, parameter="client_secret")
+    missing, expired = exported(LoginEvent, query=f"?q={secret.system_user.client_id}")
+    assert (expired["secret"], expired["since"]) == (str(secret), shown(at - DAY))
+    assert (missing["secret"], missing["since"]) == ("", "")
+    assert (missing["parameter"], expired["parameter"]) == ("client_secret", "")
+
+
+def test_a_permission_and_an_intermediary_have_all_that_their_pages_show() -> None:
+    granted: Any = make.permission(intermediary__taxpayer__is_active=False)
+    query = f"?q={granted.intermediary.taxpayer.tin}"
+    (permission,), (role,) = (
+        exported(model, query=query, by=model.__name__)
+        for model in (GrantedPermission, Intermediary)
+    )
+    assert permission["granted_at"] == shown(granted.created_at)
+    assert role["taxpayer_active"] == "no"

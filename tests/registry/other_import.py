@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.db import DatabaseError, connection, connections
+from django.db import DatabaseError, connection
 
 from taxpayers.services import one_import_at_a_time
+from tests.support.at_once import begin, end
 
 
 @contextlib.contextmanager
@@ -17,22 +18,18 @@ def import_elsewhere() -> Iterator[None]:
     has_it, is_over = threading.Event(), threading.Event()
 
     def hold() -> None:
-        try:
-            # PostgreSQL may end the connection.
-            with contextlib.suppress(DatabaseError), one_import_at_a_time():
-                has_it.set()
-                is_over.wait(60)
-        finally:
-            connections.close_all()  # of this thread
+        # PostgreSQL may end the connection.
+        with contextlib.suppress(DatabaseError), one_import_at_a_time():
+            has_it.set()
+            is_over.wait(60)
 
-    thread = threading.Thread(target=hold)
-    thread.start()
+    thread = begin(hold)
     try:
         assert has_it.wait(60)
         yield
     finally:
         is_over.set()
-        thread.join()
+        end(thread)
 
 
 @pytest.fixture

@@ -41,9 +41,9 @@ from tests.servers.service import manage, service_environment
 from tests.staff.test_lists import act_on
 from tests.support import make
 from tests.support.command_line import json_output_of
-from tests.support.erp import FORM, PATH, PAUSE, Erp, assert_refused, new_erp
+from tests.support.erp import FORM, PATH, Erp, assert_unavailable, new_erp
 from tests.support.staff import staff_client
-from tests.wire.test_on_behalf_of import Send, both, committed
+from tests.wire.test_answers import Send, both, committed
 from tokens.checks import check_settings
 from tokens.models import LoginEvent
 from tokens.operations import sandbox as addresses
@@ -107,13 +107,7 @@ def test_a_client_that_always_fails_never_has_to_wait(sandbox: None) -> None:
 
 
 def test_a_503_is_answered_as_a_real_one_and_leaves_no_record(sandbox: None) -> None:
-    assert_refused(
-        log_in_as(BY_NAME[SandboxName.TEMPORARILY_UNAVAILABLE]),
-        reason="temporarily_unavailable",
-        says="try again",
-        fixed_by="Nothing is wrong with the request",
-        headers={"Retry-After": PAUSE},
-    )
+    assert_unavailable(log_in_as(BY_NAME[SandboxName.TEMPORARILY_UNAVAILABLE]))
     assert not LoginEvent.objects.exists()
 
 

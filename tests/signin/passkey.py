@@ -48,7 +48,7 @@ class Passkey:
         return {
             **self._frame(),
             "response": {
-                "clientDataJSON": websafe_encode(self._client_data("webauthn.create", challenge)),
+                "clientDataJSON": websafe_encode(self._client_data("create", challenge)),
                 "attestationObject": websafe_encode(AttestationObject.create("none", data, {})),
             },
             "clientExtensionResults": {"credProps": {"rk": True}},
@@ -56,9 +56,7 @@ class Passkey:
 
     def answer(self, challenge: str) -> dict[str, Any]:
         """What a browser sends for this challenge."""
-        client_data = CollectedClientData.create(
-            "webauthn.get", challenge, f"https://{self._host}", False
-        )
+        client_data = self._client_data("get", challenge)
         data = AuthenticatorData.create(sha256(self._host.encode()), _FLAG.UP | _FLAG.UV, 1)
         signature = self._key.sign(bytes(data) + client_data.hash, ec.ECDSA(SHA256()))
         return {
@@ -76,8 +74,9 @@ class Passkey:
         name = websafe_encode(self._id)
         return {"id": name, "rawId": name, "type": "public-key"}
 
-    def _client_data(self, kind: str, challenge: str | bytes) -> bytes:
-        return CollectedClientData.create(kind, challenge, f"https://{self._host}", False)
+    def _client_data(self, kind: str, challenge: str | bytes) -> CollectedClientData:
+        origin = f"https://{self._host}"
+        return CollectedClientData.create(f"webauthn.{kind}", challenge, origin, False)
 
 
 def set_up(passkey: Passkey, client: Client, name: str) -> Any:

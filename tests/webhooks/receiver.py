@@ -5,8 +5,11 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from http.client import parse_headers
 from pathlib import Path
+from socketserver import StreamRequestHandler, ThreadingTCPServer
+from typing import Any
 
 from tests.servers.certificates import self_signed
 
@@ -23,76 +26,59 @@ class Received:
     body: bytes
 
 
-@dataclass
-class Receiver:
-    """Takes one request after the other of each connection's thread; `answers` in their order."""
+class Receiver(ThreadingTCPServer):
+    """Takes one request of each connection; `answers` in their order, then OK for ever."""
 
-    port: int
-    answers: list[bytes | Answer] = field(default_factory=list)  # then OK for ever
-    received: list[Received] = field(default_factory=list)
-    arrived: threading.Event = field(default_factory=threading.Event)
-    tls: ssl.SSLContext | None = None
+    daemon_threads = True
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/hooks?a=1"
+    def __init__(self, answers: tuple[bytes | Answer, ...], tls: ssl.SSLContext | None) -> None:
+        super().__init__(("127.0.0.1", 0), _Connection)
+        self.port = self.server_address[1]
+        self.url = f"http://127.0.0.1:{self.port}/hooks?a=1"
+        self.answers = list(answers)
+        self.received: list[Received] = []
+        self.tls = tls
 
     @property
     def ids(self) -> list[str]:
         return [request.headers["webhook-id"] for request in self.received]
 
-    def serve(self, listener: socket.socket) -> None:
-        while True:
-            try:
-                line, _address = listener.accept()
-            except OSError:
-                return  # closed: the end of the test
-            threading.Thread(target=self._one, args=(line,), daemon=True).start()
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """The other side has had enough."""
 
-    def _one(self, line: socket.socket) -> None:
-        if self.tls:
-            line = self.tls.wrap_socket(line, server_side=True, do_handshake_on_connect=False)
-        with line, contextlib.suppress(OSError):
-            request = _read(line)
-            if request is None:
+
+class _Connection(StreamRequestHandler):
+    server: Receiver
+
+    def setup(self) -> None:
+        if self.server.tls:
+            self.request = self.server.tls.wrap_socket(self.request, server_side=True)
+        super().setup()
+
+    def handle(self) -> None:
+        with self.request:
+            if not (line := self.rfile.readline().decode().rstrip()):
                 return
-            answer = self.answers.pop(0) if self.answers else OK
-            self.received.append(request)
-            self.arrived.set()
+            headers = {name.lower(): value for name, value in parse_headers(self.rfile).items()}
+            body = self.rfile.read(int(headers.get("content-length", "0")))
+            answer = self.server.answers.pop(0) if self.server.answers else OK
+            self.server.received.append(Received(line, headers, body))
             if callable(answer):
-                answer(line)
+                answer(self.request)
             else:
-                line.sendall(answer)
-
-
-def _read(line: socket.socket) -> Received | None:
-    data = b""
-    while b"\r\n\r\n" not in data:
-        more = line.recv(65_536)
-        if not more:
-            return None
-        data += more
-    head, _, body = data.partition(b"\r\n\r\n")
-    first, *lines = head.decode().split("\r\n")
-    headers = {name.lower(): value for name, value in (text.split(": ", 1) for text in lines)}
-    while len(body) < int(headers.get("content-length", "0")):
-        body += line.recv(65_536)
-    return Received(first, headers, body)
+                self.request.sendall(answer)
 
 
 @contextlib.contextmanager
 def receiving(*answers: bytes | Answer, tls: ssl.SSLContext | None = None) -> Iterator[Receiver]:
     """A receiver that gives these answers first."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        receiver = Receiver(listener.getsockname()[1], list(answers), tls=tls)
-        thread = threading.Thread(target=receiver.serve, args=(listener,), daemon=True)
+    with Receiver(answers, tls) as receiver:
+        thread = threading.Thread(target=receiver.serve_forever, args=(0.05,), daemon=True)
         thread.start()
         try:
             yield receiver
         finally:
-            with contextlib.suppress(OSError):
-                listener.shutdown(socket.SHUT_RDWR)  # wakes accept
-        thread.join(5)
+            receiver.shutdown()
 
 
 def status(code: int, *headers: str) -> bytes:

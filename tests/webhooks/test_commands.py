@@ -153,19 +153,20 @@ def test_prometheus_sees_what_was_delivered_and_how_long_the_oldest_waits() -> N
 
 @pytest.mark.parametrize("role", ["security officer", "auditor"])
 def test_staff_see_webhooks_and_deliveries_without_what_may_be_secret(role: str) -> None:
+    client, lists = staff_client(role), list_url(WebhookEndpoint)
+    assert "operators by manage.py register_webhook" in text_of(client.get(lists))
     row = new_endpoint("https://erp.example.org/hooks/my-secret-path")
     for state, result in ((WebhookDelivery.DELIVERED, "204"), (WebhookDelivery.FAILED, "timeout")):
         sent = WebhookDelivery.objects.filter(event=command("send_test_webhook", row)["webhook_id"])
         sent.update(state=state, last_result=result)
-    client = staff_client(role)
-    listed = text_of(client.get(list_url(WebhookEndpoint), {"q": "erp.example.org"}))
+    listed = text_of(client.get(lists, {"q": "erp.example.org"}))
     page = text_of(client.get(page_url(row)))
     for text in (listed, page):
         assert "https://erp.example.org/… " in text
         assert "my-secret-path" not in text
     for shown in ("webhook.test", "Delivered", "Given up", "timeout"):
         assert shown in page
-    found = client.get(list_url(WebhookEndpoint), {"q": "my-secret"}).context["cl"]
+    found = client.get(lists, {"q": "my-secret"}).context["cl"]
     assert found.result_count == 0
 
 

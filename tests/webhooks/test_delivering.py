@@ -1,6 +1,5 @@
 """Deliveries to real receivers: at least once, in the order of each record, until they arrive."""
 
-import contextlib
 import threading
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -331,37 +330,6 @@ def test_a_block_waits_for_a_registration_that_is_under_way(owner: SystemUser) -
         new_endpoint(client_id=owner.client_id)
         end(*(begin(partial(lock, model)) for model in (SystemUser, Taxpayer)))
     assert set(refused) == {SystemUser, Taxpayer}
-
-
-HOSTILE = [
-    status(503, "Retry-After: Mon, 01 Jan 2026 00:00:00 +99999999999999999999"),
-    status(429, "Retry-After: " + "9" * 60_000),
-    status(503, "Retry-After: \xff\x00=?utf-8?b?////?="),
-    b"HTTP/1.1 " + b"9" * 5_000 + b" X\r\n\r\n",
-    b"HTTP/1.1 -01 X\r\n\r\n",
-    b"HTTP/9.9 500 " + b"\xff" * 60_000 + b"\r\n\r\n",
-    b"HTTP/1.1 500 X\r\nContent-Length: " + b"9" * 9_000 + b"\r\n\r\n",
-    b"HTTP/1.1 500 X\r\nTransfer-Encoding: chunked\r\n\r\n" + b"f" * 9_000 + b"\r\n",
-    b"HTTP/1.1 500 X\r\n: \r\n \x00\r\nX\r\n\r\n",
-    b"HTTP/1.1 101 Switching Protocols\r\n\r\n\x00\xff",
-    b"HTTP/1.1 302 Found\r\nLocation: \x00://[::1\r\n\r\n",
-    b"\x15\x03\x01\x00\x02\x02\x28",
-    b"\r\n\r\n",
-]
-
-
-def test_whatever_one_receiver_answers_is_a_failed_attempt_of_one_delivery(
-    receiver: Receiver,
-) -> None:
-    with contextlib.ExitStack() as stack:
-        for answer in HOSTILE:
-            hostile = new_endpoint(stack.enter_context(receiving(answer)).url)
-            send_test(endpoint=hostile, at=now())
-        send_test(endpoint=new_endpoint(receiver.url), at=now())
-        deliver_all()
-    *failed, honest = states()
-    assert [state[:2] for state in failed] == [("pending", 1)] * len(HOSTILE)
-    assert honest == ("delivered", 1, "HTTP 204")
 
 
 def test_a_row_that_cannot_be_sent_is_a_failed_attempt_of_one_delivery(receiver: Receiver) -> None:

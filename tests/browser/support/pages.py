@@ -10,10 +10,9 @@ from datetime import timedelta
 from urllib.parse import urlencode
 from uuid import uuid4
 
-from django.contrib import admin
 from django.contrib.admin.utils import quote
 from django.test import override_settings
-from django.urls import URLPattern, URLResolver, get_resolver, resolve, reverse
+from django.urls import resolve, reverse
 from django.utils import timezone
 from joserfc.jwk import ECKey
 
@@ -22,28 +21,26 @@ from identity.staff.models import StaffSignIn, WaitingChange
 from identity.webhooks.models import WebhookEndpoint
 from taxpayers.models import DEFAULT_SCOPE, Change, SystemUser
 from tests.client_auth.key_erp import new_key_erp
+from tests.every_address.test_staff import FOR_ALL_STAFF, NEEDED
 from tests.servers.certificates import MTLS_URL
+from tests.staff.test_admin_safety import ADMINS
 from tests.support import make
 from tests.support.accounts import new_staff, signed_in, with_totp
 from tokens.models import LoginEvent
 
 URLCONF = "identity.staff.urls"
-# Endings of the names of addresses that are no page: files, answers to scripts, what only changes
-# something, what Django has for rows that can be edited, and the sign-in, which has its own tests.
+# Endings of the names of addresses that are no page: files, answers to scripts, what Django has for
+# rows that can be edited, and the list of the history, which leads elsewhere.
 NO_PAGES = (
-    *("_export_csv", "_export_xlsx", "_suggest"),
-    *("_add", "_delete", "_history", "autocomplete", "jsi18n", "view_on_site"),
-    *("login", "logout", "password_change"),
+    *("_export_csv", "_export_xlsx", "_suggest", "jsi18n"),
+    *("_add", "_delete", "_history", "taxpayers_change_changelist"),
 )
-# Addresses that lead elsewhere: pages of the theme, and the list of the history.
-SHADOWED = {"search", "app_list", "password_change_done", "taxpayers_change_changelist"}
 MOST_RECORDS = 200
 
 
 def names_of_pages() -> set[str]:
     """The names of the addresses of all pages under /admin/."""
-    names = {name for name in _names(get_resolver(URLCONF)) if not name.endswith(NO_PAGES)}
-    return names - SHADOWED
+    return {name for name in {*NEEDED, *FOR_ALL_STAFF} if not name.endswith(NO_PAGES)}
 
 
 def name_of(path: str) -> str:
@@ -54,8 +51,7 @@ def name_of(path: str) -> str:
 def kind_of(path: str) -> str:
     """Lists share a template, and so do records, and tasks; each other page is one by itself."""
     name = name_of(path)
-    lists = (pages for pages in admin.site._registry.values() if isinstance(pages, RecordAdmin))
-    tasks = tuple(f"_{task.name}" for pages in lists for task in pages.get_tasks())
+    tasks = tuple(f"_{task.name}" for pages in ADMINS for task in pages.get_tasks())
     kinds: dict[str, tuple[str, ...]]
     kinds = {"list": ("_changelist",), "record": ("_change",), "task": tasks}
     return next((kind for kind, ends in kinds.items() if name.endswith(ends)), name)
@@ -64,20 +60,8 @@ def kind_of(path: str) -> str:
 def every_path() -> list[str]:
     """The address of every page. Run it with the database of the service: it adds records."""
     _prepare()
-    registered = admin.site._registry.values()
-    lists = [pages for pages in registered if isinstance(pages, RecordAdmin)]
     with override_settings(MTLS_URL=MTLS_URL):  # as of the service
-        return [*_others(), *(path for pages in lists for path in _paths_of(pages))]
-
-
-def _names(resolver: URLResolver, prefix: str = "") -> Iterator[str]:
-    for pattern in resolver.url_patterns:
-        path = prefix + str(pattern.pattern)
-        if isinstance(pattern, URLResolver):
-            yield from _names(pattern, path)
-        elif pattern.name and path.startswith("admin/"):
-            assert isinstance(pattern, URLPattern)
-            yield pattern.name
+        return [*_others(), *(path for pages in ADMINS for path in _paths_of(pages))]
 
 
 def _prepare() -> None:

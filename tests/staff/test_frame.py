@@ -5,17 +5,17 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
-from django.contrib import admin
+from django.db.models import Model
 from django.test import Client
-from django.urls import reverse
 from pytest_django.fixtures import Settings
 
-from identity.staff.framework.records import RecordAdmin
-from taxpayers.models import Change, SystemUser, Taxpayer
+from taxpayers.models import Taxpayer
+from tests.every_address.test_staff import TASKS, records, url_of
 from tests.support import make
-from tests.support.staff import list_url, page_url, task_url, text_of
+from tests.support.staff import list_url, text_of
 
 pytestmark = pytest.mark.django_db
+__all__ = ["records"]  # the fixture
 SIGN_IN = "/signin/"
 
 
@@ -31,24 +31,14 @@ class Elements(HTMLParser):
         self.elements.append((tag, {name: value or "" for name, value in attrs}))
 
 
-@pytest.fixture
-def paths(boss: Client) -> list[str]:
-    """The first page, every list of ours, a record of some, and forms."""
-    secret = make.credential()
-    granted = make.permission(taxpayer=secret.system_user.taxpayer)
-    lists = [list_url(a.model) for a in admin.site._registry.values() if isinstance(a, RecordAdmin)]
-    lists[lists.index(list_url(Change))] = reverse("admin:taxpayers_change_report")
-    records = (secret.system_user, secret.system_user.taxpayer, granted, granted.intermediary)
-    forms = (
-        task_url(Taxpayer, "register_taxpayer"),
-        task_url(Taxpayer, "import_registry"),
-        task_url(SystemUser, "issue_credentials"),
-        task_url(secret.system_user, "block_system_user"),
-        task_url(secret.system_user, "revoke_secret"),
-    )
+def paths_of(records: dict[str, Model]) -> list[str]:
+    """Lists, records, the tasks of taxpayers and system users, searches, and what is not there."""
+    kinds = ("taxpayers_taxpayer", "taxpayers_systemuser")
+    names = [f"{kind}_{page}" for kind in TASKS for page in ("changelist", "change")]
+    names += [f"{kind}_{task}" for kind in kinds for task in (*TASKS[kind], "add")]
+    names += ["index", "staff_search", "taxpayers_change_report"]
     searches = ("/admin/search/?q=Taxpayer", f"{list_url(Taxpayer)}?q=nothing-at-all")
-    refused = (f"{list_url(Taxpayer)}add/", "/admin/no-such-page/")
-    return ["/admin/", *lists, *map(page_url, records), *forms, *searches, *refused]
+    return [*(url_of(name, records) for name in names), *searches, "/admin/no-such-page/"]
 
 
 @pytest.mark.parametrize("page", ["password_change/done", "taxpayers", "tokens", "staff"])
@@ -64,11 +54,13 @@ def test_the_pages_of_the_theme_lead_to_the_first_page(boss: Client, page: str) 
 CODE = re.compile(r"x-\w|@|:|hx-|on[a-z]+$|style$")
 
 
-def test_every_page_has_the_frame(boss: Client, paths: list[str], settings: Settings) -> None:
+def test_every_page_has_the_frame(
+    boss: Client, records: dict[str, Model], settings: Settings
+) -> None:
     """It names the environment; no attribute is code, and each popover has its button."""
-    for path in [*paths, SIGN_IN]:
+    for path in [*paths_of(records), SIGN_IN]:
         settings.ENVIRONMENT = "test" if path == SIGN_IN else "live"
-        html = (Client() if path == SIGN_IN else boss).get(path).content.decode()
+        html = (Client() if path == SIGN_IN else boss).get(path, follow=True).content.decode()
         assert html.count(f'class="environment environment-{settings.ENVIRONMENT}"') == 1, path
         assert f"Environment: </span>{settings.ENVIRONMENT.title()}</p>" in html, path
         elements = Elements(html).elements
