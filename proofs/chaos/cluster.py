@@ -86,14 +86,12 @@ def running_cluster() -> Iterator[Cluster]:
         started = start_nodes(stack, primary.port, url)
         standby = start_standby(primary, **SETTINGS)
         cluster = Cluster(*started, primary, standby, disk)
-        stack.callback(_stop_databases, cluster)
-        cluster.follow_synchronously()
-        yield cluster
-
-
-def _stop_databases(cluster: Cluster) -> None:
-    cluster.primary.stop()
-    cluster.standby.stop()
+        try:
+            cluster.follow_synchronously()
+            yield cluster
+        finally:  # they may be others by now
+            cluster.primary.stop()
+            cluster.standby.stop()
 
 
 NAMES = ("db-1", "db-2", "db-3")

@@ -15,7 +15,7 @@ import psycopg
 from proofs.chaos.answers import NO_ANSWER, Answer
 from proofs.chaos.cluster import running_cluster, running_patroni_site
 from proofs.chaos.load import Load
-from proofs.chaos.promises import Forbidden, Observed, broken_promises
+from proofs.chaos.promises import Observed, broken_promises
 from proofs.chaos.scenarios import ALL
 from proofs.chaos.scenarios.leaders import PATRONI
 from proofs.chaos.scenarios.outages import scenarios
@@ -58,7 +58,7 @@ def _run(scenario: Scenario[AnySite], cluster: AnySite) -> Result:
     before = cluster.issued()
     load = Load(population, cluster.connection_of)
     stage = Stage(cluster, load)
-    stage.forbidden += [Forbidden(name, started) for name in population.bad]
+    stage.forbidden |= dict.fromkeys(population.bad, started)
     broken: list[str] = []
     with stage.afterwards:
         load.begin()

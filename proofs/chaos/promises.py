@@ -4,8 +4,8 @@ Each promise of issue and contract is one function here; a scenario may only cha
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from proofs.chaos.answers import Answer
 
@@ -28,14 +28,6 @@ class Promise:
 
 
 @dataclass(frozen=True, slots=True)
-class Forbidden:
-    """A caller that must get no token for what it sends from `since` on."""
-
-    caller: str
-    since: float
-
-
-@dataclass(frozen=True, slots=True)
 class Observed:
     """Everything that a scenario left behind. Ids are those of login events."""
 
@@ -45,8 +37,8 @@ class Observed:
     ended_at: float  # the end of the fault: from here on the service must recover by itself
     issued: frozenset[str]  # all that are stored as issued
     new: frozenset[str]  # those of them that were stored since the scenario began
-    forbidden: Sequence[Forbidden] = ()
-    notes: list[str] = field(default_factory=list)
+    forbidden: Mapping[str, float]  # from when on a caller must get no token for what it sends
+    notes: Sequence[str]
 
     @property
     def received(self) -> set[str]:
@@ -83,11 +75,11 @@ def broken_promises(promise: Promise, seen: Observed) -> list[str]:
 def _of_answers(promise: Promise, seen: Observed) -> Iterator[str]:
     if lost := seen.received - seen.issued:
         yield f"{len(lost)} tokens without a login event, such as {min(lost)}"
-    for one in seen.forbidden:
-        sent = (a for a in seen.answers if a.caller == one.caller and a.sent_at >= one.since)
+    for caller, since in seen.forbidden.items():
+        sent = (a for a in seen.answers if a.caller == caller and a.sent_at >= since)
         tokens = [answer for answer in sent if answer.token]
         if tokens:
-            yield f"{len(tokens)} forbidden tokens of {one.caller}, such as {tokens[0].reference}"
+            yield f"{len(tokens)} forbidden tokens of {caller}, such as {tokens[0].reference}"
     for fault, count in Counter(a.fault for a in seen.answers if a.fault).items():
         yield f"{count} answers that are not the contract's: {fault}"
     if seen.slowest > promise.answers_within + ROOM_SECONDS:

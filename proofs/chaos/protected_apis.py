@@ -5,12 +5,11 @@ Flask with the package `einvoicing_tokens`, and the example for Node.js behind n
 
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
@@ -18,7 +17,15 @@ from pathlib import Path
 
 from tests.servers.nginx import nginx_program
 from tests.servers.npm import install_locked
-from tests.servers.processes import CHECKOUT, free_port, listens, start_process, stop_process
+from tests.servers.processes import (
+    CHECKOUT,
+    Process,
+    Program,
+    free_port,
+    listens,
+    start_process,
+    stop_process,
+)
 
 PACKAGE = CHECKOUT / "packages" / "einvoicing_tokens"
 PAUSE_SECONDS = 0.2
@@ -31,24 +38,18 @@ location / {{ proxy_pass http://127.0.0.1:{to}; }} }} }}
 
 
 @dataclass(eq=False)
-class Api:
+class Api(Program):
     """One API; it stores what it needs for a restart in its folder."""
 
     name: str
-    start_it: Callable[[], subprocess.Popen[bytes]]
-    port: int
-    process: subprocess.Popen[bytes]
     restarting: list[tuple[float, float]] = field(default_factory=list)
+    ends_on = signal.SIGKILL
 
     def restart(self) -> None:
         """A new process, as after an upgrade of the API."""
         began = time.monotonic()
-        self.stop()
-        self.process = self.start_it()
+        super().restart()
         self.restarting.append((began, time.monotonic()))
-
-    def stop(self) -> None:
-        stop_process(self.process, signal.SIGKILL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +80,14 @@ def start_apis(stack: ExitStack, folder: Path, url: str, certificate: Path) -> l
     apis = []
 
     def add(name: str, port: int, command: list[str], cwd: Path, listen: int) -> None:
-        given = environment | {"FOLDER": str(folder / name)}
-        (folder / name).mkdir(mode=0o700)
+        own, log = folder / name, folder / f"{name}.log"
+        own.mkdir(mode=0o700)
+        given = environment | {"FOLDER": str(own)}
 
-        def start() -> subprocess.Popen[bytes]:
-            log = folder / f"{name}.log"
+        def start() -> Process:
             return start_process(command, log, lambda: listens(listen), cwd=cwd, env=given)
 
-        apis.append(Api(name, start, port, start()))
+        apis.append(Api(own, port, start, name))
         stack.callback(apis[-1].stop)
 
     python = [sys.executable, "-B", "-m", "flask", "--app", "flask_api", "run", f"--port={flask}"]

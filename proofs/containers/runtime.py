@@ -15,7 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.servers.processes import CHECKOUT, NotAvailable, completed, start_process, stop_process
+from tests.servers.processes import (
+    CHECKOUT,
+    NotAvailable,
+    completed,
+    program_of,
+    start_process,
+    stop_process,
+)
 
 _NOTHING: dict[str, list[str]] = {
     kind: [] for kind in ("bounding", "effective", "inheritable", "permitted", "ambient")
@@ -110,9 +117,7 @@ def _mount(place: str, kind: str, source: str, *options: str) -> dict[str, Any]:
 
 
 def _crun(folder: Path) -> list[str]:
-    program = shutil.which("crun")
-    if program is None:
-        raise NotAvailable("no crun here (Debian: apt install crun)")
+    program = program_of("crun", "crun")
     # crun refuses a machine with both kinds of cgroups, although it needs neither: hidden from it.
     hidden = 'umount /sys/fs/cgroup/unified 2>/dev/null; exec "$@"'
     as_seen = ["unshare", "--mount", "sh", "-c", hidden, "crun"]
@@ -136,8 +141,7 @@ class Builder:
 
     def __init__(self, folder: Path) -> None:
         for program in ("buildah", "debootstrap", "crun"):
-            if shutil.which(program) is None:
-                raise NotAvailable(f"no {program} here (Debian: apt install {program})")
+            program_of(program, program)
         if os.geteuid() != 0:
             raise NotAvailable("images are built as root only here: run this as root")
         self._folder = folder

@@ -3,7 +3,6 @@
 PgBouncer comes from the operating system (Debian: `apt install pgbouncer`).
 """
 
-import shutil
 import signal
 import time
 from collections.abc import Iterator
@@ -18,12 +17,12 @@ from tests.live.cluster import logins, new_client, recorded
 from tests.servers.postgres import Postgres, postgres_user
 from tests.servers.processes import (
     CHECKOUT,
-    NotAvailable,
     Program,
     changed,
     free_port,
     listens,
     new_folder,
+    program_of,
     slowness,
     start_process,
     stopping,
@@ -58,9 +57,7 @@ def start_pooler(postgres_url: str, sessions: int, *more: str) -> Pooler:
 
     `more` are lines of its configuration.
     """
-    program = shutil.which("pgbouncer") or shutil.which("/usr/sbin/pgbouncer")
-    if program is None:
-        raise NotAvailable("no PgBouncer here (apt install pgbouncer)")
+    program = program_of("pgbouncer", "pgbouncer")
     folder, port = new_folder("pgbouncer", postgres_user()), free_port()
     target = urlsplit(postgres_url)
     text = changed(

@@ -19,7 +19,13 @@ import jwt
 import pytest
 
 from tests.live.cluster import CLIENT
-from tests.operations.machine import assignments, blocks_of, commands_of, replaced, written
+from tests.operations.machine import (
+    assignments,
+    blocks_of,
+    commands_of,
+    paths,
+    written,
+)
 from tests.servers.nginx import (
     CONFIGURATION,
     MTLS_NAME,
@@ -29,7 +35,7 @@ from tests.servers.nginx import (
     start_balancer,
 )
 from tests.servers.postgres import Postgres
-from tests.servers.processes import CHECKOUT, completed, start_process, stopping
+from tests.servers.processes import CHECKOUT, changed, ran, start_process, stopping
 from tests.servers.service import Service, is_ready, manage
 from tests.support.erp import PATH, Erp
 from tests.support.over_http import sign_in
@@ -78,21 +84,15 @@ def production(
 ) -> Iterator[Production]:
     """The recipe, with only addresses, ports and folders of a test."""
     folder, ports = tmp_path_factory.mktemp("production"), free_ports()
-    settings = written(
-        folder / "identity.env",
-        {
-            "DATABASE_URL": empty_database,
-            "SECRET_KEY_FILE": str(folder / "secret_key"),
-            "KEY_ENCRYPTION_KEYS_FILE": str(folder / "key_encryption_keys"),
-            "VAR_DIR": str(folder / "var"),
-        },
-    )
+    own = paths(folder, folder / "var")
+    settings = written(folder / "identity.env", {"DATABASE_URL": empty_database, **own})
     _program, _settings, secrets, _database, preparation, _units, _proxy = blocks_of("Install")
+    group = f"chgrp {os.getgid()}"
     commands = [
-        replaced(secrets, {"/etc/identity": str(folder), "chgrp identity": f"chgrp {os.getgid()}"}),
-        replaced(preparation, {"sudo -u identity": "env", "/opt/identity": str(CHECKOUT)}),
+        changed(secrets, ("/etc/identity", str(folder)), ("chgrp identity", group)),
+        changed(preparation, ("sudo -u identity", "env"), ("/opt/identity", str(CHECKOUT))),
     ]
-    done = completed(
+    ran(
         ["bash", "-euo", "pipefail", "-c", "\n".join(commands)],
         cwd="/",
         env={
@@ -102,7 +102,6 @@ def production(
             "NAME": "Mariam",
         },
     )
-    assert done.returncode == 0, done.stdout + done.stderr
     # All that systemd gives to a service.
     environment = {"PATH": os.environ["PATH"], **assignments(settings)}
     login, staff = "identity-login@.service", "identity-staff.service"

@@ -6,12 +6,14 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import dedent
 
 from tests.servers.postgres import Postgres
-from tests.servers.processes import CHECKOUT, completed, free_port
+from tests.servers.processes import CHECKOUT, completed, free_port, stopping
 from tests.servers.service import Service, start_service
 
 ISSUER = "http://id.example.org"
@@ -95,20 +97,17 @@ class Machine:
 
     def edit_settings(self) -> None:
         """What an operator does in the editor."""
-        etc = self.settings.parent
-        written(
-            self.settings,
-            {
-                "ENVIRONMENT": "test",
-                "AUTH_URL": ISSUER,
-                "STAFF_URL": "http://staff.example.org",
-                "ALLOWED_HOSTS": "id.example.org,staff.example.org,127.0.0.1",
-                "DATABASE_URL": self.database_url,
-                "SECRET_KEY_FILE": str(etc / "secret_key"),
-                "KEY_ENCRYPTION_KEYS_FILE": str(etc / "key_encryption_keys"),
-                "VAR_DIR": str(self.folder / "var/lib/identity"),
-            },
+        self.write_settings(
+            ENVIRONMENT="test",
+            AUTH_URL=ISSUER,
+            STAFF_URL="http://staff.example.org",
+            ALLOWED_HOSTS="id.example.org,staff.example.org,127.0.0.1",
         )
+
+    def write_settings(self, **more: str) -> None:
+        """The file of its settings anew, with what is this machine's, and `more`."""
+        own = paths(self.settings.parent, self.folder / "var/lib/identity")
+        written(self.settings, {"DATABASE_URL": self.database_url, **own, **more})
 
     def run(self, commands: str, **variables: str) -> str:
         """What the commands print, as an operator of this machine runs them."""
@@ -138,12 +137,15 @@ class Machine:
             stdin=subprocess.DEVNULL,
         )
 
-    def start(self) -> Service:
+    @contextmanager
+    def running(self) -> Iterator[Service]:
         """A node with all of it, as systemd would give it the settings."""
         port = free_port()
         environment = {"PATH": os.environ["PATH"], **assignments(self.settings)}
         environment |= {"PORT": str(port), "SERVE": "both", "WEB_PROCESSES": "1"}
-        return start_service(environment, self.folder / f"node-{port}.log")
+        node = start_service(environment, self.folder / f"node-{port}.log")
+        with stopping(node):
+            yield node
 
 
 FOLDER = CHECKOUT / "deploy" / "systemd"
@@ -169,14 +171,6 @@ def blocks_of(heading: str, language: str = "sh", *, document: Path = DOCUMENT) 
     return [dedent(block) for block in blocks]
 
 
-def replaced(text: str, replacements: dict[str, str]) -> str:
-    """The commands with the names of a test; each name must be in them."""
-    for old, new in replacements.items():
-        assert old in text, f"the commands have no {old}"
-        text = text.replace(old, new)
-    return text
-
-
 FILE = CHECKOUT / "deploy" / "identity.env"
 _LINE = re.compile(r"^(#?)([A-Z][A-Z_]*)=(.*)$", re.MULTILINE)
 
@@ -187,6 +181,15 @@ def assignments(path: Path = FILE, *, with_comments: bool = False) -> dict[str, 
         name: value[1:-1] if value.startswith("'") else value
         for comment, name, value in _LINE.findall(path.read_text(encoding="utf-8"))
         if with_comments or not comment
+    }
+
+
+def paths(etc: Path, var: Path) -> dict[str, str]:
+    """Where the service finds its secrets, and stores its data."""
+    return {
+        "SECRET_KEY_FILE": str(etc / "secret_key"),
+        "KEY_ENCRYPTION_KEYS_FILE": str(etc / "key_encryption_keys"),
+        "VAR_DIR": str(var),
     }
 
 

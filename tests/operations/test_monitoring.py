@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.operations.machine import DOCUMENT, blocks_of
-from tests.servers.processes import CHECKOUT, NotAvailable, completed
+from tests.servers.processes import CHECKOUT, program_of, ran
 from tests.servers.service import Service
 from tokens.metrics import ISSUED
 from tokens.refusals.table import REFUSALS
@@ -32,16 +31,7 @@ def expressions() -> Iterator[str]:
 
 @pytest.fixture
 def promtool() -> str:
-    found = shutil.which("promtool")
-    if found is None:
-        raise NotAvailable("no promtool here (Debian: apt install prometheus)")
-    return found
-
-
-def run(*command: str) -> str:
-    done = completed(command, cwd=PROMETHEUS)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    return program_of("prometheus", "promtool")
 
 
 @pytest.mark.processes
@@ -55,7 +45,7 @@ def run(*command: str) -> str:
     ids=lambda arguments: " ".join(arguments[:2]),
 )
 def test_prometheus_finds_no_fault(promtool: str, arguments: tuple[str, ...]) -> None:
-    assert "SUCCESS" in run(promtool, *arguments)
+    assert "SUCCESS" in ran([promtool, *arguments], cwd=PROMETHEUS)
 
 
 @pytest.mark.processes
@@ -66,7 +56,7 @@ def test_every_query_of_the_dashboard_can_be_asked(promtool: str, tmp_path: Path
     ]
     file = tmp_path / "dashboard.yml"
     file.write_text(yaml.safe_dump({"groups": [{"name": "dashboard", "rules": rules}]}))
-    run(promtool, "check", "rules", str(file))
+    ran([promtool, "check", "rules", file])
 
 
 def test_each_alert_is_tried_and_on_a_quiet_day_as_well() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.operations.machine import blocks_of
-from tests.servers.processes import CHECKOUT, NotAvailable, as_user, free_port, new_folder
+from tests.servers.processes import CHECKOUT, as_user, free_port, new_folder, program_of
 
 pytestmark = pytest.mark.processes
 
@@ -65,8 +65,8 @@ class Machine:
 
 @pytest.fixture
 def machine() -> Iterator[Machine]:
-    if not (shutil.which("pgbackrest") and PROGRAMS.is_dir()):
-        raise NotAvailable("no pgbackrest here (Debian: apt install pgbackrest postgresql-15)")
+    program_of("pgbackrest", "pgbackrest")
+    program_of("postgresql-15", f"{PROGRAMS}/postgres")
     made = Machine(new_folder("pgbackrest", USER), free_port(), free_port())
     folder = made.folder
     given = (FILES / "pgbackrest.conf").read_text()

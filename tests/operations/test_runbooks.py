@@ -12,7 +12,7 @@ import pytest
 from tests.live.cluster import login_at, new_client
 from tests.operations.machine import Machine, blocks_of, commands_of
 from tests.servers.postgres import Postgres
-from tests.servers.processes import CHECKOUT, DidNotStart, stopping, until
+from tests.servers.processes import CHECKOUT, DidNotStart, until
 from tests.servers.service import Service, manage
 from tests.support.accounts import PASSWORD
 from tests.support.erp import Erp
@@ -20,6 +20,7 @@ from tests.support.over_http import SIGN_IN, send_form, sign_in
 
 pytestmark = pytest.mark.processes
 UNLIMITED = ("--logins-per-minute", "0")
+STAFF = "http://staff.example.org"
 
 
 @pytest.fixture
@@ -31,8 +32,7 @@ def machine(tmp_path: Path, postgres: Postgres, postgres_url: str) -> Machine:
 
 @pytest.fixture
 def node(machine: Machine) -> Iterator[Service]:
-    started = machine.start()
-    with stopping(started):
+    with machine.running() as started:
         yield started
 
 
@@ -63,6 +63,10 @@ def wait_until(is_true: Callable[[], bool]) -> None:
     until(lambda: all(is_true() for _ in range(5)))
 
 
+def staff_browser(node: Service) -> httpx.Client:
+    return httpx.Client(base_url=node.url, headers={"Host": STAFF.removeprefix("http://")})
+
+
 # --- Backup and restore ---------------------------------------------------------------------------
 def test_a_restored_service_goes_on_where_the_dump_was_made(
     machine: Machine, node: Service
@@ -89,8 +93,7 @@ def test_a_restored_service_goes_on_where_the_dump_was_made(
     name = machine.database_url.rpartition("/")[2]
     machine.run("".join(rest).replace("all.dump identity", f"all.dump {name}"))
 
-    restored = machine.start()
-    with stopping(restored):
+    with machine.running() as restored:
         assert kids(restored) == published
         assert (is_valid(restored, valid), is_valid(restored, revoked)) == (True, False)
         assert is_valid(restored, token(restored, erp))
@@ -98,11 +101,11 @@ def test_a_restored_service_goes_on_where_the_dump_was_made(
 
 
 def test_without_its_keys_a_restored_service_says_what_is_missing(machine: Machine) -> None:
-    node = machine.start()
-    node.stop()  # it has made its first signing key
+    with machine.running():
+        pass  # it has made its first signing key
     (machine.settings.parent / "key_encryption_keys").write_text("another key, 48 characters long")
-    with pytest.raises(DidNotStart, match="KEY_ENCRYPTION_KEYS"):
-        machine.start()
+    with pytest.raises(DidNotStart, match="KEY_ENCRYPTION_KEYS"), machine.running():
+        pass
 
 
 # --- Install ------------------- ------------------------------------------------------------------
@@ -163,9 +166,8 @@ def test_a_leaked_signing_key_is_stopped(machine: Machine, node: Service) -> Non
 def test_a_leaked_dump_ends_sessions_and_passwords(machine: Machine, node: Service) -> None:
     boss = new_boss_of(node)
     end_sessions, new_password = blocks_of("A database dump")
-    with httpx.Client(base_url=node.url, headers={"Host": "staff.example.org"}) as browser:
-        origin = "http://staff.example.org"
-        sign_in(browser, origin, boss)
+    with staff_browser(node) as browser:
+        sign_in(browser, STAFF, boss)
         assert browser.get("/admin/").status_code == 200
         machine.run(end_sessions)
         assert browser.get("/admin/").status_code == 302
@@ -175,9 +177,9 @@ def test_a_leaked_dump_ends_sessions_and_passwords(machine: Machine, node: Servi
 
 
 def password_is(node: Service, username: str, password: str) -> bool:
-    with httpx.Client(base_url=node.url, headers={"Host": "staff.example.org"}) as browser:
+    with staff_browser(node) as browser:
         form = {"login": username, "password": password}
-        answer = send_form(browser, SIGN_IN, "http://staff.example.org", **form)
+        answer = send_form(browser, SIGN_IN, STAFF, **form)
     return answer.status_code == 302
 
 
@@ -213,23 +215,20 @@ def test_leaked_encryption_keys_are_replaced(machine: Machine) -> None:
     leaked = file.read_text().strip()
     add, remove = blocks_of("KEY_ENCRYPTION_KEYS")
     _show, stop = blocks_of("A signing key")
-    node = machine.start()
-    with stopping(node):
+    with machine.running() as node:
         erp = new_client(node, *UNLIMITED)
         before = token(node, erp)
     machine.run(add)
     newest, former = file.read_text().strip().split(",")
     assert former == leaked != newest
-    node = machine.start()
-    with stopping(node):
+    with machine.running() as node:
         assert is_valid(node, before)  # no outage for anybody so far
         machine.run(stop, KID=kids(node)[0])
         wait_until(lambda: not is_valid(node, before))
     machine.run(remove)
     assert file.read_text().strip() == newest
     assert file.stat().st_mode & 0o777 == 0o640
-    node = machine.start()
-    with stopping(node):
+    with machine.running() as node:
         assert is_valid(node, token(node, erp))
 
 
@@ -238,8 +237,7 @@ def test_a_leaked_secret_key_is_replaced(machine: Machine, with_fallback: bool) 
     etc = machine.settings.parent
     leaked = (etc / "secret_key").read_text()
     replace, reset = blocks_of("SECRET_KEY")
-    node = machine.start()
-    with stopping(node):
+    with machine.running() as node:
         boss = new_boss_of(node)
     machine.run(replace)
     assert (etc / "secret_key").read_text() != leaked
@@ -247,13 +245,9 @@ def test_a_leaked_secret_key_is_replaced(machine: Machine, with_fallback: bool) 
     if with_fallback:
         fallback = f"SECRET_KEY_FALLBACKS_FILE={etc / 'secret_key_fallbacks'}\n"
         machine.settings.write_text(machine.settings.read_text() + fallback)
-    node = machine.start()
-    with (
-        stopping(node),
-        httpx.Client(base_url=node.url, headers={"Host": "staff.example.org"}) as browser,
-    ):
+    with machine.running() as node, staff_browser(node) as browser:
         if with_fallback:
-            sign_in(browser, "http://staff.example.org", boss)
+            sign_in(browser, STAFF, boss)
             assert browser.get("/admin/").status_code == 200
         else:
             assert "Removed: " in machine.run(reset, ACCOUNT=boss)
@@ -280,8 +274,7 @@ def logins_in(url: str) -> int:
 def test_the_registry_comes_back_first_and_its_logins_while_clients_log_in(
     machine: Machine, postgres: Postgres
 ) -> None:
-    node = machine.start()
-    with stopping(node):
+    with machine.running() as node:
         erp = new_client(node, *UNLIMITED)
         before = token(node, erp)
         lost = machine.database_url
@@ -299,8 +292,7 @@ def test_the_registry_comes_back_first_and_its_logins_while_clients_log_in(
     name = machine.database_url.rpartition("/")[2]
     machine.run(f"{manage} restore /var/backups/identity/registry.dump {name}; {manage} migrate")
     assert logins_in(machine.database_url) == 0
-    node = machine.start()
-    with stopping(node):
+    with machine.running() as node:
         assert not is_valid(node, before), "no token without the record of its login"
         assert login_at(node, erp).status_code == 200
         *_, logins = blocks_of("Back to a moment", document=BACKUP)

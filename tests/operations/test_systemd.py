@@ -18,23 +18,14 @@ from identity.configuration.setting_list import SETTINGS
 from identity.configuration.systemd_file import assignments
 from identity.configuration.texts import ENVIRONMENT_FILE
 from tests.operations.machine import FOLDER, commands_of
-from tests.servers.processes import CHECKOUT, NotAvailable, completed
+from tests.servers.processes import CHECKOUT, completed, program_of, ran
 
 SERVICES = sorted(path.name for path in FOLDER.glob("*.service"))
 
 
 @pytest.fixture
 def program() -> str:
-    found = shutil.which("systemd-analyze")
-    if found is None:
-        raise NotAvailable("no systemd-analyze here (Debian: apt install systemd)")
-    return found
-
-
-def run(*command: str) -> str:
-    done = completed(command)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    return program_of("systemd", "systemd-analyze")
 
 
 @pytest.fixture
@@ -47,14 +38,15 @@ def units(tmp_path: Path) -> list[str]:
 
 @pytest.mark.processes
 def test_systemd_finds_no_fault(program: str, units: list[str]) -> None:
-    assert run(program, "verify", "--man=no", *units) == ""
+    done = completed([program, "verify", "--man=no", *units])
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
 @pytest.mark.processes
 @pytest.mark.parametrize("name", SERVICES)
 def test_a_service_is_closed_to_the_machine(program: str, name: str) -> None:
     """At most 2.0 of 10: where systemd begins to say "OK" is 4.5."""
-    run(program, "security", "--offline=yes", "--threshold=20", str(FOLDER / name))
+    ran([program, "security", "--offline=yes", "--threshold=20", FOLDER / name])
 
 
 def test_every_command_of_a_unit_exists() -> None:

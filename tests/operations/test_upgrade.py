@@ -5,13 +5,15 @@ import shutil
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.operations.machine import RELEASES, Machine, blocks_of, written
+from tests.operations.machine import RELEASES, Machine, blocks_of
 from tests.servers.nginx import Balancer, Ports, free_ports, start_balancer
 from tests.servers.postgres import Postgres
 from tests.servers.processes import kill_group, stopping
@@ -32,15 +34,7 @@ class Production:
     def install(self) -> None:
         machine, etc = self.machine, self.machine.settings.parent
         machine.install()
-        files = {name: str(etc / name.lower()) for name in ("SECRET_KEY", "KEY_ENCRYPTION_KEYS")}
-        written(
-            machine.settings,
-            {
-                "DATABASE_URL": machine.database_url,
-                **{f"{name}_FILE": path for name, path in files.items()},
-                "VAR_DIR": str(machine.folder / "var/lib/identity"),
-            },
-        )
+        machine.write_settings()
         with machine.settings.open("a") as settings:
             settings.write("LOGIN_RETENTION=2555d\nWEB_PROCESSES=1\n")
         preparation, units, proxy = blocks_of("Install")[4:]
@@ -79,31 +73,25 @@ class Production:
             kill_group(int(file.read_text()))
 
 
-@dataclass
-class Load:
-    """Logins of some clients at the same time, until the end of the block."""
+@contextmanager
+def clients_logging_in(balancer: Balancer, erp: Erp) -> Iterator[Counter[int]]:
+    """The statuses of the logins of some clients at the same time, until the end of the block."""
+    answers, is_over = Counter[int](), threading.Event()
 
-    balancer: Balancer
-    erp: Erp
-    answers: Counter[int] = field(default_factory=Counter)
-    ended: threading.Event = field(default_factory=threading.Event)
+    def log_in() -> None:
+        url, headers = balancer.ports.https_url, {"Host": "id.example.org"}
+        with httpx.Client(base_url=url, verify=balancer.tls, headers=headers) as client:
+            while not is_over.wait(0.02):
+                answers[client.post(PATH, data=erp.form).status_code] += 1
 
-    def __enter__(self) -> "Load":
-        self.threads = [threading.Thread(target=self._log_in) for _ in range(3)]
-        for thread in self.threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.ended.set()
-        for thread in self.threads:
-            thread.join()
-
-    def _log_in(self) -> None:
-        url, tls = self.balancer.ports.https_url, self.balancer.tls
-        with httpx.Client(base_url=url, verify=tls, headers={"Host": "id.example.org"}) as client:
-            while not self.ended.wait(0.02):
-                self.answers[client.post(PATH, data=self.erp.form).status_code] += 1
+    with ThreadPoolExecutor() as threads:
+        begun = [threads.submit(log_in) for _ in range(3)]
+        try:
+            yield answers
+        finally:
+            is_over.set()
+    for one in begun:
+        one.result()
 
 
 @pytest.fixture(scope="module")
@@ -129,12 +117,13 @@ def test_an_upgrade_loses_no_login_and_no_setting_and_can_go_back(production: Pr
     machine.calls()
     balancer = start_balancer(production.ports)
     with stopping(balancer):
-        with Load(balancer, Erp(issued["client_id"], issued["client_secret"])) as load:
+        erp = Erp(issued["client_id"], issued["client_secret"])
+        with clients_logging_in(balancer, erp) as answers:
             machine.run("umask 077\n" + UPGRADE.replace("VERSION", "2"))
-            seen = load.answers.total()
+            seen = answers.total()
             assert set(production.versions().values()) == {"identity-2"}
             machine.run(BACK)
-        assert (set(load.answers), seen > 20) == ({200}, True)
+        assert (set(answers), seen > 20) == ({200}, True)
     assert (machine.version, set(production.versions().values())) == (
         "identity-1.0.0",
         {"identity-1.0.0"},

@@ -16,13 +16,13 @@ import pytest
 from proofs.containers.composed import FOLDER, rendered
 from tests.servers.postgres import SETTINGS, Postgres, postgres_user, start_postgres
 from tests.servers.processes import (
-    NotAvailable,
     as_user,
     changed,
-    completed,
     free_port,
     listens,
     new_folder,
+    program_of,
+    ran,
     start_process,
     stop_process,
     until,
@@ -51,8 +51,9 @@ def primary(secrets: Path) -> Iterator[Postgres]:
     server = start_postgres()
     data = server.folder / "data"
     (data / "pg_hba.conf").write_text(_HBA)
-    done = _script(server, "primary.sh", secrets, PGDATA=str(data), PGHOST="127.0.0.1")
-    assert done.returncode == 0, done.stderr
+    environment = _environment(server, secrets, PGDATA=str(data), PGHOST="127.0.0.1")
+    script, user = FOLDER / "postgres" / "primary.sh", as_user(postgres_user())
+    ran(["/bin/sh", script], cwd=server.folder, env=environment, **user)
     server.execute("SELECT pg_reload_conf()")
     yield server
     server.stop()
@@ -67,17 +68,6 @@ def _environment(server: Postgres, secrets: Path, **more: str) -> dict[str, str]
         "LC_ALL": "C",
         **more,
     }
-
-
-def _script(
-    server: Postgres, name: str, secrets: Path, **more: str
-) -> subprocess.CompletedProcess[str]:
-    return completed(
-        ["/bin/sh", FOLDER / "postgres" / name],
-        cwd=server.folder,
-        env=_environment(server, secrets, **more),
-        **as_user(postgres_user()),
-    )
 
 
 def _identity(secrets: Path, port: int, password: str = "") -> str:
@@ -172,9 +162,7 @@ def _arrived(standby: "psycopg.Connection[tuple[object, ...]]") -> bool:
 def test_the_pooler_leads_to_the_primary_with_the_passwords_of_the_secrets(
     primary: Postgres, secrets: Path
 ) -> None:
-    program = shutil.which("pgbouncer") or shutil.which("/usr/sbin/pgbouncer")
-    if program is None:
-        raise NotAvailable("no PgBouncer here (apt install pgbouncer)")
+    program = program_of("pgbouncer", "pgbouncer")
     folder, port = new_folder("pooler", postgres_user()), free_port()
     shutil.copy(secrets / "pooler_users", folder / "userlist.txt")
     original = (FOLDER.parent / "pgbouncer.ini").read_text()

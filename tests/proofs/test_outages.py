@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -39,7 +40,7 @@ NOW = 1_000.0  # seconds of a clock that only goes forward
 
 
 def test_an_outage_that_an_api_does_not_survive_is_found() -> None:
-    api = Api("A", None, 0, None, restarting=[(NOW + 50, NOW + 51)])  # type: ignore[arg-type]
+    api = Api(Path(), 0, lambda: None, "A", [(NOW + 50, NOW + 51)])  # type: ignore[arg-type,return-value]
     right = [Call(api, "honest", NOW, 200), Call(api, "honest", NOW + 50.5, 0)]
     right += [Call(api, "blocked", NOW, 200), Call(api, "blocked", NOW + 10, 401)]
     wrong = [Call(api, "honest", NOW, 503), Call(api, "blocked", NOW + 10, 200)]

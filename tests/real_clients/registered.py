@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 
 from tests.client_auth.key_erp import KeyPair, new_pair
+from tests.introspection.api import claims_of
 from tests.servers.service import Service
 
 ROB = "202001234567"
@@ -68,6 +69,13 @@ class Registered:
         if way not in self.clients:
             self.clients[way] = self.new_client(way)
         return self.clients[way]
+
+    def claims_on_behalf(self, token: str, client: Client) -> dict[str, Any]:
+        """Those of a token; fails unless it is for this client and the represented taxpayer."""
+        claims = claims_of(token)
+        assert (claims["sub"], claims["client_id"]) == (self.represented, client.client_id)
+        assert (claims["act"], claims["permissions"]) == ({"sub": self.tin}, [PERMISSION])
+        return claims
 
     def new_client(self, way: str) -> Client:
         """Another one."""

@@ -19,7 +19,7 @@ from pytest_django import DjangoDbBlocker
 
 from tests.management_api.portal import SCOPES
 from tests.servers.npm import install_locked
-from tests.servers.processes import completed, free_port, stopping
+from tests.servers.processes import free_port, ran, stopping
 from tests.servers.service import Service, service_environment, start_service
 
 if TYPE_CHECKING:
@@ -48,11 +48,9 @@ def staff_node(
         yield service
 
 
-def ran(folder: Path, *command: str | Path, **environment: str) -> str:
+def run(folder: Path, *command: str | Path, **environment: str) -> str:
     known = {"PATH": os.environ["PATH"], "HOME": str(folder)}
-    done = completed(command, cwd=folder, env={**known, **environment}, timeout=SECONDS)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    return ran(command, cwd=folder, env={**known, **environment}, timeout=SECONDS)
 
 
 def described(node: Service, folder: Path) -> None:
@@ -65,7 +63,7 @@ def assert_story(node: Service, folder: Path, tin: str, *command: str | Path) ->
     issued = node.manage("issue_credentials", "C1000000000", "--name", tin, "--scope", scope)
     login = {name.upper(): issued[name] for name in ("client_id", "client_secret")}
     told: dict[str, Any] = json.loads(
-        ran(folder, *command, **login, URL=node.url, TIN=tin, SCOPE=scope)
+        run(folder, *command, **login, URL=node.url, TIN=tin, SCOPE=scope)
     )
     assert datetime.fromisoformat(told.pop("registered_at")).tzinfo is not None
     assert told == {
@@ -85,7 +83,7 @@ def test_openapi_python_client(staff_node: Service, tmp_path: Path) -> None:
         # It knows no status list, and says so.
         strict = () if name == "public" else ("--fail-on-warning",)
         generator = (programs / "openapi-python-client", "generate", *made, *strict)
-        ran(tmp_path, *generator, PATH=f"{programs}:{os.environ['PATH']}")
+        run(tmp_path, *generator, PATH=f"{programs}:{os.environ['PATH']}")
     copy(STORIES / "openapi_python_client.py", tmp_path)
     assert_story(staff_node, tmp_path, "C2584563221", sys.executable, "openapi_python_client.py")
 
@@ -97,9 +95,9 @@ def typescript(staff_node: Service, tmp_path_factory: pytest.TempPathFactory) ->
     described(staff_node, folder)
     programs = folder / "node_modules" / ".bin"
     for name in DESCRIPTIONS:
-        ran(folder, programs / "openapi-ts", "-i", f"{name}.json", "-o", name)
-        ran(folder, programs / "openapi-typescript", f"{name}.json", "-o", f"{name}.d.ts")
-    ran(folder, programs / "tsc")
+        run(folder, programs / "openapi-ts", "-i", f"{name}.json", "-o", name)
+        run(folder, programs / "openapi-typescript", f"{name}.json", "-o", f"{name}.d.ts")
+    run(folder, programs / "tsc")
     return folder
 
 

@@ -12,8 +12,8 @@ from requests_oauth2client import (
     PrivateKeyJwt,
 )
 
-from tests.introspection.api import INACTIVE, claims_of
-from tests.real_clients.registered import PERMISSION, WAYS, Client, Registered
+from tests.introspection.api import INACTIVE
+from tests.real_clients.registered import WAYS, Client, Registered
 
 METADATA = "/.well-known/oauth-authorization-server"
 
@@ -40,24 +40,16 @@ def discovered(registered: Registered, client: Client) -> Iterator[OAuth2Client]
         yield found
 
 
-def on_behalf_of(taxpayer: str) -> dict[str, dict[str, str]]:
-    return {"headers": {"onbehalfof": taxpayer}}
-
-
 @pytest.mark.parametrize("way", WAYS)
 def test_it_discovers_logs_in_introspects_and_revokes(registered: Registered, way: str) -> None:
     client = registered.client(way)
     api = Client(registered.api["client_id"], WAYS[0], registered.api["client_secret"])
     with discovered(registered, client) as erp, discovered(registered, api) as asking:
-        token = erp.client_credentials(
-            scope="InvoicingAPI", requests_kwargs=on_behalf_of(registered.represented)
-        )
+        headers = {"onbehalfof": registered.represented}
+        token = erp.client_credentials(scope="InvoicingAPI", requests_kwargs={"headers": headers})
         assert (token.token_type, token.scope) == ("Bearer", None)
         assert token.expires_in in range(3590, 3601)  # seconds left
-        claims = claims_of(token.access_token)
-        assert (claims["sub"], claims["client_id"]) == (registered.represented, client.client_id)
-        assert (claims["act"], claims["permissions"]) == ({"sub": registered.tin}, [PERMISSION])
-
+        claims = registered.claims_on_behalf(token.access_token, client)
         active = {"active": True, "token_type": "Bearer", **claims}
         assert asking.introspect_token(token) == active
         assert erp.revoke_access_token(token) is True

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import re
-import shutil
 import signal
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -26,6 +25,8 @@ from tests.servers.processes import (
     is_healthy,
     listens,
     new_folder,
+    program_of,
+    ran,
     start_process,
 )
 
@@ -58,14 +59,6 @@ def _patroni(name: str) -> str:
     return str(path)
 
 
-def _program(name: str, package: str) -> str:
-    """Where the program is. Raises NotAvailable, with the package of Debian that has it."""
-    found = shutil.which(name, path=_ENVIRONMENT["PATH"])
-    if found is None:
-        raise NotAvailable(f"no {name} here (Debian: apt install {package})")
-    return found
-
-
 def _changed(name: str, *changes: tuple[str, str]) -> str:
     """That file of `deploy/patroni/` with its `changes`."""
     text = (CHECKOUT / "deploy" / "patroni" / name).read_text(encoding="utf-8")
@@ -87,7 +80,7 @@ class Etcd(Program):
 
 def start_etcd() -> Etcd:
     """One member, with `etcd.env`. Raises NotAvailable where there is no etcd."""
-    path = _program("etcd", "etcd-server")
+    path = program_of("etcd-server", "etcd")
     folder, port = new_folder("etcd", postgres_user()), free_port()
     text = _changed(
         "etcd.env",
@@ -117,7 +110,7 @@ def start_haproxy(members: Sequence[tuple[int, int]]) -> Program:
 
     It leads to the leader. Raises NotAvailable where there is no HAProxy.
     """
-    path = _program("haproxy", "haproxy")
+    path = program_of("haproxy", "haproxy")
     folder, port = new_folder("haproxy"), free_port()
     ways = [
         (rf"10\.0\.0\.2{number}:5432 check port 8008", f"{HOST}:{postgresql} check port {rest}")
@@ -180,17 +173,14 @@ class Member(Program):
         super().stop()
 
     def control(self, *arguments: str) -> str:
-        """The output of `patronictl`. Raises RuntimeError with its error output."""
-        done = completed(
+        """The output of `patronictl`."""
+        return ran(
             [_patroni("patronictl"), "-c", self.folder / "patroni.yml", *arguments],
             cwd=self.folder,
             env={**_ENVIRONMENT, "HOME": str(self.folder)},
             stdin=subprocess.DEVNULL,
             **as_user(postgres_user()),
         )
-        if done.returncode:
-            raise RuntimeError(f"patronictl: {done.stdout}{done.stderr}")
-        return done.stdout
 
     def _postgresql(self) -> list[int]:
         """The ids of its processes: the first one, which starts the others, comes first."""
@@ -203,10 +193,7 @@ class Member(Program):
 def start_member(name: str, etcd_port: int) -> Member:
     """Raises NotAvailable where there is no Patroni, or no PostgreSQL of Debian's."""
     path = _patroni("patroni")
-    if not _POSTGRESQL.is_dir():
-        raise NotAvailable(
-            "no PostgreSQL 15 of the system here (Debian: apt install postgresql-15)"
-        )
+    program_of("postgresql-15", f"{_POSTGRESQL}/postgres")
     folder, port, rest_port = new_folder("patroni", postgres_user()), free_port(), free_port()
     changes = _changes(name, folder, port, rest_port, etcd_port)
     file = _written(folder / "patroni.yml", _changed("patroni.yml", *changes))

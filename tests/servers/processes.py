@@ -246,6 +246,21 @@ def completed(command: Sequence[str | Path], **options: Any) -> "subprocess.Comp
     return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
 
+def ran(command: Sequence[str | Path], **options: Any) -> str:
+    """What a program wrote. Raises AssertionError, with its errors, if it did not end well."""
+    done = completed(command, **options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def program_of(package: str, name: str) -> str:
+    """Where this program is, which comes with a package of Debian. Raises NotAvailable."""
+    found = shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin")
+    if found is None:
+        raise NotAvailable(f"no {name} here (Debian: apt install {package})")
+    return found
+
+
 def as_user(name: str | None) -> dict[str, Any]:
     """The arguments of `subprocess` that run a program as that user; none for ourselves."""
     if name is None:

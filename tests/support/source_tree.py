@@ -70,17 +70,8 @@ class SourceTree:
         if isinstance(node, ast.Import):
             return [alias.name for alias in node.names]
         if isinstance(node, ast.ImportFrom):
-            source = self._absolute(module, node)
-            return [f"{source}.{alias.name}" for alias in node.names]
+            return [f"{node.module}.{alias.name}" for alias in node.names]
         return []
-
-    def _absolute(self, module: str, node: ast.ImportFrom) -> str:
-        if not node.level:
-            return node.module or ""
-        is_package = self.files[module].name == "__init__.py"
-        parts = module.split(".")
-        parents = parts[: len(parts) - node.level + is_package]
-        return ".".join([*parents, *([node.module] if node.module else [])])
 
     def imported_module(self, name: str) -> str | None:
         """The module of this tree that `name` is, or is in; None for one of a library."""

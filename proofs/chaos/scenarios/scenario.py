@@ -12,7 +12,7 @@ from proofs.chaos.answers import Answer
 from proofs.chaos.callers import Caller
 from proofs.chaos.cluster import Cluster
 from proofs.chaos.load import Load
-from proofs.chaos.promises import Forbidden, Promise
+from proofs.chaos.promises import Promise
 from proofs.chaos.site import Node, Site
 
 AnySite = TypeVar("AnySite", bound=Site, default=Cluster)
@@ -26,7 +26,7 @@ class Stage(Generic[AnySite]):
     load: Load
     began_at: float = 0.0
     ended_at: float = 0.0
-    forbidden: list[Forbidden] = field(default_factory=list)
+    forbidden: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     # What the next scenario needs: done after the load has ended, in reverse order.
     afterwards: ExitStack = field(default_factory=ExitStack)
@@ -44,7 +44,7 @@ class Stage(Generic[AnySite]):
 
     def forbid(self, caller: Caller) -> None:
         """From now on this caller must get no token."""
-        self.forbidden.append(Forbidden(caller.name, time.monotonic()))
+        self.forbidden[caller.name] = time.monotonic()
 
     def probe(self, node: Node, caller: Caller) -> Answer:
         """A login on this very node; it is judged like all others."""
