@@ -37,7 +37,7 @@ location / {{ proxy_pass http://127.0.0.1:{to}; }} }} }}
 """
 
 
-@dataclass(eq=False)
+@dataclass
 class Api(Program):
     """One API; it stores what it needs for a restart in its folder."""
 
@@ -148,6 +148,6 @@ def faults(calls: list[Call], apis: list[Api], refused_from: Mapping[str, float]
             found[f"{one.api.name} answered an honest client with {one.status}"] += 1
         if limit is not None and one.status == 200 and one.at >= limit:
             found[f"{one.api.name} accepted {one.client}"] += 1
-    answered = {(one.api, one.client) for one in calls if one.status in (200, 401)}
+    answered = {(one.api.name, one.client) for one in calls if one.status in (200, 401)}
     missing = len(apis) * len({one.client for one in calls}) - len(answered)
     return [f"{text}: {n} times" for text, n in found.items()] + ["no answers"] * bool(missing)

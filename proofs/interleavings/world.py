@@ -9,14 +9,11 @@ from taxpayers.client_keys import key_name
 from taxpayers.credentials import hash_secret, new_client_id, new_client_secret
 from taxpayers.identifiers import TaxpayerId
 from tests.client_auth.key_erp import KeyPair
+from tests.support import make
 from tests.support.factories import (
     ENVIRONMENT,
     SUBMIT,
     VIEW,
-    CredentialFactory,
-    GrantedPermissionFactory,
-    IntermediaryFactory,
-    TaxpayerFactory,
 )
 
 UNKNOWN = TaxpayerId("TUNKNOWN1")
@@ -57,19 +54,17 @@ class Credentials:
 
 def populate(credentials: Credentials, at: datetime) -> None:
     """Two intermediaries, two others, and taxpayers that they may represent."""
-    first, second = (
-        IntermediaryFactory.create(taxpayer__tin=f"TINTER{number}") for number in (1, 2)
-    )
-    plain = TaxpayerFactory.create(tin="TPLAIN1")
-    with_rob = TaxpayerFactory.create(tin="TPLAIN1", rob="ROB-1")
+    first, second = (make.intermediary(taxpayer__tin=f"TINTER{number}") for number in (1, 2))
+    plain = make.taxpayer(tin="TPLAIN1")
+    with_rob = make.taxpayer(tin="TPLAIN1", rob="ROB-1")
     represented = [
-        TaxpayerFactory.create(tin="TREPR1"),
-        TaxpayerFactory.create(tin="TREPR1", rob="ROB-7"),
-        TaxpayerFactory.create(tin="TREPR2"),
+        make.taxpayer(tin="TREPR1"),
+        make.taxpayer(tin="TREPR1", rob="ROB-7"),
+        make.taxpayer(tin="TREPR2"),
     ]
     owners = (first.taxpayer, first.taxpayer, second.taxpayer, plain, with_rob)
     for number, owner in enumerate(owners):
-        secret: Any = CredentialFactory.create(
+        secret: Any = make.credential(
             system_user__taxpayer=owner,
             system_user__name=f"ERP {number}",
             system_user__scopes=" ".join(SCOPES[:2]),
@@ -79,7 +74,7 @@ def populate(credentials: Credentials, at: datetime) -> None:
         credentials.add(secret.clear)
     granted = [(taxpayer, first, [SUBMIT]) for taxpayer in (*represented, plain)]
     for taxpayer, intermediary, codes in (*granted, (represented[0], second, CODES)):
-        GrantedPermissionFactory.create(
+        make.permission(
             taxpayer=taxpayer,
             intermediary=intermediary,
             codes=codes,

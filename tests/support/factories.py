@@ -1,4 +1,4 @@
-"""Rows for tests, one line each: `CredentialFactory.create(system_user__taxpayer__tin="C1")`.
+"""Rows for tests, as `make` gives them.
 
 They write straight to the database, also states that no service would make (an expired secret).
 """
