@@ -110,7 +110,7 @@ def test_a_login_has_these_claims_and_no_other(
     assert {type(found["iat"]), type(found["exp"])} == {int}
     assert verified(sign(found, NEW)) == AccessToken(
         subject=login.subject,
-        actor=login.actor and str(login.actor),
+        actor=str(login.actor) if login.actor else None,
         client_id="ci_live_1",
         jti="a-jti",
         scopes=login.scopes,
@@ -169,10 +169,10 @@ def assert_not_ours(token: str) -> None:
         *({claim: None} for claim in ("scope", "taxpayer")),
         # Of another service.
         *({"iss": issuer} for issuer in (f"{ISSUER}/", "https://other.example.org")),
-        *({"aud": audience} for audience in ("Other", [])),
+        *({"aud": "Other"}, {"aud": []}),
         # Of another shape.
         *({"exp": exp} for exp in ("soon", 10**30)),
-        *({"taxpayer": taxpayer} for taxpayer in ("C25", {})),
+        *({"taxpayer": "C25"}, {"taxpayer": {}}),
         *({"scope": ["InvoicingAPI"]}, {"permissions": 5}),
         *({"act": actor} for actor in ("D1111111111", {"name": "x"})),
     ],
