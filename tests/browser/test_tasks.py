@@ -65,7 +65,7 @@ def _register_an_intermediary(office: Office, registrar: Any) -> None:
     """A new taxpayer becomes an intermediary, and may act for another one."""
     registrar.goto("/admin/taxpayers/taxpayer/")
     press(registrar, "Register taxpayer")
-    registrar.get_by_label("AGENT", exact=True).fill(AGENT)
+    registrar.get_by_label("TIN", exact=True).fill(AGENT)
     registrar.get_by_label("Name", exact=True).fill(CLIENT_NAME)
     press(registrar, "Register a taxpayer")
     says(registrar, f"Registered the taxpayer: {CLIENT_NAME} ({AGENT})")
