@@ -52,17 +52,16 @@ def read(name: str, default: Any = None) -> Any:
     would be dangerous, both are ImproperlyConfigured.
     """
     setting = SETTINGS[name]
-    kind = setting.kind
-    text = secret(name) if kind.is_secret else os.environ.get(name)
-    if text or (text is not None and kind.is_vital):
+    text = secret(name) if setting.is_secret else os.environ.get(name)
+    if text or (text is not None and setting.is_vital):
         try:
-            return kind.read(text)
+            return setting.read(text)
         except WrongValue as fault:
             line = f"{name} {fault} Example: {setting.assignment}"
-        if kind.is_vital:
+        if setting.is_vital:
             raise ImproperlyConfigured(line)
         wrong_settings.append(line)
-    return kind.read(setting.default) if default is None else default
+    return setting.read(setting.default) if default is None else default
 
 
 def secret(name: str) -> str:

@@ -41,7 +41,7 @@ def _required(name: str) -> Any:
     value = read(name)
     if not value and not IS_EMBEDDED:
         raise ImproperlyConfigured(f"Set {name} or {name}_FILE.")
-    return value or SETTINGS[name].kind.read(saved_secret(VAR_DIR / name.lower()))
+    return value or SETTINGS[name].read(saved_secret(VAR_DIR / name.lower()))
 
 
 SECRET_KEY: str = _required("SECRET_KEY")

@@ -154,7 +154,3 @@ class NoSuchAddress(_OpenView):
             "There is nothing at this path. All addresses, without a slash at their end, are in"
             f" {settings.STAFF_URL.rstrip('/')}/api/v1/management/openapi.json.",
         )
-
-
-problem_page = ProblemPage.as_view()
-no_such_address = NoSuchAddress.as_view()

@@ -1,5 +1,8 @@
 """Every address of the management API. `identity.urls` has them unless SERVE=login."""
 
+from collections.abc import Iterator
+from typing import Any
+
 from django.urls import URLPattern, path
 
 from identity.api.events import changes, webhooks
@@ -7,7 +10,7 @@ from identity.api.framework.json_body import JsonBody, MergePatchBody
 from identity.api.framework.kinds import RecordKind
 from identity.api.framework.records import ListView, RecordView
 from identity.api.imports.view import ROW_KINDS, ImportView
-from identity.api.openapi import description, no_such_address, problem_page
+from identity.api.openapi import NoSuchAddress, ProblemPage, description
 from identity.api.registry import (
     intermediaries,
     logins,
@@ -19,49 +22,38 @@ from identity.api.registry import (
 from identity.api.registry.history import history_of
 from identity.management_api import BASE_PATH
 
-_READ, _TASK = ("get", "head"), ("post",)
+_READ = ("get", "head")
+
+
+def _at(
+    rest: str, kind: RecordKind, view: type[RecordView], *methods: str, **more: Any
+) -> URLPattern:
+    made = view.as_view(kind=kind, http_method_names=methods, **more)
+    return path(f"{BASE_PATH}/{kind.name}{rest}", made)
 
 
 def _list(kind: RecordKind) -> URLPattern:
     methods = (*_READ, "post") if kind.create else _READ
-    view = ListView.as_view(
-        kind=kind, listing=kind.listing, task=kind.create, http_method_names=methods
-    )
-    return path(f"{BASE_PATH}/{kind.name}", view)
+    return _at("", kind, ListView, *methods, listing=kind.listing, task=kind.create)
 
 
 def _record(kind: RecordKind) -> URLPattern:
     methods, parsers = (*_READ, "patch") if kind.change else _READ, (JsonBody, MergePatchBody)
-    view = RecordView.as_view(
-        kind=kind, task=kind.change, http_method_names=methods, parser_classes=parsers
-    )
-    return path(f"{BASE_PATH}/{kind.name}/<str:{kind.parameter}>", view)
+    rest = f"/<str:{kind.parameter}>"
+    return _at(rest, kind, RecordView, *methods, task=kind.change, parser_classes=parsers)
 
 
-def _all(kind: RecordKind) -> list[URLPattern]:
+def _all(kind: RecordKind) -> Iterator[URLPattern]:
     """A kind that changes: its tasks, and the lists of what belongs to one record."""
-    record = f"{BASE_PATH}/{kind.name}/<str:{kind.parameter}>"
+    yield _list(kind)
+    yield _record(kind)
+    record = f"/<str:{kind.parameter}>"
+    for task in kind.tasks:
+        yield _at(f"{record}/{task.before}{task.name}", kind, RecordView, "post", task=task)
     history = history_of(kind.listing.name, kind.singular)
-    return [
-        _list(kind),
-        _record(kind),
-        *(
-            path(
-                f"{record}/{task.before}{task.name}",
-                RecordView.as_view(kind=kind, task=task, http_method_names=_TASK),
-            )
-            for task in kind.tasks
-        ),
-        *(
-            path(
-                f"{record}/{name}",
-                ListView.as_view(
-                    kind=kind, listing=part, is_of_record=True, http_method_names=_READ
-                ),
-            )
-            for name, part in (*kind.parts.items(), ("history", history))
-        ),
-    ]
+    for name, part in (*kind.parts.items(), ("history", history)):
+        rest = f"{record}/{name}"
+        yield _at(rest, kind, ListView, *_READ, listing=part, is_of_record=True)
 
 
 records: list[URLPattern] = [
@@ -83,8 +75,6 @@ records: list[URLPattern] = [
 urlpatterns: list[URLPattern] = [
     *records,
     path(f"{BASE_PATH}/openapi.json", description(records)),
-    path(f"{BASE_PATH}/problems/<str:kind>", problem_page),
-    path(BASE_PATH, no_such_address),
-    path(f"{BASE_PATH}/", no_such_address),
-    path(f"{BASE_PATH}/<path:rest>", no_such_address),
+    path(f"{BASE_PATH}/problems/<str:kind>", ProblemPage.as_view()),
+    *(path(f"{BASE_PATH}{rest}", NoSuchAddress.as_view()) for rest in ("", "/", "/<path:rest>")),
 ]

@@ -1,9 +1,8 @@
-"""The kinds of settings: how the text in the environment becomes a value. Pure."""
+"""How the text of a setting becomes its value: each reader raises WrongValue if it cannot. Pure."""
 
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from importlib.util import find_spec
 from ipaddress import ip_network
@@ -16,21 +15,13 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
 class WrongValue(ValueError):
-    """Why a text is no value of this kind: it follows the name of the setting."""
+    """Why a text is no value: it follows the name of the setting."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """`read` makes a value of a text, or raises WrongValue."""
-
-    read: Callable[[str], Any] = field(repr=False)
-    # Nothing starts with a wrong value, no command either: the default would be dangerous.
-    is_vital: bool = False
-    # Never shown, and can be in a file that <name>_FILE names.
-    is_secret: bool = False
+Reader = Callable[[str], Any]
 
 
-def number(least: int, most: int) -> Kind:
+def number(least: int, most: int) -> Reader:
     """A whole number from `least` to `most`."""
 
     def read(text: str) -> int:
@@ -40,10 +31,10 @@ def number(least: int, most: int) -> Kind:
                 return value
         raise WrongValue(f"must be a whole number from {least} to {most}, not {text!r}.")
 
-    return Kind(read)
+    return read
 
 
-def choice(*choices: str) -> Kind:
+def choice(*choices: str) -> Reader:
     """One of these texts."""
 
     def read(text: str) -> str:
@@ -52,10 +43,10 @@ def choice(*choices: str) -> Kind:
         *others, last = choices
         raise WrongValue(f"must be {', '.join(others)} or {last}, not {text!r}.")
 
-    return Kind(read)
+    return read
 
 
-def duration(least: str, most: str) -> Kind:
+def duration(least: str, most: str) -> Reader:
     """A time from `least` to `most`, as `90s`, `30m`, `12h` or `400d`; None if empty."""
 
     def read(text: str) -> timedelta | None:
@@ -66,7 +57,7 @@ def duration(least: str, most: str) -> Kind:
             return timedelta(seconds=value)
         raise WrongValue(f"must be a time from {least} to {most}, not {text!r}.")
 
-    return Kind(read)
+    return read
 
 
 def _seconds(text: str) -> int:
@@ -74,12 +65,7 @@ def _seconds(text: str) -> int:
     return int(match[1]) * _UNITS[match[2]] if match else -1
 
 
-def vital(kind: Kind) -> Kind:
-    """The same kind, where a wrong value stops every command."""
-    return replace(kind, is_vital=True)
-
-
-def _made_by(make: Callable[[str], Any], what: str) -> Kind:
+def _made_by(make: Callable[[str], Any], what: str) -> Reader:
     """What this function makes of a text; if it cannot, the text must be `what`."""
 
     def read(text: str) -> Any:
@@ -88,7 +74,7 @@ def _made_by(make: Callable[[str], Any], what: str) -> Kind:
         except (ValueError, OSError, KeyError):
             raise WrongValue(f"must be {what}, not {text!r}.") from None
 
-    return Kind(read)
+    return read
 
 
 def _share(text: str) -> float:
@@ -97,18 +83,21 @@ def _share(text: str) -> float:
     raise ValueError(text)
 
 
-def _list(text: str) -> list[str]:
+def texts(text: str) -> list[str]:
+    """Those that commas separate."""
     return [part for part in map(str.strip, text.split(",")) if part]
 
 
-def _networks(text: str) -> list[str]:
+def networks(text: str) -> list[str]:
+    """Addresses and networks, separated by commas."""
     try:
-        return [str(ip_network(part)) for part in _list(text)]
+        return [str(ip_network(part)) for part in texts(text)]
     except ValueError as error:
         raise WrongValue(f"must be networks, separated by commas: {error}.") from None
 
 
-def _collector(text: str) -> str:
+def collector(text: str) -> str:
+    """The address of a collector of traces, where what sends them is installed."""
     if not text:
         return text
     if not re.fullmatch(r"https?://[^\s/?#@]+(?:/[^\s?#]*)?", text):
@@ -122,13 +111,7 @@ def _collector(text: str) -> str:
     return text
 
 
-TEXT = Kind(str)
-SECRET = Kind(str, is_secret=True)
-SECRETS = Kind(_list, is_secret=True)  # separated by commas
 FLAG = _made_by(lambda text: _WORDS[text.lower()], "True or False")
 SHARE = _made_by(_share, "a number from 0 to 1")
-LIST = Kind(_list)
-NETWORKS = Kind(_networks)
 JSON = _made_by(json.loads, "JSON")
 TIME_ZONE = _made_by(lambda text: ZoneInfo(text).key, "the name of a time zone")
-COLLECTOR = Kind(_collector)

@@ -8,7 +8,6 @@ from typing import Any, Unpack
 
 from cryptography.fernet import InvalidToken
 from django.conf import settings
-from django.db import transaction
 from uuid_utils.compat import uuid7
 
 from identity.webhooks import actions
@@ -51,12 +50,11 @@ def register_webhook(
     url: str,
     event_types: Collection[str] = (),
     description: str = "",
-    client_id: str = "",
     **asked: Unpack[history.Asked],
 ) -> IssuedWebhookSecret:
     """Register an endpoint, which gets what is committed from now on; no types: all of them.
 
-    `client_id`: the system user without which it gets nothing. Raises ServiceError.
+    It gets nothing without the system user that registers it. Raises ServiceError.
     """
     context = history.context_of(REGISTER_WEBHOOK, **asked)
     _check_room()
@@ -66,7 +64,7 @@ def register_webhook(
         url=_validate_url(url),
         description=_validate_description(description),
         event_types=_validate_types(event_types),
-        client_id=client_id,
+        client_id=context.by.client_id,
         created_at=context.at,
         secret=encrypt(secret),
     )
@@ -193,16 +191,45 @@ def delete_webhook(*, endpoint: WebhookEndpoint, **asked: Unpack[history.Asked])
     return row
 
 
-@transaction.atomic
+# --- What the history does not show ---------------------------------------------------------------
+
+
+def _unrecorded(name: str, title: str, effect: str) -> operations.Operation:
+    action = Action("webhookendpoint", Duty.WEBHOOKS, name, "")
+    return operations.Operation(action, title, effect, operations.Reason.NONE)
+
+
+SEND_TEST = _unrecorded(
+    "send_test_webhook",
+    "Send a webhook.test event",
+    "Only to this webhook, whatever types it wants. Or a sample of each of the types given, with"
+    " sample: true in its data.",
+)
+RESEND = _unrecorded(
+    "resend_webhook",
+    "Send this message now",
+    "What waits for a later attempt is sent at once; what was delivered or given up once more.",
+)
+REPEAT_FAILED = _unrecorded(
+    "repeat_webhook",
+    "Send again what was given up",
+    "What failed after ten attempts is tried anew.",
+)
+
+
+@history.makes(SEND_TEST, "endpoint")
 def send_test(
-    *, endpoint: WebhookEndpoint, event_types: Collection[str] = (), at: datetime
+    *,
+    endpoint: WebhookEndpoint,
+    event_types: Collection[str] = (),
+    **asked: Unpack[history.Asked],
 ) -> list[WebhookDelivery]:
     """A `webhook.test` event, or a sample of each of these types, only for this endpoint.
 
     Whatever types it wants. Raises ServiceError if it is disabled.
     """
-    if not endpoint.is_active:
-        raise ServiceError("The webhook is disabled. Enable it first.")
+    _check_active(endpoint)
+    at = asked["at"]
     return [
         WebhookDelivery.objects.create(
             event=WebhookEvent.objects.create(type=name, body=sample_of(name, at), created_at=at),
@@ -215,52 +242,36 @@ def send_test(
     ]
 
 
-@transaction.atomic
-def resend(*, delivery: WebhookDelivery, at: datetime) -> WebhookDelivery:
+@history.makes(RESEND, "delivery")
+def resend(*, delivery: WebhookDelivery, **asked: Unpack[history.Asked]) -> WebhookDelivery:
     """Send this one now: what waits does not wait longer, what is finished is sent once more.
 
     Raises ServiceError if its endpoint is disabled.
     """
-    if not delivery.endpoint.is_active:
-        raise ServiceError("The webhook is disabled. Enable it first.")
+    _check_active(delivery.endpoint)
     row = history.lock_for_update(delivery)
     row.state, row.attempts = WebhookDelivery.PENDING, 0
-    row.due_at, row.finished_at = at, None
+    row.due_at, row.finished_at = asked["at"], None
     row.save(update_fields=["state", "attempts", "due_at", "finished_at"])
     WebhookEndpoint.objects.filter(pk=row.endpoint_id).update(paused_until=None)
     return row
 
 
-@transaction.atomic
-def repeat_failed(*, endpoint: WebhookEndpoint, since: datetime | None = None, at: datetime) -> int:
+@history.makes(REPEAT_FAILED, "endpoint")
+def repeat_failed(
+    *, endpoint: WebhookEndpoint, since: datetime | None = None, **asked: Unpack[history.Asked]
+) -> int:
     """Try again what was given up (all, or events from `since` on); how many deliveries."""
     failed = endpoint.deliveries.filter(state=WebhookDelivery.FAILED)
     if since is not None:
         failed = failed.filter(created_at__gte=since)
     pending = WebhookDelivery.PENDING
-    return failed.update(state=pending, attempts=0, due_at=at, finished_at=None)
+    return failed.update(state=pending, attempts=0, due_at=asked["at"], finished_at=None)
 
 
-# These change nothing that the history shows.
-SEND_TEST = operations.Operation(
-    Action("webhookendpoint", Duty.WEBHOOKS, "send_test_webhook", ""),
-    "Send a webhook.test event",
-    "Only to this webhook, whatever types it wants. Or a sample of each of the types given, with"
-    " sample: true in its data.",
-    operations.Reason.NONE,
-)
-RESEND = operations.Operation(
-    Action("webhookendpoint", Duty.WEBHOOKS, "resend_webhook", ""),
-    "Send this message now",
-    "What waits for a later attempt is sent at once; what was delivered or given up once more.",
-    operations.Reason.NONE,
-)
-REPEAT_FAILED = operations.Operation(
-    Action("webhookendpoint", Duty.WEBHOOKS, "repeat_webhook", ""),
-    "Send again what was given up",
-    "What failed after ten attempts is tried anew.",
-    operations.Reason.NONE,
-)
+def _check_active(endpoint: WebhookEndpoint) -> None:
+    if not endpoint.is_active:
+        raise ServiceError("The webhook is disabled. Enable it first.")
 
 
 def _check_room(besides: int = 0) -> None:

@@ -51,9 +51,10 @@ class Author:
         """A system user."""
         return cls(client_id + CLIENT, address, task_id, AuthorKind.CLIENT)
 
-    def is_client(self, client_id: str) -> bool:
-        """Whether it is this system user."""
-        return self.kind is AuthorKind.CLIENT and self.name == client_id + CLIENT
+    @property
+    def client_id(self) -> str:
+        """Of the system user; empty: it is none."""
+        return self.name.removesuffix(CLIENT) if self.kind is AuthorKind.CLIENT else ""
 
     def in_one_task(self) -> "Author":
         """The same person; all changes by this author are one task in the history.

@@ -70,5 +70,5 @@ def lock_to_stop(system_user: SystemUser, by: Author) -> SystemUser:
     Staff may do that to every client, and a client to those that do not use the management API, and
     to itself. Raises OnlyOperators.
     """
-    is_other_client = by.kind is AuthorKind.CLIENT and not by.is_client(system_user.client_id)
+    is_other_client = by.client_id not in ("", system_user.client_id)
     return lock_to_change(system_user, by) if is_other_client else lock_for_update(system_user)

@@ -44,7 +44,7 @@ from tests.support.erp import Erp, new_erp
 from tests.support.factories import SUBMIT
 from tests.support.outages import database_out_of_reach
 from tests.tokens.test_protected_api import MISSING
-from tests.webhooks.endpoints import bodies, new_endpoint
+from tests.webhooks.endpoints import BY, bodies, new_endpoint
 
 pytestmark = pytest.mark.django_db
 RULES = Path(drf_spectacular.__file__).parent / "validation" / "openapi_3_1_schema.json"
@@ -188,14 +188,14 @@ def api(portal: Portal, operations: list[Operation]) -> Api:
         ).pk,
         "credential": client.system_user.credentials.get().pk,
         "webhook": webhook.pk,
-        "delivery": send_test(endpoint=webhook, at=now())[0].pk,
+        "delivery": send_test(endpoint=webhook, by=BY, at=now())[0].pk,
         "reference": client.login()["correlationId"],
     }
     return Api(operations, portal, real)
 
 
 def test_an_event_is_as_the_description_says_of_its_type(description: Any, db: None) -> None:
-    send_test(endpoint=new_endpoint(), at=now())
+    send_test(endpoint=new_endpoint(), by=BY, at=now())
     (event,) = bodies()
     body = description["webhooks"][event["type"]]["post"]["requestBody"]
     assert body["required"] is True

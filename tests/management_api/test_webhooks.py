@@ -13,7 +13,7 @@ from tests.introspection.api import token_of
 from tests.management_api.portal import BASE, Portal, assert_ok, assert_problem, new_portal
 from tests.support.answers import body_of
 from tests.support.moments import now
-from tests.webhooks.endpoints import bodies, new_endpoint
+from tests.webhooks.endpoints import BY, bodies, new_endpoint
 
 pytestmark = pytest.mark.django_db
 
@@ -110,7 +110,7 @@ def test_one_delivery_is_sent_now_and_names_its_record(portal: Portal) -> None:
         assert sent.due_at <= now()
     assert WebhookEndpoint.objects.get().paused_until is None
     of_another = new_endpoint()
-    send_test(endpoint=of_another, at=now())
+    send_test(endpoint=of_another, by=BY, at=now())
     other = of_another.deliveries.get().pk
     for number in (other, 2**63):
         answer = portal.post(f"{path}/deliveries/{number}/resend", If_Match="*")

@@ -13,7 +13,8 @@ BY = Author("tester", "192.0.2.7", kind=AuthorKind.OPERATOR)
 
 
 def new_endpoint(url: str = "https://portal.example.org/hooks", **fields: Any) -> WebhookEndpoint:
-    return register_webhook(url=url, by=BY, at=now(), **fields).endpoint
+    given: dict[str, Any] = {"by": BY, "at": now(), **fields}
+    return register_webhook(url=url, **given).endpoint
 
 
 def deliver_all() -> None:

@@ -26,6 +26,7 @@ from identity.webhooks.sending.delivering import lease_due
 from identity.webhooks.sending.marking import mark
 from taxpayers.models import Change, SystemUser, Taxpayer
 from taxpayers.services import (
+    Author,
     block_system_user,
     issue_secret,
     revoke_credential,
@@ -72,10 +73,10 @@ def test_a_block_is_delivered_and_its_signature_is_right(receiver: Receiver) -> 
 def test_for_a_day_the_former_secret_signs_as_well(receiver: Receiver) -> None:
     first = register_webhook(url=receiver.url, by=BY, at=now())
     second = rotate_webhook_secret(endpoint=first.endpoint, reason="x", by=BY, at=now())
-    send_test(endpoint=first.endpoint, at=now())
+    send_test(endpoint=first.endpoint, by=BY, at=now())
     deliver_all()
     WebhookEndpoint.objects.update(former_secret_until=now())
-    send_test(endpoint=first.endpoint, at=now())
+    send_test(endpoint=first.endpoint, by=BY, at=now())
     deliver_all()
     during, after = receiver.received
     for secret in (first.secret, second.secret):
@@ -109,8 +110,8 @@ def test_after_ten_attempts_it_is_given_up_and_can_be_repeated() -> None:
             deliver_all()
         assert states() == [("failed", 10, "HTTP 400")]
         assert len(receiver.received) == 10
-        assert repeat_failed(endpoint=endpoint, since=now(), at=now()) == 0
-        assert repeat_failed(endpoint=endpoint, since=now() - DAY, at=now()) == 1
+        assert repeat_failed(endpoint=endpoint, since=now(), by=BY, at=now()) == 0
+        assert repeat_failed(endpoint=endpoint, since=now() - DAY, by=BY, at=now()) == 1
         deliver_all()
         assert len(set(receiver.ids)) == 1
     assert states() == [("delivered", 1, "HTTP 204")]
@@ -157,7 +158,7 @@ def test_a_receiver_that_has_too_much_gets_nothing_until_it_wants_it(code: int) 
     with receiving(status(code, "Retry-After: 3600")) as receiver:
         endpoint = new_endpoint(receiver.url)
         for _ in range(3):
-            send_test(endpoint=endpoint, at=now())
+            send_test(endpoint=endpoint, by=BY, at=now())
         endpoint.failures = 1  # one at a time, to see how it answers
         endpoint.save()
         deliver_all()
@@ -178,7 +179,7 @@ def test_a_receiver_that_is_away_is_asked_once_and_then_gets_a_pause() -> None:
         url = receiver.url
     endpoint = new_endpoint(url)
     for _ in range(6):
-        send_test(endpoint=endpoint, at=now())
+        send_test(endpoint=endpoint, by=BY, at=now())
     deliver_all()
     endpoint.refresh_from_db()
     assert endpoint.paused_until is not None
@@ -207,9 +208,9 @@ def test_one_receiver_that_hangs_does_not_hold_up_another(monkeypatch: pytest.Mo
     slow = new_endpoint("https://slow.example/")
     quick = new_endpoint("https://quick.example/")
     for _ in range(5):
-        send_test(endpoint=slow, at=now())
+        send_test(endpoint=slow, by=BY, at=now())
     for _ in range(5):
-        send_test(endpoint=quick, at=now())
+        send_test(endpoint=quick, by=BY, at=now())
     deliver_all()
     assert sent[:5] == ["https://quick.example/"] * 5
     assert sorted(sent[5:]) == ["https://slow.example/"] * 5
@@ -218,7 +219,7 @@ def test_one_receiver_that_hangs_does_not_hold_up_another(monkeypatch: pytest.Mo
 def test_a_disabled_endpoint_gets_what_waits_when_it_is_enabled_again(receiver: Receiver) -> None:
     endpoint = new_endpoint(receiver.url)
     user = make.system_user()
-    send_test(endpoint=endpoint, at=now())
+    send_test(endpoint=endpoint, by=BY, at=now())
     set_webhook_active(endpoint=endpoint, is_active=False, reason="x", by=BY, at=now())
     deliver_all()
     assert receiver.received == []
@@ -280,8 +281,8 @@ def owner(settings: Settings) -> SystemUser:
 @pytest.mark.parametrize("name", ENDS)
 def test_a_webhook_ends_with_its_owner(receiver: Receiver, owner: SystemUser, name: str) -> None:
     ends, begins, goes_on = ENDS[name]
-    endpoint = new_endpoint(receiver.url, client_id=owner.client_id, event_types=[OTHER])
-    send_test(endpoint=endpoint, at=now())  # queued before the end
+    endpoint = new_endpoint(receiver.url, by=Author.client(owner.client_id), event_types=[OTHER])
+    send_test(endpoint=endpoint, by=BY, at=now())  # queued before the end
     ends(owner)
     deliver_all()
     assert receiver.received == []
@@ -303,10 +304,10 @@ def test_a_webhook_ends_with_its_owner(receiver: Receiver, owner: SystemUser, na
 def test_a_block_counts_though_it_was_lifted_before_a_deliverer_ran(
     receiver: Receiver, owner: SystemUser
 ) -> None:
-    stolen = new_endpoint(receiver.url, client_id=owner.client_id, event_types=[OTHER])
+    stolen = new_endpoint(receiver.url, by=Author.client(owner.client_id), event_types=[OTHER])
     of_operators = new_endpoint(receiver.url, event_types=[OTHER])
     for endpoint in (stolen, of_operators):
-        send_test(endpoint=endpoint, at=now())
+        send_test(endpoint=endpoint, by=BY, at=now())
     block(owner)
     unblock(owner)
     deliver_all()
@@ -327,7 +328,7 @@ def test_a_block_waits_for_a_registration_that_is_under_way(owner: SystemUser) -
         refused.append(model)
 
     with transaction.atomic():
-        new_endpoint(client_id=owner.client_id)
+        new_endpoint(by=Author.client(owner.client_id))
         end(*(begin(partial(lock, model)) for model in (SystemUser, Taxpayer)))
     assert set(refused) == {SystemUser, Taxpayer}
 
@@ -336,7 +337,7 @@ def test_a_row_that_cannot_be_sent_is_a_failed_attempt_of_one_delivery(receiver:
     broken, honest = new_endpoint(receiver.url), new_endpoint(receiver.url)
     WebhookEndpoint.objects.filter(pk=broken.pk).update(secret=encrypt("whsec_!"))
     for endpoint in (broken, honest):
-        send_test(endpoint=endpoint, at=now())
+        send_test(endpoint=endpoint, by=BY, at=now())
     deliver_all()
     assert states() == [
         ("pending", 1, "a fault of this service: see its log"),
@@ -373,7 +374,7 @@ def test_what_a_dead_deliverer_had_begun_is_sent_by_another_when_its_lease_has_e
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     endpoint = new_endpoint()
-    send_test(endpoint=endpoint, at=now())
+    send_test(endpoint=endpoint, by=BY, at=now())
     at = now()
     ((first, _),) = lease_due(at, 16)
     assert lease_due(at + delivering.LEASE - timedelta(seconds=1), 16) == []

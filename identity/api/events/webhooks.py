@@ -15,10 +15,11 @@ from identity.webhooks.models import WebhookDelivery, WebhookEndpoint
 from taxpayers.duties import Duty
 
 _NOTE = "Store the secret now: it is not shown again."
-_NOTE_LATER = (
-    "The secret was shown in the first answer to this request. If that answer was lost, issue"
-    " another one: POST .../rotate-secret with a new Idempotency-Key."
-)
+_LATER = {
+    "secret": None,
+    "note": "The secret was shown in the first answer to this request. If that answer was lost,"
+    " issue another one: POST .../rotate-secret with a new Idempotency-Key.",
+}
 _STATES = (WebhookDelivery.PENDING, WebhookDelivery.DELIVERED, WebhookDelivery.FAILED)
 _TYPES = f"Some of {', '.join(EVENT_TYPES)}; none: all."
 
@@ -123,7 +124,10 @@ class DeliveryFilters(Filters):
 
 def _once(issued: endpoints.IssuedWebhookSecret) -> kinds.Once:
     shown = {"secret": issued.secret, "note": _NOTE}
-    return kinds.Once(issued.endpoint, shown, secret_name="secret", note_later=_NOTE_LATER)
+    return kinds.Once(issued.endpoint, shown, _LATER)
+
+
+_SHOWN_ONCE: Any = {"once": _once, "answer": WebhookWithSecretRecord}  # of a task
 
 
 KIND = kinds.RecordKind(
@@ -141,42 +145,23 @@ KIND = kinds.RecordKind(
         "",
         endpoints.REGISTER_WEBHOOK,
         NewWebhookBody,
-        lambda _row, values, asker: endpoints.register_webhook(
-            **values, client_id=asker.client_id, **asker.context
-        ),
-        "It gets events as long as this client may use the management API, and only this client"
-        " sees it here.",
-        _once,
-        WebhookWithSecretRecord,
+        note="It gets events as long as this client may use the management API, and only this"
+        " client sees it here.",
+        **_SHOWN_ONCE,
     ),
     change=kinds.ApiTask("", endpoints.CHANGE_WEBHOOK, ChangeWebhookBody),
     tasks=(
         kinds.ApiTask(
-            "rotate-secret",
-            endpoints.ROTATE_WEBHOOK_SECRET,
-            fields.ReasonBody,
-            once=_once,
-            answer=WebhookWithSecretRecord,
+            "rotate-secret", endpoints.ROTATE_WEBHOOK_SECRET, fields.ReasonBody, **_SHOWN_ONCE
         ),
         *kinds.tasks_by_reason(vars(endpoints)),
         kinds.ApiTask("delete", endpoints.DELETE_WEBHOOK, fields.ReasonBody),
-        kinds.ApiTask(
-            "test",
-            endpoints.SEND_TEST,
-            TestBody,
-            lambda row, values, asker: endpoints.send_test(endpoint=row, **values, at=asker.at),
-        ),
-        kinds.ApiTask(
-            "repeat-failed",
-            endpoints.REPEAT_FAILED,
-            RepeatBody,
-            lambda row, values, asker: endpoints.repeat_failed(endpoint=row, **values, at=asker.at),
-        ),
+        kinds.ApiTask("test", endpoints.SEND_TEST, TestBody),
+        kinds.ApiTask("repeat-failed", endpoints.REPEAT_FAILED, RepeatBody),
         kinds.ApiTask(
             "resend",
             endpoints.RESEND,
             NoBody,
-            lambda row, _values, asker: endpoints.resend(delivery=row, at=asker.at),
             **kinds.part_of("deliveries", "delivery", "delivery"),
         ),
     ),

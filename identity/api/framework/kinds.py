@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -14,7 +13,6 @@ from identity.api.framework.problems import Problem
 from identity.api.framework.query import Filters
 from taxpayers.duties import Duty
 from taxpayers.operations import Operation, by_reason_in
-from taxpayers.services import Author
 
 Values = Mapping[str, Any]
 
@@ -23,26 +21,12 @@ Values = Mapping[str, Any]
 class Once:
     """A record, and what is shown of it only in this answer, such as a new secret.
 
-    A repeated answer has what is not secret of it, and says what to do if the secret was lost.
+    A repeated answer has what is not secret of it, and `later` says what to do if it was lost.
     """
 
     row: Model
     shown: Mapping[str, Any] = field(repr=False)
-    secret_name: str  # of what is never stored
-    note_later: str
-
-
-@dataclass(frozen=True, slots=True)
-class Asker:
-    """Who asks for a change and when; every service takes both."""
-
-    by: Author
-    at: datetime
-    client_id: str = ""
-
-    @property
-    def context(self) -> dict[str, Any]:
-        return {"by": self.by, "at": self.at}
+    later: Mapping[str, Any]  # instead of what is never stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +34,14 @@ class ApiTask:
     """One change of state, done by the service of its operation, or by `act`.
 
     Both get the locked record (None where one is created), or the `part` of it that the address
-    names, and the values of the body: its fields have the names of the service as their `source`.
+    names, the values of the body, who asks (`by`) and when (`at`). The fields of the body have the
+    names of the service as their `source`.
     """
 
     name: str  # the last part of its address; empty for PATCH and for creating
     operation: Operation
     body: type[Body]
-    act: Callable[[Any, dict[str, Any], Asker], Any] | None = None
+    act: Callable[..., Any] | None = None
     note: str = ""  # what its description says besides the effect
     once: Callable[[Any], Once] | None = None  # makes it of what the service returns
     answer: type[serializers.Serializer[Any]] | None = None  # None: the record
@@ -66,13 +51,9 @@ class ApiTask:
     parameters: Mapping[str, str] = field(default_factory=dict)
     part: Callable[[Any, Values], Any] = lambda row, _address: row
 
-    def do(self, row: Any, values: dict[str, Any], address: Values, asker: Asker) -> Model | Once:
+    def do(self, row: Any, address: Values, **given: Any) -> Model | Once:
         """The record after it, and what is shown once."""
-        part = self.part(row, address)
-        if self.act is not None:
-            done = self.act(part, values, asker)
-        else:
-            done = self.operation.run(part, **values, **asker.context)
+        done = (self.act or self.operation.run)(self.part(row, address), **given)
         if self.once is not None:
             return self.once(done)
         is_record = row is None or isinstance(done, (type(row), Once))

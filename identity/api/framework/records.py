@@ -1,6 +1,5 @@
 """The views of every kind of record: a list, a record, a task. What differs is a value of each."""
 
-from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -11,7 +10,7 @@ from rest_framework.response import Response
 
 from identity.api.framework.fields import pointer_of, values_of
 from identity.api.framework.idempotency import Done, answer_once, etag_of, require_match
-from identity.api.framework.kinds import ApiTask, Asker, Listing, Once, RecordKind, described
+from identity.api.framework.kinds import ApiTask, Listing, Once, RecordKind, described
 from identity.api.framework.problem_answers import refused
 from identity.api.framework.problems import Problem
 from identity.api.framework.query import bad_place, read_query
@@ -20,7 +19,7 @@ from identity.management_api import BASE_PATH
 from taxpayers.duties import SCOPE_OF_DUTY, Duty
 from taxpayers.services import OnlyOperators, ServiceError
 from taxpayers.services.history import lock_for_update
-from tokens.resource_server.pagination import BadCursor, ListPage, page_of
+from tokens.resource_server.pagination import BadCursor, page_of
 
 
 class RecordView(ManagementView):
@@ -36,8 +35,26 @@ class RecordView(ManagementView):
         return Response(body, headers={"ETag": etag_of(body)})
 
     def post(self, request: Request, **address: Any) -> Response:
-        """Do the task of this address, or change fields of the record."""
-        return self.change(request, address)
+        """Do the task of this address, or change fields of the record.
+
+        Read, look for an earlier answer, lock, compare, change, store the answer: everything from
+        the earlier answer on is one transaction.
+        """
+        task = self.task
+        assert task is not None  # noqa: S101 - of the methods that change something
+        values = values_of(task.body, request.data)
+
+        def do() -> Done:
+            row = self.locked(request, address)
+            try:
+                done = task.do(row, address, **values, by=self.author, at=self.caller.at)
+            except OnlyOperators:
+                raise
+            except ServiceError as fault:
+                raise refused(fault, pointer_of(task.body, fault.fields)) from None
+            return self.answer(done, is_new=row is None)
+
+        return answer_once(request, self.caller.token.client_id, self.caller.at, do)
 
     patch = post
 
@@ -50,30 +67,6 @@ class RecordView(ManagementView):
     @property
     def read_by(self) -> frozenset[Duty]:
         return self.kind.also_read_by | {self.kind.duty}
-
-    # --- One change, in order -----------------------------------------------------------------
-
-    def change(self, request: Request, address: dict[str, Any]) -> Response:
-        """Read, look for an earlier answer, lock, compare, change, store the answer.
-
-        Everything from the earlier answer on is one transaction.
-        """
-        task = self.task
-        assert task is not None  # noqa: S101 - of the methods that change something
-        values = values_of(task.body, request.data)
-        asker = Asker(self.author, self.caller.at, self.caller.token.client_id)
-
-        def do() -> Done:
-            row = self.locked(request, address)
-            try:
-                done = task.do(row, values, address, asker)
-            except OnlyOperators:
-                raise
-            except ServiceError as fault:
-                raise refused(fault, pointer_of(task.body, fault.fields)) from None
-            return self.answer(done, is_new=row is None)
-
-        return answer_once(request, asker.client_id, asker.at, do)
 
     def locked(self, request: Request, address: dict[str, Any]) -> Model | None:
         """The record, locked until the end. Raises Problem if it has changed."""
@@ -99,8 +92,7 @@ class RecordView(ManagementView):
         stored = shown = body
         if isinstance(done, Once):
             shown = {**body, "issued": done.shown}
-            later = {done.secret_name: None, "note": done.note_later}
-            stored = {**body, "issued": {**done.shown, **later}}
+            stored = {**body, "issued": {**done.shown, **done.later}}
         return Done(shown, stored, status, headers)
 
     # --- The record ---------------------------------------------------------------------------
@@ -185,11 +177,8 @@ class ListView(RecordView):
         except BadCursor:
             detail = "Send the next_cursor of the page before, or leave it out to begin again."
             raise bad_place("cursor", detail) from None
-        return Response({"items": self.items(page), "next_cursor": page.next_cursor})
-
-    def items(self, page: ListPage) -> Iterable[Any]:
-        record = self.listing.record(page.rows, many=True, context=self.context)
-        return list(record.data)
+        items = self.listing.record(page.rows, many=True, context=self.context).data
+        return Response({"items": items, "next_cursor": page.next_cursor})
 
     def locked(self, request: Request, address: dict[str, Any]) -> Model | None:
         """A new record: there is none to lock."""

@@ -1,5 +1,7 @@
 """`/intermediaries`: taxpayers in the role of acting for others."""
 
+from typing import Any
+
 from rest_framework import serializers
 
 from identity.api.framework import kinds
@@ -7,6 +9,7 @@ from identity.api.framework.fields import Body, End, Moment, Reason, Taxpayer
 from identity.api.framework.query import Filters
 from identity.api.registry.taxpayers import Tin, condition_of
 from taxpayers.duties import Duty
+from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Intermediary
 from taxpayers.services import intermediaries, named, register_intermediary
 from taxpayers.services.ends import END_INTERMEDIARY_EARLIER, EXTEND_INTERMEDIARY
@@ -47,9 +50,8 @@ class IntermediaryFilters(Filters):
     )
 
 
-def _register(_row: None, values: kinds.Values, asker: kinds.Asker) -> Intermediary:
-    taxpayer = named.find_taxpayer(values["taxpayer"])
-    return register_intermediary(**{**values, "taxpayer": taxpayer}, **asker.context)
+def _register(_row: None, *, taxpayer: TaxpayerId, **given: Any) -> Intermediary:
+    return register_intermediary(taxpayer=named.find_taxpayer(taxpayer), **given)
 
 
 KIND = kinds.RecordKind(

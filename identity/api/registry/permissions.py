@@ -3,6 +3,8 @@
 Staff extend the table of codes.
 """
 
+from typing import Any
+
 from rest_framework import serializers
 
 from identity.api.framework import fields, kinds
@@ -10,6 +12,7 @@ from identity.api.framework.query import Filters
 from identity.api.registry.evidence import EvidenceBody, EvidenceRecord
 from identity.api.registry.taxpayers import OfIntermediary, OfTaxpayer
 from taxpayers.duties import Duty
+from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import GrantedPermission, PermissionCode
 from taxpayers.services import grant_permission, named
 from taxpayers.services.ends import END_PERMISSION_EARLIER, EXTEND_PERMISSION
@@ -75,12 +78,14 @@ class PermissionFilters(Filters):
     intermediary = OfIntermediary(required=False, help_text="Those of this intermediary.")
 
 
-def _grant(_row: None, values: kinds.Values, asker: kinds.Asker) -> GrantedPermission:
-    found = {
-        "taxpayer": named.find_taxpayer(values["taxpayer"]),
-        "intermediary": named.role_of(named.find_taxpayer(values["intermediary"])),
-    }
-    return grant_permission(**{**values, **found}, **asker.context)
+def _grant(
+    _row: None, *, taxpayer: TaxpayerId, intermediary: TaxpayerId, **given: Any
+) -> GrantedPermission:
+    return grant_permission(
+        taxpayer=named.find_taxpayer(taxpayer),
+        intermediary=named.role_of(named.find_taxpayer(intermediary)),
+        **given,
+    )
 
 
 KIND = kinds.RecordKind(

@@ -74,11 +74,12 @@ CREDENTIAL_TASKS = (
 
 
 _NOTE = "Store the client_secret now: it is not shown again, and cannot be read."
-_NOTE_LATER = (
-    "The client_secret was shown in the first answer to this request, and is stored nowhere. If"
-    " that answer was lost, revoke this secret, and issue another one: POST .../rotate-secret with"
-    " a new Idempotency-Key."
-)
+_LATER = {
+    "client_secret": None,
+    "note": "The client_secret was shown in the first answer to this request, and is stored"
+    " nowhere. If that answer was lost, revoke this secret, and issue another one: POST"
+    " .../rotate-secret with a new Idempotency-Key.",
+}
 
 
 class BlockRecord(serializers.Serializer[SystemUser]):
@@ -148,7 +149,7 @@ def show_once(issued: IssuedSecret) -> Once:
     """The system user, and the new secret, only for this answer."""
     data = secret_data(issued)
     shown = {**data, "secret_expires_at": exact_text(data["secret_expires_at"]), "note": _NOTE}
-    return Once(issued.system_user, shown, secret_name="client_secret", note_later=_NOTE_LATER)
+    return Once(issued.system_user, shown, _LATER)
 
 
 SHOWN_ONCE: Any = {"once": show_once, "answer": IssuedSystemUserRecord}  # of a task

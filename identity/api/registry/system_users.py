@@ -12,6 +12,7 @@ from taxpayers import services
 from taxpayers.certificates import MAX_TEXT_LENGTH
 from taxpayers.duties import Duty
 from taxpayers.facts.token_binding import TokenBinding
+from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import MAX_LOGINS_PER_MINUTE, Credential, SystemUser
 from taxpayers.services import system_users
 from taxpayers.services.acting_limits import LIMIT_SYSTEM_USER
@@ -131,9 +132,8 @@ def _rows() -> "QuerySet[SystemUser]":
     )
 
 
-def _register(_row: None, values: kinds.Values, asker: kinds.Asker) -> Model | kinds.Once:
-    taxpayer = services.named.find_taxpayer(values["taxpayer"])
-    given: dict[str, Any] = {**values, "taxpayer": taxpayer, **asker.context}
+def _register(_row: None, *, taxpayer: TaxpayerId, **given: Any) -> Model | kinds.Once:
+    given["taxpayer"] = services.named.find_taxpayer(taxpayer)
     if "keys" in given:
         return services.register_system_user_without_secret(**given)
     return records.show_once(services.register_system_user(**given))

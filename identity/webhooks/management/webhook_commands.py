@@ -1,16 +1,14 @@
 """The commands about one webhook; `list_webhooks` shows them all."""
 
-from datetime import datetime
 from typing import Any, ClassVar
 
 from identity.webhooks import endpoints
 from identity.webhooks.event_types import EVENT_TYPES
-from identity.webhooks.models import WebhookEndpoint
+from identity.webhooks.models import WebhookDelivery, WebhookEndpoint
 from taxpayers.management.arguments import Field, parse_start
 from taxpayers.management.command import Output
 from taxpayers.management.operation_command import Named, OperationCommand, Options
 from taxpayers.management.table import Commands, command
-from taxpayers.services import Author
 
 
 def webhook_data(row: WebhookEndpoint) -> dict[str, Any]:
@@ -78,9 +76,8 @@ class _RepeatWebhook(_WebhookCommand):
     note = ""
     takes_reason = False
 
-    def act(self, options: Options, *, by: Author, at: datetime) -> Output:
-        count = endpoints.repeat_failed(endpoint=self.find(options), since=options["since"], at=at)
-        return Output({"repeated": count}, f"{count} messages are sent again.")
+    def answer(self, done: int, options: Options) -> Output:
+        return Output({"repeated": done}, f"{done} messages are sent again.")
 
 
 class _SendTest(_WebhookCommand):
@@ -91,13 +88,14 @@ class _SendTest(_WebhookCommand):
     note = "list_webhooks shows what it has answered."
     takes_reason = False
 
-    def act(self, options: Options, *, by: Author, at: datetime) -> Output:
-        given = options["event_types"]
-        types = EVENT_TYPES if list(given) == ["all"] else given
-        sent = endpoints.send_test(endpoint=self.find(options), event_types=types, at=at)
-        names = [delivery.event.message_id for delivery in sent]
+    def given(self, options: Options) -> Options:
+        given = super().given(options)
+        return {"event_types": EVENT_TYPES} if given["event_types"] == ["all"] else given
+
+    def answer(self, done: list[WebhookDelivery], options: Options) -> Output:
+        names = [delivery.event.message_id for delivery in done]
         return Output(
-            {"webhook_ids": names} if given else {"webhook_id": names[0]},
+            {"webhook_ids": names} if options["event_types"] else {"webhook_id": names[0]},
             f"{', '.join(names)}: sent as soon as deliver_webhooks runs. Then see list_webhooks.",
         )
 
