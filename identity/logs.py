@@ -5,7 +5,7 @@ import os
 import time
 from datetime import UTC, datetime
 from itertools import islice
-from types import TracebackType
+from traceback import walk_tb
 from typing import Any
 
 import msgspec
@@ -83,13 +83,8 @@ def _fault(record: logging.LogRecord) -> object:
     """The same for each error of one kind at one place."""
     assert isinstance(record.exc_info, tuple)  # noqa: S101 - it has a traceback
     kind, _error, place = record.exc_info
-    return record.name, record.msg, kind, _innermost(place)
-
-
-def _innermost(place: TracebackType | None) -> object:
-    while place is not None and place.tb_next is not None:
-        place = place.tb_next
-    return place and (place.tb_frame.f_code, place.tb_lineno)
+    innermost = [(frame.f_code, line) for frame, line in walk_tb(place)][-1:]
+    return record.name, record.msg, kind, *innermost
 
 
 class TextFormatter(logging.Formatter):

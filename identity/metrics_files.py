@@ -22,12 +22,13 @@ def share_counters(folder: Path) -> None:
     folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
     for file in folder.iterdir():
         match = _COUNTER_FILE.fullmatch(file.name)
-        if match and not _is_running(int(match[1])):
+        if match and not is_running(int(match[1])):
             file.unlink(missing_ok=True)
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)
 
 
-def _is_running(pid: int) -> bool:
+def is_running(pid: int) -> bool:
+    """Whether there is such a process, of any user."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

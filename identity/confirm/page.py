@@ -26,7 +26,7 @@ from identity.confirm.tickets import take_ticket
 from identity.confirm.words import words_of
 from identity.developers.pages import LANGUAGES, preferred
 from identity.sandbox import portal as sandbox
-from taxpayers.evidence import Evidence, EvidenceKind
+from taxpayers.evidence import NEEDED, Evidence, EvidenceKind
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import PermissionRequest
 from taxpayers.moments import end_of_day, moments_for_a_page, parse_moment
@@ -105,19 +105,11 @@ def _decide(request: HttpRequest, key: UUID) -> HttpResponse:
     decision = request.POST.get("decision", "")
     if decision not in ("approve", "less", "decline"):
         return _show(row, facts, at)
-    evidence = Evidence(
-        EvidenceKind.SIGN_IN,
-        approved_by=facts["person"],
-        capacity=facts["capacity"],
-        sign_in_method=facts["method"],
-        sign_in_level=facts["level"],
-        words_version=facts["words_version"],
-        words_hash=facts["words_hash"],
-    )
+    proved = {name: facts[name] for name in NEEDED[EvidenceKind.SIGN_IN]}
     address = TrustedProxies(settings.TRUSTED_PROXIES).source_address(request.META)
     given: dict[str, Any] = {
         "taxpayer": taxpayer,
-        "evidence": evidence,
+        "evidence": Evidence(EvidenceKind.SIGN_IN, **proved),
         "by": Author.client(facts["portal"], address, uuid7()),
         "at": at,
     }

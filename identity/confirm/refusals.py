@@ -67,10 +67,9 @@ TEXTS = {
 }
 
 
+@dataclass(eq=False)  # not frozen: Python itself sets the traceback of an exception
 class ConfirmRefused(Exception):
     """`name` is one of TEXTS; `detail` is what the registry says besides."""
 
-    def __init__(self, name: str, detail: str = "") -> None:
-        super().__init__(name)
-        self.name = name
-        self.detail = detail
+    name: str
+    detail: str = ""

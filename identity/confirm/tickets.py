@@ -34,15 +34,15 @@ MAX_LENGTH, MAX_TEXT = 4096, 128
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """A ticket that was accepted. `person` is opaque: an id of the portal, no name."""
+    """A ticket that was accepted. What it says of the person is named as in Evidence."""
 
     portal: str  # its client_id
     duties: frozenset[Duty]  # of the portal
-    person: str
+    approved_by: str
     taxpayer: TaxpayerId
     capacity: str
-    method: str
-    level: str
+    sign_in_method: str
+    sign_in_level: str
     request: str
 
 

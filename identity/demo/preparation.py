@@ -41,14 +41,14 @@ class SavedCredentials:
     staff_password: str | None = field(repr=False)
 
 
-def read_saved_credentials(path: Path) -> SavedCredentials | None:
-    """The content of the file; None if it is missing or incomplete."""
+def read_saved_credentials(path: Path) -> SavedCredentials:
+    """The content of the file; nothing if it is missing or incomplete."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         sample = {name: Credentials(**data[name]) for name in OWNERS}
         return SavedCredentials(sample, data["password"])
     except (OSError, ValueError, TypeError, KeyError):
-        return None
+        return SavedCredentials({}, None)
 
 
 def write_saved_credentials(path: Path, saved: SavedCredentials) -> None:
@@ -79,8 +79,7 @@ def _create_missing(at: datetime) -> SavedCredentials:
     path = settings.VAR_DIR / "demo.json"
     saved = read_saved_credentials(path)
     current = SavedCredentials(
-        make_sample_registry(saved.sample if saved else {}, at),
-        _staff_password(saved.staff_password if saved else None),
+        make_sample_registry(saved.sample, at), _staff_password(saved.staff_password)
     )
     write_saved_credentials(path, current)
     make_sandbox(at)
@@ -108,7 +107,6 @@ PERMISSIONS = ("documents:submit", "documents:view")
 _BY = services.Author("demo (manage.py)", kind=services.AuthorKind.OPERATOR)
 
 
-@transaction.atomic
 def make_sample_registry(saved: Sample, at: datetime) -> Sample:
     """Create what is missing. Saved credentials are returned as long as they are valid.
 

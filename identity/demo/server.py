@@ -15,6 +15,8 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import connections
 
+from identity.metrics_files import is_running
+
 HOST = "127.0.0.1"
 _START_SECONDS = 60.0
 
@@ -72,19 +74,11 @@ def _in_detached_process(run: Callable[[], None]) -> None:
 
 def _call_when_ready(port: int, server: int, on_ready: Callable[[], None]) -> None:
     deadline = time.monotonic() + _START_SECONDS
-    while time.monotonic() < deadline and _is_running(server):
+    while time.monotonic() < deadline and is_running(server):
         if _is_ready(port):
             on_ready()
             return
         time.sleep(0.1)
-
-
-def _is_running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def _is_ready(port: int) -> bool:

@@ -86,14 +86,7 @@ def _sandbox() -> Mapping[str, Any]:
         "example": example.replace(" -d ", " \\\n  -d "),
         "limit": LIMIT,
         "reset": RESET,
-        "clients": [
-            {
-                "client": client,
-                "credentials": client.credentials,
-                "refusal": REFUSALS.get(client.gets),
-            }
-            for client in CLIENTS
-        ],
+        "clients": [{"client": client, "refusal": REFUSALS.get(client.gets)} for client in CLIENTS],
         "requests": [{"reason": reason, "send": send} for reason, send in BY_REQUEST.items()],
     }
 

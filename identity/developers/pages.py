@@ -26,7 +26,6 @@ ENGLISH, MALAY = "en", "ms"
 LANGUAGES = {ENGLISH: "English", MALAY: "Bahasa Melayu"}
 
 _HEADERS = {
-    "Cache-Control": "public, max-age=3600",
     # Nothing but our own style sheet is loaded, and no other site can frame the page.
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; base-uri 'none';"
     " form-action 'none'; frame-ancestors 'none'",
@@ -50,12 +49,11 @@ class Page:
     def __call__(self, request: HttpRequest, language: str) -> HttpResponse:
         """The page in this language; empty: in the one that the browser prefers."""
         chosen = language or preferred(request.headers.get("Accept-Language", ""))
-        body, etag = _rendered(self, chosen, is_chosen=bool(language), base=settings.AUTH_URL)
-        headers = _HEADERS | {"Content-Language": chosen, "ETag": etag}
+        body = _rendered(self, chosen, is_chosen=bool(language), base=settings.AUTH_URL)
+        headers = _HEADERS | {"Content-Language": chosen}
         if not language:
             headers["Vary"] = "Accept-Language"
-        response = HttpResponse(body, headers=headers)
-        return get_conditional_response(request, etag=etag, response=response) or response
+        return static_answer(request, "text/html; charset=utf-8", body, headers)
 
 
 def preferred(accepted: str) -> str:
@@ -67,7 +65,7 @@ def preferred(accepted: str) -> str:
 
 
 @cache
-def _rendered(page: Page, language: str, *, is_chosen: bool, base: str) -> tuple[bytes, str]:
+def _rendered(page: Page, language: str, *, is_chosen: bool, base: str) -> bytes:
     with translation.override(language):
         context = {
             "base": urlsplit(base).path,  # where AUTH_URL is below the root of its host
@@ -82,8 +80,7 @@ def _rendered(page: Page, language: str, *, is_chosen: bool, base: str) -> tuple
             **page.context(),
         }
         text = _engine().get_template(page.template).render(Context(context))
-    body = text.encode()
-    return body, etag_of(body)
+    return text.encode()
 
 
 @cache
@@ -97,7 +94,6 @@ def _engine() -> Engine:
 STYLE, _CHECK = "style.css", "clientcheck.py"
 
 _FOLDER = Path(__file__).parent
-_FILE_HEADERS = {"Cache-Control": "public, max-age=3600"}
 NO_SNIFFING = {"X-Content-Type-Options": "nosniff"}
 
 
@@ -113,15 +109,11 @@ def static_answer(
     request: HttpRequest, content_type: str, body: bytes, headers: Mapping[str, str]
 ) -> HttpResponse:
     """What is the same for everybody: caches may store it for an hour; 304 if it is there."""
-    etag = etag_of(body)
-    all_headers = {**_FILE_HEADERS, **headers, "ETag": etag}
+    # A strong validator: another one for any other content (RFC 9110 section 8.8.3).
+    etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    all_headers = {"Cache-Control": "public, max-age=3600", **headers, "ETag": etag}
     response = HttpResponse(body, content_type=content_type, headers=all_headers)
     return get_conditional_response(request, etag=etag, response=response) or response
-
-
-def etag_of(body: bytes) -> str:
-    """A strong validator: another one for any other content (RFC 9110 section 8.8.3)."""
-    return f'"{hashlib.sha256(body).hexdigest()[:32]}"'
 
 
 @cache

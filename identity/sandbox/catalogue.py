@@ -146,7 +146,6 @@ CLIENTS = (
         RegistryReason.NOT_AN_INTERMEDIARY,
         _("Its taxpayer is no intermediary, and the header is sent."),
         records.REPRESENTED,
-        make=records.make_not_an_intermediary,
     ),
     _refused(
         RegistryReason.INTERMEDIARY_INACTIVE,
@@ -169,7 +168,7 @@ CLIENTS = (
         RegistryReason.NO_PERMISSION,
         _("The taxpayer that the header names has granted nothing."),
         records.WITHOUT_PERMISSION,
-        make=records.make_without_permission,
+        make=records.make_agent,
     ),
     _refused(
         RegistryReason.PERMISSION_NOT_YET_VALID,

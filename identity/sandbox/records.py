@@ -125,23 +125,10 @@ def make_inactive(name: str, at: datetime) -> None:
     )
 
 
-def make_not_an_intermediary(name: str, at: datetime) -> None:
-    """Its taxpayer has no such role."""
-    taxpayer_of(REPRESENTED)
-    new_client(name, at)
-
-
 def make_inactive_intermediary(name: str, at: datetime) -> None:
     """The role of its taxpayer has ended."""
     role_of(ENDED_AGENT, until=ENDED)
-    taxpayer_of(REPRESENTED)
     new_client(name, at, ENDED_AGENT)
-
-
-def make_without_permission(name: str, at: datetime) -> None:
-    """The taxpayer that it names has granted nothing."""
-    taxpayer_of(WITHOUT_PERMISSION)
-    make_agent(name, at)
 
 
 def make_revoked_permission(name: str, at: datetime) -> None:

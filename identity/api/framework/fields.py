@@ -17,10 +17,6 @@ from taxpayers.validation import MAX_REASON_LENGTH, taxpayer_notation
 _MOMENT = re.compile(
     r"\d{4}-\d\d-\d\d(?:[Tt]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:[Zz]|[+-]\d\d:\d\d))?"
 )
-_A_DAY_OR_A_MOMENT = {
-    "anyOf": [{"type": "string", "format": "date"}, {"type": "string", "format": "date-time"}],
-    "examples": ["2027-12-31"],
-}
 
 
 class Body(serializers.Serializer[Any]):
@@ -98,13 +94,19 @@ class Texts(serializers.ListField):
 
 @extend_schema_field({"type": "string", "examples": ["C2584563222", "C2584563222:202001234567"]})
 class Taxpayer(Text):
-    """`TIN` or `TIN:ROB`, as in the header `onbehalfof`; becomes a TaxpayerId."""
+    """`TIN` or `TIN:ROB`, as in the header `onbehalfof`; becomes a TaxpayerId, or more."""
 
     most = None  # the notation says
 
-    def to_internal_value(self, data: Any) -> TaxpayerId:  # type: ignore[override]
+    def __init__(
+        self, *, becomes: Callable[[TaxpayerId], Any] = lambda named: named, **options: Any
+    ) -> None:
+        self._becomes = becomes
+        super().__init__(**options)
+
+    def to_internal_value(self, data: Any) -> Any:
         try:
-            return taxpayer_notation().parse(super().to_internal_value(data))
+            return self._becomes(taxpayer_notation().parse(super().to_internal_value(data)))
         except MalformedIdentifier as fault:
             raise serializers.ValidationError(f"Write TIN or TIN:ROB: {fault}.") from None
 
@@ -115,6 +117,12 @@ class Taxpayers(serializers.ListField):
     child = Taxpayer()
 
 
+@extend_schema_field(
+    {
+        "anyOf": [{"type": "string", "format": "date"}, {"type": "string", "format": "date-time"}],
+        "examples": ["2027-12-31"],
+    }
+)
 class _DayOrMoment(Text):
     most = None
     of_day: Callable[[date], datetime]
@@ -133,14 +141,12 @@ class _DayOrMoment(Text):
             ) from None
 
 
-@extend_schema_field(_A_DAY_OR_A_MOMENT)
 class Start(_DayOrMoment):
     """The first moment: a moment, or a day, which begins in the authority's time zone."""
 
     of_day = staticmethod(start_of_day)
 
 
-@extend_schema_field(_A_DAY_OR_A_MOMENT)
 class End(_DayOrMoment):
     """The last moment: a moment, or a day, which ends in the authority's time zone."""
 

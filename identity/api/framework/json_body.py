@@ -49,17 +49,11 @@ def read_object(body: bytes) -> dict[str, Any]:
         raise _unreadable("it is not UTF-8") from None
     except json.JSONDecodeError as fault:
         raise _unreadable(f"it is no JSON (line {fault.lineno}, column {fault.colno})") from None
-    except _Fault as fault:
-        raise _unreadable(str(fault)) from None
     except ValueError:
         raise _unreadable("a number has too many digits") from None
     if not isinstance(value, dict):
         raise _unreadable("it must be a JSON object")
     return value
-
-
-class _Fault(ValueError):
-    """Its text is for the caller."""
 
 
 def _unreadable(fault: str) -> Problem:
@@ -70,20 +64,20 @@ def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     read: dict[str, Any] = {}
     for name, value in pairs:
         if name in read:
-            raise _Fault("a field is there twice")
+            raise _unreadable("a field is there twice")
         read[name] = value
     return read
 
 
 def _no_constant(name: str) -> Any:
-    raise _Fault("NaN and Infinity are no JSON")
+    raise _unreadable("NaN and Infinity are no JSON")
 
 
 def _check_texts(value: Any) -> None:
-    """Raises _Fault for a NUL and for half of a surrogate pair, which no database stores."""
+    """Raises Problem for a NUL and for half of a surrogate pair, which no database stores."""
     if isinstance(value, str):
         if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
-            raise _Fault("a text has a NUL, or half of a surrogate pair")
+            raise _unreadable("a text has a NUL, or half of a surrogate pair")
     elif isinstance(value, dict):
         for name, inner in value.items():
             _check_texts(name)

@@ -3,7 +3,6 @@
 from functools import partial
 from typing import Any
 
-from django.db.models import Q
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
@@ -12,7 +11,7 @@ from identity.api.framework.kinds import ApiTask, RecordKind
 from identity.api.framework.query import Filters
 from identity.api.registry.evidence import EvidenceBody, EvidenceRecord
 from identity.api.registry.permissions import PermissionRecord
-from identity.api.registry.taxpayers import OfIntermediary, condition_of
+from identity.api.registry.taxpayers import condition_of, of_intermediary
 from taxpayers.duties import Duty
 from taxpayers.models import PermissionRequest
 from taxpayers.services import decisions
@@ -82,16 +81,15 @@ class ApproveBody(DecisionBody):
     valid_until = End(required=False, source="until", help_text="Not later than asked for.")
 
 
-class _Asked(Taxpayer):
-    def to_internal_value(self, data: Any) -> Q:  # type: ignore[override]
-        return condition_of(super().to_internal_value(data))
-
-
 class PermissionRequestFilters(Filters):
     """Which requests are listed."""
 
-    taxpayer = _Asked(required=False, help_text="Those that this taxpayer is asked.")
-    intermediary = OfIntermediary(required=False, help_text="Those of this intermediary.")
+    taxpayer = Taxpayer(
+        becomes=condition_of, required=False, help_text="Those that this taxpayer is asked."
+    )
+    intermediary = Taxpayer(
+        becomes=of_intermediary, required=False, help_text="Those of this intermediary."
+    )
     state = Choice(_STATES, required=False)
 
 

@@ -10,7 +10,7 @@ from rest_framework import serializers
 from identity.api.framework import fields, kinds
 from identity.api.framework.query import Filters
 from identity.api.registry.evidence import EvidenceBody, EvidenceRecord
-from identity.api.registry.taxpayers import OfIntermediary, OfTaxpayer
+from identity.api.registry.taxpayers import of_intermediary, of_taxpayer
 from taxpayers.duties import Duty
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import GrantedPermission, PermissionCode
@@ -74,8 +74,12 @@ class RevokeBody(EvidencedBody, fields.ReasonBody):
 class PermissionFilters(Filters):
     """Which permissions are listed."""
 
-    taxpayer = OfTaxpayer(required=False, help_text="Those that this taxpayer has granted.")
-    intermediary = OfIntermediary(required=False, help_text="Those of this intermediary.")
+    taxpayer = fields.Taxpayer(
+        becomes=of_taxpayer, required=False, help_text="Those that this taxpayer has granted."
+    )
+    intermediary = fields.Taxpayer(
+        becomes=of_intermediary, required=False, help_text="Those of this intermediary."
+    )
 
 
 def _grant(

@@ -7,7 +7,7 @@ from django.db.models import Model, Prefetch, Q, QuerySet
 from identity.api.framework import fields, kinds
 from identity.api.framework.query import ByName
 from identity.api.registry import system_user_records as records
-from identity.api.registry.taxpayers import OfTaxpayer
+from identity.api.registry.taxpayers import of_taxpayer
 from taxpayers import services
 from taxpayers.certificates import MAX_TEXT_LENGTH
 from taxpayers.duties import Duty
@@ -121,7 +121,9 @@ class SystemUserFilters(ByName):
     """Which system users are listed."""
 
     client_id = fields.Text(required=False)
-    taxpayer = OfTaxpayer(required=False, help_text="Those of this taxpayer.")
+    taxpayer = fields.Taxpayer(
+        becomes=of_taxpayer, required=False, help_text="Those of this taxpayer."
+    )
     state = fields.Choice({"blocked": False}, required=False, source="blocked_at__isnull")
 
 

@@ -52,22 +52,16 @@ class Tin(Text):
         return super().to_internal_value(data).strip().upper()
 
 
-class OfTaxpayer(Taxpayer):
-    """A filter of what a taxpayer has."""
-
-    def to_internal_value(self, data: Any) -> Q:  # type: ignore[override]
-        named = super().to_internal_value(data)
-        found = models.Taxpayer.objects.filter(condition_of(named)).values("pk")
-        return Q(taxpayer=found[:1])
+def of_taxpayer(named: TaxpayerId) -> Q:
+    """Finds what this taxpayer has, by its key."""
+    rows = models.Taxpayer.objects.filter(condition_of(named))
+    return Q(taxpayer=rows.values("pk")[:1])
 
 
-class OfIntermediary(Taxpayer):
-    """A filter of what an intermediary has."""
-
-    def to_internal_value(self, data: Any) -> Q:  # type: ignore[override]
-        named = super().to_internal_value(data)
-        rows = models.Intermediary.objects.filter(condition_of(named, "taxpayer__"))
-        return Q(intermediary=rows.values("pk")[:1])
+def of_intermediary(named: TaxpayerId) -> Q:
+    """Finds what this intermediary has, by its key."""
+    rows = models.Intermediary.objects.filter(condition_of(named, "taxpayer__"))
+    return Q(intermediary=rows.values("pk")[:1])
 
 
 class TaxpayerFilters(ByName):
