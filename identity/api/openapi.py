@@ -1,12 +1,11 @@
 """What the management API says of itself: its OpenAPI 3.1 description, a page for each problem."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cache
 from typing import Any
 
 from django.conf import settings
-from django.http.response import HttpResponseBase
 from django.urls import URLPattern
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.settings import patched_settings
@@ -120,17 +119,18 @@ class _OpenView(ManagementView):
     permission_classes = ()
 
 
-def description(patterns: Sequence[URLPattern]) -> Callable[..., HttpResponseBase]:
-    """The view of the description of these addresses; made once in each process."""
-    made = cache(lambda: describe(patterns))
+class Description(_OpenView):
+    """The OpenAPI description of the management API."""
 
-    class DescriptionView(_OpenView):
-        """The OpenAPI description of the management API."""
+    patterns: tuple[URLPattern, ...] = ()  # given by as_view
 
-        def get(self, request: Request) -> Response:
-            return Response(made())
+    def get(self, request: Request) -> Response:
+        return Response(_described(self.patterns))
 
-    return DescriptionView.as_view()
+
+@cache
+def _described(patterns: tuple[URLPattern, ...]) -> dict[str, Any]:
+    return describe(patterns)
 
 
 class ProblemPage(_OpenView):

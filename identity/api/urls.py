@@ -10,7 +10,7 @@ from identity.api.framework.json_body import JsonBody, MergePatchBody
 from identity.api.framework.kinds import RecordKind
 from identity.api.framework.records import ListView, RecordView
 from identity.api.imports.view import ROW_KINDS, ImportView
-from identity.api.openapi import NoSuchAddress, ProblemPage, description
+from identity.api.openapi import Description, NoSuchAddress, ProblemPage
 from identity.api.registry import (
     intermediaries,
     logins,
@@ -74,7 +74,7 @@ records: list[URLPattern] = [
 ]
 urlpatterns: list[URLPattern] = [
     *records,
-    path(f"{BASE_PATH}/openapi.json", description(records)),
+    path(f"{BASE_PATH}/openapi.json", Description.as_view(patterns=tuple(records))),
     path(f"{BASE_PATH}/problems/<str:kind>", ProblemPage.as_view()),
     *(path(f"{BASE_PATH}{rest}", NoSuchAddress.as_view()) for rest in ("", "/", "/<path:rest>")),
 ]

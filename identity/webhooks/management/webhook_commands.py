@@ -58,16 +58,6 @@ class _IssuingCommand(_WebhookCommand):
         return Output({**webhook_data(done.endpoint), "secret": done.secret}, text)
 
 
-class _RegisterWebhook(_IssuingCommand):
-    operation = endpoints.REGISTER_WEBHOOK
-    named = None
-    fields = {
-        "url": {"flag": "", "metavar": "URL", "help": "https address of the receiver"},
-        "event_types": _types(f"{_ONLY}; default: all", default=[]),
-        "description": {"default": "", "help": "whose it is, for operators"},
-    }
-
-
 class _RepeatWebhook(_WebhookCommand):
     operation = endpoints.REPEAT_FAILED
     fields = {
@@ -101,7 +91,16 @@ class _SendTest(_WebhookCommand):
 
 
 COMMANDS: Commands = {
-    "register_webhook": _RegisterWebhook,
+    "register_webhook": command(
+        _IssuingCommand,
+        endpoints.REGISTER_WEBHOOK,
+        named=None,
+        fields={
+            "url": {"flag": "", "metavar": "URL", "help": "https address of the receiver"},
+            "event_types": _types(f"{_ONLY}; default: all", default=[]),
+            "description": {"default": "", "help": "whose it is, for operators"},
+        },
+    ),
     "change_webhook": command(
         _WebhookCommand,
         endpoints.CHANGE_WEBHOOK,
