@@ -13,16 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from identity.configuration import faults
 from identity.configuration.setting_list import SETTINGS
 from identity.databases import database
-from identity.deployment import *  # noqa: F403 - each of its names is a setting
-from identity.deployment import (
-    AUTH_URL,
-    BASE_DIR,
-    DATABASE_URL,
-    IS_EMBEDDED,
-    IS_TRIAL,
-    SERVE,
-    VAR_DIR,
-)
+from identity.deployment import *
 from identity.env import read, saved_secret, unknown_settings, wrong_settings
 
 # Filled while these settings are read; tokens.checks reports them.
@@ -178,13 +169,7 @@ LOGGING: dict[str, Any] = {
 if SERVE == "login":  # no page, cookie or form is served, so these need no protection
     SILENCED_SYSTEM_CHECKS = ["security.W001", "security.W002", "security.W003", *_SILENCED]
 else:
-    from identity.staff_settings import *  # noqa: F403 - each of its names is a setting
-    from identity.staff_settings import (
-        STAFF_LIBRARIES,
-        STAFF_MIDDLEWARE,
-        STAFF_SILENCED_CHECKS,
-        STAFF_URLCONF,
-    )
+    from identity.staff_settings import *
 
     # First our commands for accounts, which replace those of django.contrib.auth. Then the
     # libraries: unfold replaces templates of the admin. Our pages last: they unregister the admin

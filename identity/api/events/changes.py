@@ -56,7 +56,6 @@ class FeedFilters(Paged):
     after = Text(
         required=False,
         allow_blank=True,
-        min_length=None,
         help_text="The next_after of the page before; left out or empty: all.",
     )
 

@@ -88,7 +88,7 @@ class NewWebhookBody(fields.Body):
 
     url = fields.Text(max_length=LONGEST_URL, help_text="An https address.")
     event_types = fields.Texts(required=False, help_text=_TYPES)
-    description = fields.Text(required=False, allow_blank=True, min_length=None)
+    description = fields.Text(required=False, allow_blank=True)
     reason = fields.Reason(required=False)
 
 
@@ -97,7 +97,7 @@ class ChangeWebhookBody(fields.ReasonBody):
 
     url = fields.Text(required=False, max_length=LONGEST_URL)
     event_types = fields.Texts(required=False, help_text=_TYPES)
-    description = fields.Text(required=False, allow_blank=True, min_length=None)
+    description = fields.Text(required=False, allow_blank=True)
 
 
 class NoBody(fields.Body):

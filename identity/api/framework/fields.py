@@ -44,8 +44,10 @@ class Text(serializers.CharField):
     most: int | None = 255  # characters
 
     def __init__(self, **options: Any) -> None:
-        length = {} if self.most is None else {"min_length": 1, "max_length": self.most}
-        super().__init__(**length | options)
+        if self.most is not None:
+            least = None if options.get("allow_blank") else 1
+            options = {"min_length": least, "max_length": self.most, **options}
+        super().__init__(**options)
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):

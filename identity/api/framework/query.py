@@ -31,7 +31,6 @@ class Filters(Paged):
     cursor = Text(
         required=False,
         allow_blank=True,
-        min_length=None,
         max_length=2_000,
         help_text="The next_cursor of the page before; left out or empty: the first page.",
     )
