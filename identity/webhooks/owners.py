@@ -17,8 +17,6 @@ from taxpayers.models import Change, SystemUser, Taxpayer
 from taxpayers.standing.loaded_rows import standing_of_row, with_credentials
 from taxpayers.validation import ServiceError
 
-_CONFIRMED = (actions.REGISTER_WEBHOOK.name, actions.ENABLE_WEBHOOK.name)
-
 
 def owner_of(endpoint: WebhookEndpoint) -> SystemUser | None:
     """The owner of a webhook that a client registered; None: it was deleted."""
@@ -41,19 +39,17 @@ def was_stopped(endpoint: WebhookEndpoint, owner: SystemUser | None) -> bool:
     """
     if owner is None:
         return False
-    blocked = Q(
-        object_type="systemuser", object_id=str(owner.pk), action=registry.BLOCK_SYSTEM_USER.name
-    )
-    deactivated = Q(
-        object_type="taxpayer",
-        object_id=str(owner.taxpayer_id),
-        action=registry.DEACTIVATE_TAXPAYER.name,
-    )
-    confirmed = Change.objects.filter(
-        object_type="webhookendpoint", object_id=str(endpoint.pk), action__in=_CONFIRMED
-    )
+    blocked = _made(registry.BLOCK_SYSTEM_USER, owner.pk)
+    deactivated = _made(registry.DEACTIVATE_TAXPAYER, owner.taxpayer_id)
+    registered = _made(actions.REGISTER_WEBHOOK, endpoint.pk)
+    enabled = _made(actions.ENABLE_WEBHOOK, endpoint.pk)
+    confirmed = Change.objects.filter(registered | enabled)
     last = confirmed.aggregate(last=Max("pk"))["last"] or 0
     return Change.objects.filter(blocked | deactivated, pk__gt=last).exists()
+
+
+def _made(action: registry.Action, key: int) -> Q:
+    return Q(object_type=action.of, object_id=str(key), action=action.name)
 
 
 def confirm_owner(endpoint: WebhookEndpoint, at: datetime) -> SystemUser | None:

@@ -17,7 +17,6 @@ from identity.webhooks.sending.attempts import Outcome
 SECONDS = 20.0  # from the first connection to the last header of the answer
 _CONNECT_SECONDS = 5.0
 _MOST_ADDRESSES = 4  # of a name that are tried
-_TOO_LATE = "no answer in time"
 
 
 def post(
@@ -31,13 +30,8 @@ def post(
     """What the receiver has answered, or why there is no answer. Follows no redirect."""
     try:
         destination = read_url(url, allowed_networks)
-        with _connected(destination, allowed_networks) as raw, _deadline(raw, seconds) as passed:
-            try:
-                return _exchange(destination, raw, headers, body)
-            except (OSError, http.client.HTTPException, ValueError):
-                if passed.is_set():
-                    return Outcome(fault=_TOO_LATE)
-                raise
+        with _connected(destination, allowed_networks) as raw, _deadline(raw, seconds):
+            return _exchange(destination, raw, headers, body)
     except (OSError, http.client.HTTPException, ValueError) as fault:
         return Outcome(fault=_describe(fault))
 
@@ -74,8 +68,11 @@ def _connected(
 
 
 @contextlib.contextmanager
-def _deadline(raw: socket.socket, seconds: float) -> Iterator[threading.Event]:
-    """Ends the connection after so many seconds, however slowly something still comes."""
+def _deadline(raw: socket.socket, seconds: float) -> Iterator[None]:
+    """Ends the connection after so many seconds, however slowly something still comes.
+
+    What fails after that raises TimeoutError.
+    """
     passed, line = threading.Event(), raw.dup()  # TLS takes `raw` over
 
     def end() -> None:
@@ -87,7 +84,11 @@ def _deadline(raw: socket.socket, seconds: float) -> Iterator[threading.Event]:
     timer.start()
     try:
         raw.settimeout(seconds)
-        yield passed
+        yield
+    except (OSError, http.client.HTTPException, ValueError):
+        if passed.is_set():
+            raise TimeoutError from None
+        raise
     finally:
         timer.cancel()
         timer.join()
@@ -129,7 +130,7 @@ def _describe(fault: Exception) -> str:
         case ssl.SSLError():
             return f"TLS failed: {fault.reason or 'no TLS'}"[:64]
         case TimeoutError():
-            return _TOO_LATE
+            return "no answer in time"
         case ConnectionRefusedError():
             return "connection refused"
         case OSError():

@@ -44,12 +44,7 @@ def mark(
         else:
             row.due_at = due
     row.save()
-    endpoint.save(
-        update_fields=[
-            *("delivered", "failed_attempts", "given_up", "last_delivered_at"),
-            *("failures", "paused_until"),
-        ]
-    )
+    endpoint.save()
     if outcome.is_gone:
         reason = "The receiver answered 410 Gone: it wants no more messages."
         set_webhook_active(endpoint=endpoint, is_active=False, reason=reason, by=BY, at=at)
