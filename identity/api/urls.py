@@ -9,7 +9,7 @@ from identity.api.events import changes, webhooks
 from identity.api.framework.json_body import JsonBody, MergePatchBody
 from identity.api.framework.kinds import RecordKind
 from identity.api.framework.records import ListView, RecordView
-from identity.api.imports.view import ROW_KINDS, ImportView
+from identity.api.imports.view import IMPORTS, ImportView
 from identity.api.openapi import Description, NoSuchAddress, ProblemPage
 from identity.api.registry import (
     intermediaries,
@@ -66,8 +66,11 @@ records: list[URLPattern] = [
     _list(logins.KIND),
     _record(logins.KIND),
     *(
-        path(f"{BASE_PATH}/imports/{name}", ImportView.as_view(kind=kind))
-        for name, kind in ROW_KINDS.items()
+        path(
+            f"{BASE_PATH}/imports/{name.replace('_', '-')}",
+            ImportView.as_view(name=name, body=body, row=row),
+        )
+        for name, body, row in IMPORTS
     ),
     path(f"{BASE_PATH}/changes", changes.ChangesView.as_view()),
     *_all(webhooks.KIND),

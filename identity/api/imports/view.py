@@ -1,7 +1,6 @@
 """`POST /imports/KIND`: the same import as that of a file, with the rows as JSON."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -44,31 +43,13 @@ _EXACT: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RowKind:
-    """`name` is that of the import."""
-
-    name: str
-    body: type[Body]
-    of_row: Callable[..., Row]
-
-    def row(self, number: int, values: dict[str, Any]) -> Row:
-        """Raises ServiceError for values that cannot be one."""
-        exact = {name: make(values[name]) for name, make in _EXACT.items() if name in values}
-        return self.of_row(number, **values | exact)
-
-    @property
-    def of_file(self) -> ImportKind:
-        """The same import, of a file."""
-        return IMPORT_KINDS[self.name]
-
-
-ROW_KINDS = {
-    "taxpayers": RowKind("taxpayers", TaxpayerRowBody, TaxpayerRow),
-    "intermediaries": RowKind("intermediaries", IntermediaryRowBody, IntermediaryRow),
-    "permissions": RowKind("permissions", PermissionRowBody, PermissionRow),
-    "system-users": RowKind("system_users", SystemUserRowBody, SystemUserRow),
-}
+# Of each import: its name, the body of a row, and the row.
+IMPORTS: tuple[tuple[str, type[Body], type[Row]], ...] = (
+    ("taxpayers", TaxpayerRowBody, TaxpayerRow),
+    ("intermediaries", IntermediaryRowBody, IntermediaryRow),
+    ("permissions", PermissionRowBody, PermissionRow),
+    ("system_users", SystemUserRowBody, SystemUserRow),
+)
 
 _NOTE = (
     f"All rows or none, and at most {MOST_ROWS}. Safe to repeat: rows that are registered with the"
@@ -96,28 +77,67 @@ class ImportView(ManagementView):
 
     http_method_names = ("post",)
     parser_classes = (LargeJsonBody,)
-    kind: RowKind = None  # type: ignore[assignment]  # given by as_view
+    # Given by as_view, as IMPORTS has them.
+    name: str = ""
+    body: type[Body] = Body
+    row: type[Row] = Row
+
+    @property
+    def kind(self) -> ImportKind:
+        """The same import, of a file."""
+        return IMPORT_KINDS[self.name]
 
     @property
     def duty(self) -> Duty:
-        duty = self.kind.of_file.operation.duty
+        duty = self.kind.operation.duty
         assert duty is not None  # noqa: S101 - of every import
         return duty
 
     def post(self, request: Request) -> Response:
         """Import the rows; safe to repeat."""
-        rows, faults = _read(self.kind, request.data)
+        rows, faults = self._read(request.data)
 
         def do() -> Done:
-            result = self._import(_parsed(self.kind, rows, faults), faults)
+            result = self._import(self._parsed(rows, faults), faults)
             return Done(result, result)
 
         return answer_once(request, self.caller.token.client_id, self.caller.at, do)
 
-    def _import(self, parsed: ParsedFile[Row], faults: Faults) -> dict[str, int]:
-        service = self.kind.of_file.run
+    def _read(self, data: Any) -> tuple[dict[int, dict[str, Any]], Faults]:
+        """The rows whose fields can be read, and what is wrong with each of the others.
+
+        Raises ValidationError for what is no list of rows.
+        """
         try:
-            result = service(parsed=parsed, source=_SOURCE, by=self.author, at=self.caller.at)
+            return dict(enumerate(values_of(import_body(self.name, self.body), data)["rows"])), {}
+        except ValidationError as fault:
+            found: Any = fault.detail
+            if found.keys() != {"rows"} or not isinstance(found["rows"], dict):
+                raise
+            given, faults = enumerate(data["rows"]), found["rows"]
+        return {n: values_of(self.body, row) for n, row in given if n not in faults}, faults
+
+    def _parsed(self, rows: dict[int, dict[str, Any]], faults: Faults) -> ParsedFile[Row]:
+        """Each row, good or bad; a second one of the same record is bad."""
+        parsed: ParsedFile[Row] = ParsedFile(bad_rows=[BadRow(number, "") for number in faults])
+        first: dict[str, int] = {}
+        for number, values in rows.items():
+            try:
+                exact = {
+                    name: make(values[name]) for name, make in _EXACT.items() if name in values
+                }
+                row = self.row(number, **values | exact)
+                if first.setdefault(row.key, number) != number:
+                    raise ServiceError(f"{row.key} is already in row {first[row.key]}", "repeated")
+                parsed.rows.append(row)
+            except ServiceError as fault:
+                parsed.bad_rows.append(bad_row(number, fault))
+        return parsed
+
+    def _import(self, parsed: ParsedFile[Row], faults: Faults) -> dict[str, int]:
+        by, at = self.author, self.caller.at
+        try:
+            result = self.kind.run(parsed=parsed, source=_SOURCE, by=by, at=at)
         except BadRowsError as fault:
             errors = [one for row in fault.bad_rows for one in self._errors(row, faults)]
             raise Problem("invalid_fields", str(fault), errors) from None
@@ -127,56 +147,26 @@ class ImportView(ManagementView):
         place = f"#/rows/{row.line}"
         if row.line in faults:
             return field_errors(faults[row.line], place)
-        field = pointer_of(self.kind.body, row.fields).removeprefix("#")
+        field = pointer_of(self.body, row.fields).removeprefix("#")
         return [FieldError(f"{row.fault}.", row.code, pointer=place + field)]
 
     def describe(self, method: str) -> dict[str, Any]:
         return {
-            "id": f"import_{self.kind.name}",
-            **described(self.kind.of_file.operation, _NOTE),
+            "id": f"import_{self.name}",
+            **described(self.kind.operation, _NOTE),
             "tag": "imports",
-            "body": import_body(self.kind),
+            "body": import_body(self.name, self.body),
             "answer": ImportResultRecord,
         }
 
 
 @cache
-def import_body(kind: RowKind) -> type[Body]:
-    """The body of an import of this kind."""
-    rows = serializers.ListField(child=kind.body(), allow_empty=False, max_length=MOST_ROWS)
-    name = kind.name.title().replace("_", "")
+def import_body(name: str, row: type[Body]) -> type[Body]:
+    """The body of an import, with the body of a row."""
+    rows = serializers.ListField(child=row(), allow_empty=False, max_length=MOST_ROWS)
+    words = name.replace("_", " ")
     return type(
-        f"Import{name}Body",
+        f"Import{words.title().replace(' ', '')}Body",
         (Body,),
-        {"rows": rows, "__doc__": f"Many {kind.name.replace('_', ' ')}."},
+        {"rows": rows, "__doc__": f"Many {words}."},
     )
-
-
-def _read(kind: RowKind, data: Any) -> tuple[dict[int, dict[str, Any]], Faults]:
-    """The rows whose fields can be read, and what is wrong with each of the others.
-
-    Raises ValidationError for what is no list of rows.
-    """
-    try:
-        return dict(enumerate(values_of(import_body(kind), data)["rows"])), {}
-    except ValidationError as fault:
-        found: Any = fault.detail
-        if found.keys() != {"rows"} or not isinstance(found["rows"], dict):
-            raise
-        given, faults = enumerate(data["rows"]), found["rows"]
-    return {n: values_of(kind.body, row) for n, row in given if n not in faults}, faults
-
-
-def _parsed(kind: RowKind, rows: dict[int, dict[str, Any]], faults: Faults) -> ParsedFile[Row]:
-    """Each row, good or bad; a second one of the same record is bad."""
-    parsed: ParsedFile[Row] = ParsedFile(bad_rows=[BadRow(number, "") for number in faults])
-    first: dict[str, int] = {}
-    for number, values in rows.items():
-        try:
-            row = kind.row(number, values)
-            if first.setdefault(row.key, number) != number:
-                raise ServiceError(f"{row.key} is already in row {first[row.key]}", "repeated")
-            parsed.rows.append(row)
-        except ServiceError as fault:
-            parsed.bad_rows.append(bad_row(number, fault))
-    return parsed
