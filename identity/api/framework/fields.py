@@ -96,7 +96,7 @@ class Texts(serializers.ListField):
 
 @extend_schema_field({"type": "string", "examples": ["C2584563222", "C2584563222:202001234567"]})
 class Taxpayer(Text):
-    """`TIN` or `TIN:ROB`, as in the header `onbehalfof`; becomes a TaxpayerId, or more."""
+    """`TIN` or `TIN:ROB`, as in the header `onbehalfof`; `becomes` makes the value of it."""
 
     most = None  # the notation says
 
