@@ -25,6 +25,7 @@ from identity.webhooks.endpoints import send_test
 from identity.webhooks.event_types import EVENT_TYPES
 from taxpayers.duties import MANAGEMENT_SCOPES
 from taxpayers.models import Change
+from taxpayers.services import Author
 from tests.certificates.certificate_erp import certificate
 from tests.client_auth.key_erp import new_pair
 from tests.introspection.api import token_of
@@ -177,7 +178,7 @@ def api(portal: Portal, operations: list[Operation]) -> Api:
     )
     by_operator = {"object_type": "taxpayer", "object_id": granted.taxpayer.pk, "before": {}}
     Change.objects.create(by="root", action="rename_taxpayer", at=now(), **by_operator)
-    webhook = new_endpoint(client_id=portal.erp.client_id)
+    webhook = new_endpoint(by=Author.client(portal.erp.client_id))
     client = new_erp(taxpayer=make.intermediary(taxpayer=granted.taxpayer).taxpayer)
     real = {
         "taxpayer": VALUES["taxpayer"],
@@ -403,7 +404,7 @@ def test_a_cursor_is_taken_only_by_its_own_list(api: Api) -> None:
     make.taxpayer()
     new_erp().login()
     make.permission()
-    new_endpoint(client_id=api.portal.erp.client_id)
+    new_endpoint(by=Author.client(api.portal.erp.client_id))
     cursors = {}
     for operation in api.lists():
         page = assert_ok(api.call(operation, query="?limit=1"))

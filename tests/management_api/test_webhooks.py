@@ -9,6 +9,7 @@ from identity.webhooks.endpoints import MOST_ENDPOINTS, send_test
 from identity.webhooks.models import WebhookDelivery, WebhookEndpoint, WebhookEvent
 from taxpayers.models import Change
 from taxpayers.moments import exact_text
+from taxpayers.services import Author
 from tests.introspection.api import token_of
 from tests.management_api.portal import BASE, Portal, assert_ok, assert_problem, new_portal
 from tests.support.answers import body_of
@@ -131,8 +132,8 @@ def test_a_deleted_webhook_is_gone_and_its_history_stays(portal: Portal) -> None
 
 
 def test_there_are_so_many_at_most_and_disabled_ones_do_not_count(portal: Portal) -> None:
-    owned = {"client_id": portal.erp.client_id}
-    row, *_others = [new_endpoint(**owned) for _ in range(MOST_ENDPOINTS)]
+    owner = Author.client(portal.erp.client_id)
+    row, *_others = [new_endpoint(by=owner) for _ in range(MOST_ENDPOINTS)]
     assert_problem(portal.post("/webhooks", NEW), 422, "change_refused", "First disable one")
     assert_ok(portal.post(f"/webhooks/{row.pk}/disable", {"reason": "x"}, If_Match="*"))
     assert_problem(portal.post(f"/webhooks/{row.pk}/test", If_Match="*"), 422, "change_refused")
