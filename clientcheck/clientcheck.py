@@ -347,6 +347,7 @@ class Call:
     at: float
     token: Token | None
     meant: str
+    status: int
 
 
 @dataclass
@@ -482,7 +483,7 @@ class Authority:
         token = self.tokens.get(sent[7:].strip()) if sent[:7].lower() == "bearer " else None
         meant = meant_taxpayer(f"{request.path}?{request.query}\n{request.body.decode('latin-1')}")
         is_good = token is not None and request.at < token.ends_at and not token.has_old_key
-        self.calls.append(Call(request.at, token, meant))
+        self.calls.append(Call(request.at, token, meant, 200 if is_good else 401))
         if is_good and token is not None:
             token.calls += 1
             return _json(200, "OK", {"status": "accepted", "taxpayer": token.subject})

@@ -92,7 +92,8 @@ def log_in(port: int, **headers: str) -> tuple[http.client.HTTPResponse, bytes]:
 
 
 def test_an_erp_system_logs_in_calls_an_api_and_reads_the_report() -> None:
-    with serving(Server(0, Authority())) as port:
+    authority = Authority()
+    with serving(Server(0, authority)) as port:
         answer, body = log_in(port, onbehalfof=REPRESENTED[1])
         assert (answer.status, answer.reason) == (200, "OK")
         assert answer.getheader("X-Represented-Taxpayer") == REPRESENTED[1]
@@ -112,6 +113,7 @@ def test_an_erp_system_logs_in_calls_an_api_and_reads_the_report() -> None:
             'Bearer error="invalid_token", error_description="The access token has expired or is'
             ' not valid. Log in again."',
         )
+        assert [call.status for call in authority.calls] == [200, 200, 401]
         _, report = ask(port, "GET", "/report.json")
         states = {found["name"]: found["state"] for found in json.loads(report)["checks"]}
         assert states["a token is used for many calls"] == PASS
