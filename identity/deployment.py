@@ -9,8 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 from identity.demo_address import demo_address
 from identity.env import read
 from identity.private_files import private_folder
-from identity.version import COMMIT as COMMIT
-from identity.version import __version__
+from identity.version import COMMIT as COMMIT, __version__
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = private_folder(Path(read("VAR_DIR") or BASE_DIR / "var"))

@@ -7,8 +7,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.response import SimpleTemplateResponse
 from django.utils import translation
 
-from identity.urls import urlpatterns as public
-from identity.urls import views_of
+from identity.urls import urlpatterns as public, views_of
 from tokens.http import Handler
 from tokens.request.proxies import TrustedProxies
 

@@ -10,8 +10,7 @@ from datetime import datetime
 from enum import Enum, auto
 from typing import Any
 
-from taxpayers.actions import Action
-from taxpayers.actions import marked as _
+from taxpayers.actions import Action, marked as _
 from taxpayers.duties import Duty
 
 

@@ -332,8 +332,7 @@ def fresh_process(pytestconfig: pytest.Config) -> None:
     from django.utils import translation
 
     from tokens.keys import signer
-    from tokens.operations import node
-    from tokens.operations import sandbox as addresses
+    from tokens.operations import node, sandbox as addresses
     from tokens.status_lists import publication
 
     # A process cannot open one file of LMDB twice, and the last test's may still be open.

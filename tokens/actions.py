@@ -2,8 +2,7 @@
 
 from functools import partial
 
-from taxpayers.actions import Action, actions_in
-from taxpayers.actions import marked as _
+from taxpayers.actions import Action, actions_in, marked as _
 from taxpayers.duties import Duty
 
 _protected_api = partial(Action, "protectedapi", Duty.ISSUE)

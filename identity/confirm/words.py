@@ -12,8 +12,7 @@ from typing import Any
 
 from django.conf import settings
 from django.utils import formats, timezone
-from django.utils.translation import get_language
-from django.utils.translation import gettext as _
+from django.utils.translation import get_language, gettext as _
 
 from taxpayers.actions import marked
 from taxpayers.models import PermissionCode, PermissionRequest, SystemUser, Taxpayer

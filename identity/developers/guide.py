@@ -10,8 +10,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils.safestring import SafeString
-from django.utils.translation import get_language, gettext
-from django.utils.translation import gettext_noop as _
+from django.utils.translation import get_language, gettext, gettext_noop as _
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 

@@ -6,8 +6,7 @@ from urllib.parse import unquote
 
 from django.conf import settings
 from django.urls import is_valid_path, reverse
-from django.utils.translation import gettext
-from django.utils.translation import gettext_noop as _
+from django.utils.translation import gettext, gettext_noop as _
 
 from identity.developers.examples import TAXPAYER, issued_example, refused_example
 from identity.developers.pages import Page

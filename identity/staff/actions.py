@@ -6,8 +6,7 @@ from django.utils.translation import gettext_lazy
 
 from identity.webhooks import actions as webhooks
 from taxpayers import actions as registry
-from taxpayers.actions import Action, actions_in
-from taxpayers.actions import marked as _
+from taxpayers.actions import Action, actions_in, marked as _
 from taxpayers.duties import Duty
 from tokens import actions as protocol
 

@@ -10,8 +10,7 @@ from django.contrib import admin
 from django.db.models import Q
 from django.http import HttpRequest
 from django.utils.html import format_html
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from identity.staff.display import moment
 from identity.staff.framework.badges import ACTIVE, NOT_ACTIVE, Badge

@@ -10,8 +10,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import BinaryIO
 
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from taxpayers.validation import ServiceError
 from taxpayers.value import Value

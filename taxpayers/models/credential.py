@@ -7,8 +7,7 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 
 from taxpayers.credential_kind import CredentialKind
 from taxpayers.facts.validity import is_over

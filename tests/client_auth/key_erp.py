@@ -10,8 +10,7 @@ from urllib.parse import urlencode
 from uuid import uuid4
 
 import jwt
-from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1
-from cryptography.hazmat.primitives.asymmetric.ec import generate_private_key as new_ec
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key as new_ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key as new_rsa
 from django.conf import settings

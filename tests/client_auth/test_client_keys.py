@@ -14,8 +14,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     PublicFormat,
 )
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from joserfc.jwk import JWKRegistry
 
 from taxpayers.client_keys import KeyFault, UnusableKey, load_key, read_client_keys, read_public_jwk

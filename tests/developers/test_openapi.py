@@ -37,8 +37,7 @@ from identity.sandbox.registry import make_sandbox
 from identity.urls import health_paths
 from taxpayers.sandbox import clients
 from tests.introspection.api import INTROSPECT, REVOKE, another, new_api, post, revoke, token_of
-from tests.introspection.party import Party
-from tests.introspection.party import credentials as credentials_of
+from tests.introspection.party import Party, credentials as credentials_of
 from tests.self_service.calls import CREDENTIALS, PERMISSIONS, call, explanation_path, second_secret
 from tests.servers.service import Service
 from tests.support import make

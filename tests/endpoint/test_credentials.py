@@ -8,8 +8,7 @@ from functools import reduce
 from operator import and_, or_
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from taxpayers.credentials import (
     IDS,

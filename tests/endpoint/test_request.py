@@ -13,8 +13,7 @@ import pytest
 from django.core.handlers.wsgi import WSGIRequest
 from django.http import HttpResponse
 from django.test import RequestFactory
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from msgspec.structs import replace
 
 from taxpayers.credentials import Prefix, hash_secret, new_client_id, new_client_secret

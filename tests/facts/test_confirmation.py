@@ -24,8 +24,7 @@ from tests.wire.test_answers import Send, both, committed
 from tokens.calls import Call, CountedLogin
 from tokens.models import LoginEvent
 from tokens.operations.node import this_node
-from tokens.store import async_store
-from tokens.store import django_store as store
+from tokens.store import async_store, django_store as store
 
 pytestmark = pytest.mark.django_db
 on_postgresql = pytest.mark.postgresql  # SQLite is in this process: it knows nothing beside it

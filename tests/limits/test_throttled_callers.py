@@ -11,8 +11,16 @@ from django.test import Client
 from django.utils import timezone
 from msgspec.structs import replace
 
-from tests.facts.test_steps import NO_PAUSE, PAUSE, RIGHT, WRONG, Memory, Registry, drive
-from tests.facts.test_steps import NOW as BEGAN
+from tests.facts.test_steps import (
+    NO_PAUSE,
+    NOW as BEGAN,
+    PAUSE,
+    RIGHT,
+    WRONG,
+    Memory,
+    Registry,
+    drive,
+)
 from tests.support.command_line import output_of
 from tests.support.erp import FORM, Erp, new_erp
 from tests.support.staff import list_url, page_url, text_of

@@ -9,8 +9,7 @@ import jwt
 import pytest
 
 from tests.conftest import StartService
-from tests.introspection.api import INACTIVE
-from tests.introspection.api import claims_of as claims_in
+from tests.introspection.api import INACTIVE, claims_of as claims_in
 from tests.introspection.party import Party
 from tests.live.cluster import login_at, logins, new_client, recorded
 from tests.servers.processes import slowness, until

@@ -17,10 +17,14 @@ from rest_framework.response import Response
 from rest_framework.test import APIRequestFactory
 from rest_framework.views import APIView, exception_handler
 
-from einvoicing_tokens import AccessToken, ClientCertificates, TokenVerifier
-from einvoicing_tokens import django as for_django
-from einvoicing_tokens import fastapi as for_fastapi
-from einvoicing_tokens import flask as for_flask
+from einvoicing_tokens import (
+    AccessToken,
+    ClientCertificates,
+    TokenVerifier,
+    django as for_django,
+    fastapi as for_fastapi,
+    flask as for_flask,
+)
 from tests.certificates.certificate_erp import nginx, rfc9440
 from tests.packages.issuer import Issuer
 from tests.packages.test_certificates import OTHER, OWN, bound_token

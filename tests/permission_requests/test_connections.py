@@ -51,8 +51,7 @@ from tests.support.command_line import run
 from tests.support.erp import post
 from tests.support.factories import VIEW
 from tests.support.moments import now
-from tests.support.staff import list_url, page_url, staff_client, task_url
-from tests.support.staff import text_of as staff_text
+from tests.support.staff import list_url, page_url, staff_client, task_url, text_of as staff_text
 from tokens.self_service import connections as door
 
 pytestmark = pytest.mark.django_db

@@ -12,8 +12,7 @@ from django.db.migrations.operations import AlterField
 from django.test.utils import CaptureQueriesContext
 
 from taxpayers.apps import check_triggers
-from taxpayers.facts import status_triggers
-from taxpayers.facts import triggers as installed
+from taxpayers.facts import status_triggers, triggers as installed
 from taxpayers.facts.epochs.row import DECIDING_COLUMNS
 from taxpayers.models import Intermediary, RateLimitCounter, SystemUser
 from tests.support import make

@@ -28,8 +28,7 @@ from tests.support.erp import Erp, new_erp
 from tests.support.factories import VIEW
 from tests.support.moments import now
 from tests.support.outages import writing_fails
-from tests.support.staff import staff_client
-from tests.support.staff import text_of as text_of_page
+from tests.support.staff import staff_client, text_of as text_of_page
 
 ALLOW = "GET, HEAD, DELETE"
 DAY = timedelta(days=1)

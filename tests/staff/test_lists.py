@@ -15,8 +15,7 @@ from django.db.models import Model
 from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from identity.staff.framework import bulk_tasks
 from identity.staff.framework.search import CappedPaginator

@@ -21,8 +21,7 @@ from identity.demo.sample_day import make_sample_day
 from identity.staff.expiring.kinds import KIND_NAMES
 from identity.staff.framework.export import ExportingAdmin
 from identity.staff.models import StaffSignIn
-from identity.staff.overview import logins
-from identity.staff.overview import page as counting
+from identity.staff.overview import logins, page as counting
 from identity.staff.overview.page import expiring
 from taxpayers.models import Change, SystemUser
 from taxpayers.sandbox.clients import CREDENTIALS, SandboxName

@@ -22,8 +22,7 @@ from tests.support.outages import database_out_of_reach
 from tests.support.staff import errors_of, list_url, page_url, staff_client, task_url, text_of
 from tests.tokens.test_signing import AT, MOMENT, in_threads, key
 from tokens.access_tokens.verification import InvalidToken, verify
-from tokens.keys import signer as signing
-from tokens.keys import store as key_store
+from tokens.keys import signer as signing, store as key_store
 from tokens.keys.ring import ALGORITHMS, LEEWAY, PUBLISHED_AHEAD, Key, KeyRing
 from tokens.keys.signer import REFRESH_INTERVAL, clear_key_ring_cache, current_key_ring
 from tokens.keys.store import read_key_ring, rotate, stop_compromised_key

@@ -10,8 +10,7 @@ from urllib.parse import quote_plus
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from identity.logs import JsonFormatter, TextFormatter
 from taxpayers import credentials

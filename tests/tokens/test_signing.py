@@ -24,8 +24,7 @@ from taxpayers.services import Author, ServiceError
 from tests.support.outages import database_out_of_reach
 from tests.support.queries import statements_sent
 from tokens.access_tokens.issuing import issue_access_token
-from tokens.keys import signer as signing
-from tokens.keys import store as key_store
+from tokens.keys import signer as signing, store as key_store
 from tokens.keys.encryption import decrypt, encrypt
 from tokens.keys.ring import (
     ALGORITHMS,

@@ -10,8 +10,7 @@ from urllib.parse import urlencode
 
 import pytest
 from django.test import Client
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from taxpayers.credentials import new_client_secret
 from tests.endpoint.test_event_loop import (

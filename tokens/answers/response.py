@@ -8,8 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from msgspec.json import encode as encode_json
-from msgspec.json import format as format_json
+from msgspec.json import encode as encode_json, format as format_json
 
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.rules import Refused

@@ -12,8 +12,10 @@ from functools import partial
 
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ec import generate_private_key as generate_ec
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
-from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key as generate_rsa
+from cryptography.hazmat.primitives.asymmetric.rsa import (
+    RSAPrivateKey,
+    generate_private_key as generate_rsa,
+)
 
 from taxpayers.client_keys import public_members, thumbprint
 from tokens.lifetime import TOKEN_LIFETIME

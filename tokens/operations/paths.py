@@ -15,8 +15,7 @@ from taxpayers.redaction import Shown
 from tokens.metrics import count_login
 from tokens.operations.introspection import introspect, report_introspection
 from tokens.operations.login import EndedLogin, Steps, log_in
-from tokens.operations.me import PATH as ME
-from tokens.operations.me import report_nothing, show_token
+from tokens.operations.me import PATH as ME, report_nothing, show_token
 from tokens.operations.node import Node
 from tokens.operations.revocation import report_revocation, revoke
 from tokens.operations.sandbox import log_in_with_sandbox

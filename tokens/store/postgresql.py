@@ -32,8 +32,7 @@ from tokens.rate_limits.quota import WINDOW, Quota
 from tokens.store.api_secret_use import use_statement
 from tokens.store.postgresql_buckets import count_failures, count_rejections
 from tokens.store.postgresql_event import COLUMNS, EVENT, IS_RECENT, NOW, rows_sent, statement
-from tokens.store.postgresql_status_index import KEY as STATUS_KEY
-from tokens.store.postgresql_status_index import names_in, take_statement
+from tokens.store.postgresql_status_index import KEY as STATUS_KEY, names_in, take_statement
 from tokens.store.token_query import token_statement
 from tokens.store.used_once import SOME_EXPIRED
 

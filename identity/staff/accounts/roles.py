@@ -14,8 +14,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from identity.staff.actions import ACTION_OF
-from taxpayers import actions as registry
-from taxpayers import duties
+from taxpayers import actions as registry, duties
 from taxpayers.duties import Duty
 
 Codenames = frozenset[str]

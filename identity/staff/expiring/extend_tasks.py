@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Unpack
 from django.db import transaction
 from django.http import HttpRequest
 from django.utils import timezone
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from identity.staff.framework import fields
 from identity.staff.framework.edit_conflicts import EditConflictForm

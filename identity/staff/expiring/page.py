@@ -15,8 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext as _, ngettext
 
 from identity.staff.expiring.kinds import KIND_NAMES, KINDS, EndingKind
 from identity.staff.framework.filters import EXPIRY_DAYS

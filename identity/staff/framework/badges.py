@@ -7,8 +7,7 @@ from typing import Literal
 from django.utils.functional import Promise
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from identity.staff.display import moment
 from taxpayers.facts.validity import is_in_force, is_over

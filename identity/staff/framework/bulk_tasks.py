@@ -18,8 +18,7 @@ from django.db.models import QuerySet, prefetch_related_objects
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext as _, ngettext
 
 from identity.staff.framework.forms import TaskForm, with_reason
 from identity.staff.framework.lists import RecordPages, Text

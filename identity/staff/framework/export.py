@@ -29,8 +29,7 @@ from django.http import (
 from django.urls import reverse
 from django.utils import timezone, translation
 from django.utils.http import content_disposition_header
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from identity.staff.actions import permission_to
 from identity.staff.framework.filters import chips_of

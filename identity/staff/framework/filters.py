@@ -11,8 +11,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.text import capfirst, format_lazy
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 EXPIRY_DAYS = (7, 30, 90)
 Choices = Mapping[str, tuple[str | Promise, Q]]  # its title, and the condition on the rows

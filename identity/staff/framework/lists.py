@@ -19,8 +19,7 @@ from django.db.models import Model, Q, QuerySet
 from django.http import Http404, HttpRequest
 from django.utils.functional import Promise
 from django.utils.text import capfirst
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 from unfold.admin import ModelAdmin
 
 from identity.staff.display import list_url, record_url

@@ -15,8 +15,7 @@ from django import forms
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from identity.staff.framework import fields
 from identity.staff.framework.forms import TaskForm

@@ -10,8 +10,7 @@ from datetime import datetime
 
 from django.conf import settings
 from django.db.models import QuerySet
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from identity.staff.framework.badges import (
     Badge,

@@ -20,10 +20,8 @@ from identity.staff.framework.lists import Context
 from identity.staff.framework.records import Views
 from identity.staff.framework.related import ORDER
 from identity.staff.framework.tasks import Button, Task
-from identity.staff.history.as_of_page import TITLE as AS_OF
-from identity.staff.history.as_of_page import as_of_context
-from identity.staff.history.report import TITLE as REPORT
-from identity.staff.history.report import report_context, task_context
+from identity.staff.history.as_of_page import TITLE as AS_OF, as_of_context
+from identity.staff.history.report import TITLE as REPORT, report_context, task_context
 from identity.staff.history.report_form import ReportForm, query_of
 from taxpayers.models import Change
 from taxpayers.services.undo_import import UNDO_IMPORT, imported_by

@@ -9,8 +9,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import formats, timezone
 from django.utils.http import urlencode
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from identity.staff.actions import TEXTS
 from identity.staff.framework import fields

@@ -13,8 +13,7 @@ from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from identity.staff.framework.filters import ChoiceFilter, Choices
 from identity.staff.framework.search import came_from, network_in, plain

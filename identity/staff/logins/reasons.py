@@ -9,8 +9,7 @@ from django.db.models import Q
 from django.utils import translation
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 
 from identity.staff.display import named
 from identity.staff.framework.badges import Badge

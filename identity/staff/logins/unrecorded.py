@@ -11,8 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 
 from identity.staff.logins.reasons import caller_texts
 from taxpayers.models import SystemUser

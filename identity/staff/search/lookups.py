@@ -13,8 +13,7 @@ from django.contrib.auth.models import User
 from django.db.models import Model, Q
 from django.http import HttpRequest
 from django.utils import timezone
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from identity.staff.display import list_url, record_url
 from identity.staff.framework.badges import Badge

@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from django import forms
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from identity.staff.framework import fields

@@ -9,8 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, Unpack
 
 from django.db import transaction
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from identity.staff.framework import fields
 from identity.staff.framework.badges import CHANGED_OVER_AFTER, Tone, badge_of_credential

@@ -9,8 +9,7 @@ from typing import Any
 from django.template import Library
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import capfirst
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext as _, ngettext
 
 from identity.staff.display import evidence_text, moment, record_url
 from identity.staff.sessions import seconds_left

@@ -7,8 +7,7 @@ from typing import Any
 from django.db.models import Q
 from django.http import HttpRequest
 from django.utils import timezone
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from identity.staff.accounts.changes.sign_in import END_SESSIONS
 from identity.staff.accounts.pages.tasks import AccountTask

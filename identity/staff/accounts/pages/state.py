@@ -8,8 +8,7 @@ from allauth.mfa.models import Authenticator
 from django.conf import settings
 from django.utils.functional import Promise
 from django.utils.html import format_html
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from identity.staff import actions
 from identity.staff.accounts.roles import ROLES, Role, must_be_separate
