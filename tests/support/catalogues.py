@@ -34,7 +34,11 @@ _KEYWORDS = {
 # Which values of these are texts.
 _ERRORS = ("ServiceError", "NotRegistered", "OnlyOperators", "OtherTaxpayer")
 _RECORDS = ("Operation", "ByReason", "_operation", "Refusal")
-_PLACES = {1: _ERRORS, 2: _RECORDS, 3: _RECORDS}
+_REFUSALS = (
+    *("_invalid_request", "_invalid_client", "_invalid_grant", "_invalid_dpop_proof"),
+    "_unauthorised_client",
+)
+_PLACES = {1: _ERRORS + _REFUSALS, 2: _RECORDS + _REFUSALS, 3: _RECORDS}
 _ENGLISH = {"webhooks", "management"}  # no page shows what these folders say
 _PLURALS = "nplurals=1; plural=0;"  # Babel knows none for Malay
 _WIDTH = 100
