@@ -123,10 +123,11 @@ class Traffic:
             with self._socket() as client:
                 if inputs:
                     await loop.sock_connect(client, ("127.0.0.1", self._port))
+                ends_at = loop.time() + seconds
                 while talk.unanswered:
-                    how = "closed"
+                    how, answers = "closed", talk.answers
                     try:
-                        async with asyncio.timeout(seconds):
+                        async with asyncio.timeout_at(ends_at):
                             await self._send(client, inputs)
                             data = await loop.sock_recv(client, 262_144)
                     except TimeoutError:
@@ -143,6 +144,8 @@ class Traffic:
                     if not data:
                         self._ended(talk, how)
                         return
+                    if talk.answers > answers:  # for the next one
+                        ends_at = loop.time() + seconds
                     inputs = talk.take()
         finally:
             self._open[route] -= 1
