@@ -15,7 +15,9 @@ _FAULTY = (
 )
 # Causes of a 503, on a machine that is too busy for the database to answer in time: also too many
 # logins at once of the one client that all inputs have.
-_TOO_BUSY = re.compile(rb"lanes\.(?:TooLate|Overloaded): |(?:NoConnection|SentTooLate): it is too late")
+_TOO_BUSY = re.compile(
+    rb"lanes\.(?:TooLate|Overloaded): |(?:NoConnection|SentTooLate): it is too late"
+)
 _AT_ONCE = 8 * 1024 * 1024
 
 
