@@ -35,7 +35,7 @@ MODULES = [
         ),
         ("deploy/prometheus/alerts.yml", {"test_monitoring"}, {"test_chaos", "test_pages"}),
         ("identity/readiness.py", {"test_readiness"}, {"test_pages", "test_upgrade"}),
-        ("identity/webhooks/sending/x.py", {"test_killed"}, {"test_chaos", "test_readiness"}),
+        ("identity/webhooks/sending/x.py", {"test_guide"}, {"test_chaos", "test_readiness"}),
         ("packages/einvoicing_tokens/src/x.py", {"test_outages", "test_examples"}, {"fuzz"}),
         ("docs/staff.md", set[str](), {"interleavings", "fuzz", "test_pages"}),
     ],
