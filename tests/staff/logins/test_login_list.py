@@ -1,5 +1,6 @@
 """The list of logins: of a range of time, by who can fix them, by a taxpayer's part in them."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlencode
 
@@ -73,6 +74,12 @@ def test_logins_are_filtered_by_result_and_period_and_by_who_can_fix_them(viewer
         "period=1h": [issued],
     }.items():
         assert found(viewer, query) == logins, query
+
+
+def test_a_time_is_a_period_or_two_moments_and_nothing_else(viewer: Client) -> None:
+    page = viewer.get(list_url(LoginEvent)).content.decode().partition('id="changelist-filter"')[2]
+    assert re.findall(r'href="\?period=([^"&]*)"', page) == ["1h", "1", "7", "30"]
+    assert re.findall(r'<input.* name="([^"]*)"', page) == ["from", "to"]
 
 
 def test_a_login_is_found_by_reference_client_tin_and_address(viewer: Client, erp: Erp) -> None:
