@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 import pytest
 from django.test import Client
+from pytest_django import Settings
 
 from taxpayers.services import block_system_user
 from taxpayers.sql import fetch
@@ -177,6 +178,12 @@ def test_a_client_that_goes_away_before_its_body_is_complete_gets_nothing() -> N
     scope = {"type": "http", "method": "POST", "headers": []}
     assert on_event_loop(lambda at: messages_of(at, scope, b"grant", ends=False)) == []
     assert not LoginEvent.objects.exists()
+
+
+def test_an_address_of_this_service_may_have_any_letter(settings: Settings) -> None:
+    settings.AUTH_URL = "https://例.example.org"
+    (answer,) = answers_to([Sent(b"a=b")])
+    assert answer.headers["Link"].startswith("<https://例.example.org/errors/")
 
 
 ME = "/api/v1/me"

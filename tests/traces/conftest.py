@@ -33,7 +33,7 @@ class Span:
 
 
 class Collector:
-    """`url` is that of OTEL_EXPORTER_OTLP_ENDPOINT. While `holds` is set it answers nobody."""
+    """`url` is that of OTEL_EXPORTER_OTLP_ENDPOINT. While `holds` is set it does not answer."""
 
     def __init__(self) -> None:
         self.spans: list[Span] = []

@@ -52,8 +52,8 @@ class Answer(Value):
 
     @property
     def encoded_headers(self) -> list[tuple[bytes, bytes]]:
-        """As they are sent."""
-        return [(name.encode(), text.encode("latin-1")) for name, text in self.headers.items()]
+        """As they are sent: AUTH_URL, which is in some of them, may have any letter."""
+        return [(name.encode(), text.encode()) for name, text in self.headers.items()]
 
 
 async def send_answer(
@@ -63,7 +63,7 @@ async def send_answer(
     start = {
         "type": "http.response.start",
         "status": answer.status,
-        "reason": answer.reason.encode("latin-1"),
+        "reason": answer.reason.encode(),
         "headers": answer.encoded_headers,
     }
     await send(start)

@@ -51,6 +51,8 @@ def fernet_for(purpose: bytes) -> MultiFernet:
 @lru_cache(maxsize=8)
 def _fernet(secrets: tuple[str, ...], purpose: bytes) -> MultiFernet:
     # No salt: the secrets are long and random, and every node must derive the same keys.
-    kdfs = ((HKDF(SHA256(), length=32, salt=None, info=purpose), secret) for secret in secrets)
-    keys = [kdf.derive(secret.encode()) for kdf, secret in kdfs]
+    keys = [
+        HKDF(SHA256(), length=32, salt=None, info=purpose).derive(secret.encode())
+        for secret in secrets
+    ]
     return MultiFernet([Fernet(base64.urlsafe_b64encode(key)) for key in keys])
