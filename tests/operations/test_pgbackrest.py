@@ -94,11 +94,13 @@ def machine() -> Iterator[Machine]:
 
 def test_the_database_comes_back_as_it_was_at_a_moment(machine: Machine) -> None:
     unit = (FILES / "pgbackrest@.service").read_text()
-    command = unit.partition("ExecStart=/usr/bin/")[2].partition("\n")[0]
+    command = unit.partition("ExecStart=")[2].partition("\n")[0]
+    command = command.replace("%%", "%").replace("$$", "$").replace("/usr/bin/", "")  # as systemd
     machine.sql("CREATE TABLE logins (number int)")
     for kind in ("check", "backup"):
         machine.run(command.replace("%i", kind))
-    machine.sql("INSERT INTO logins VALUES (1)")
+    # A backup is only for moments after the second in which it ended.
+    machine.sql("INSERT INTO logins VALUES (1); SELECT pg_sleep(1)")
     moment = machine.sql("SELECT clock_timestamp()")
     machine.sql("INSERT INTO logins VALUES (2)")
     machine.sql("DROP TABLE logins; SELECT pg_switch_wal()")
