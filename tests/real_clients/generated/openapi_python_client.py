@@ -30,7 +30,7 @@ portal = management.AuthenticatedClient(url, token.access_token)
 created = create_taxpayer.sync_detailed(client=portal, body=NewTaxpayerBody(tin, "Kedai"))
 assert isinstance(created.parsed, TaxpayerRecord)
 etag = created.headers["ETag"]
-body = RenameBody("Kedai Runcit", "A new sign")
+body = RenameBody(name="Kedai Runcit", reason="A new sign")
 renamed = change_taxpayer.sync(tin, client=portal, body=body, if_match=etag)
 assert isinstance(renamed, TaxpayerRecord)
 stale = change_taxpayer.sync(tin, client=portal, body=body, if_match=etag)
