@@ -128,7 +128,7 @@ def test_the_lines_to_try_in_a_shell_work_as_they_are_shown(
 
 
 class Paced(Authority):
-    """The client check in two minutes: a call of an API takes a while, as it does elsewhere."""
+    """The client check in three minutes: a call of an API takes a while, as it does elsewhere."""
 
     def _call(self, request: Request) -> Answer:
         return super()._call(request)._replace(delay=0.2)
@@ -145,7 +145,7 @@ def test_each_program_passes_the_client_check(
 
     def checked(file: str) -> tuple[list[Finding], list[str]]:
         plan = {3: Fault.SLOW, 4: Fault.CUT, 6: Fault.LIMIT, 8: Fault.DOWN, 12: Fault.SKEW}
-        authority = Paced(token_seconds=20, plan=plan, rotate_after=14, end_secret_after=16)
+        authority = Paced(token_seconds=30, plan=plan, rotate_after=14, end_secret_after=16)
         who = {"CLIENT_ID": CLIENT_ID, "ONBEHALFOF": " ".join(REPRESENTED)}
         with Server(0, authority) as server:
             threading.Thread(target=server.serve_forever, daemon=True).start()
