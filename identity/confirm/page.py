@@ -37,7 +37,7 @@ from tokens.request.proxies import TrustedProxies
 
 logger = logging.getLogger("identity.confirm")
 OPEN_FOR = 900  # seconds that a person has to read and decide
-_SALT = "identity.confirm"
+_SALT = "identity.confirm.2"  # another one whenever what is signed has other names
 _STYLE = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
 _STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
 

@@ -6,7 +6,7 @@ A page is the same for everybody, so each process makes it once. It needs no scr
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -109,11 +109,16 @@ def static_answer(
     request: HttpRequest, content_type: str, body: bytes, headers: Mapping[str, str]
 ) -> HttpResponse:
     """What is the same for everybody: caches may store it for an hour; 304 if it is there."""
-    # A strong validator: another one for any other content (RFC 9110 section 8.8.3).
-    etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    etag = _etag(body)
     all_headers = {"Cache-Control": "public, max-age=3600", **headers, "ETag": etag}
     response = HttpResponse(body, content_type=content_type, headers=all_headers)
     return get_conditional_response(request, etag=etag, response=response) or response
+
+
+@lru_cache(maxsize=64)
+def _etag(body: bytes) -> str:
+    """A strong validator: another one for any other content (RFC 9110 section 8.8.3)."""
+    return f'"{hashlib.sha256(body).hexdigest()[:32]}"'
 
 
 @cache

@@ -30,7 +30,7 @@ def make_sandbox(at: datetime) -> list[str]:
     missing = [client for client in CLIENTS if client.credentials.client_id not in present]
     for client in missing:
         client.make(client.name, at)
-    for tin in (TAXPAYER.tin, *(one.on_behalf_of for one in CLIENTS if one.on_behalf_of)):
+    for tin in {TAXPAYER.tin, *(one.on_behalf_of for one in CLIENTS if one.on_behalf_of)}:
         taxpayer_of(tin)
     renew_ending_secret(at)
     return [client.name for client in missing]

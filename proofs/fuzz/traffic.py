@@ -122,9 +122,11 @@ class Traffic:
             inputs = talk.take()
             with self._socket() as client:
                 if inputs:
-                    await loop.sock_connect(client, ("127.0.0.1", self._port))
+                    async with asyncio.timeout(seconds):
+                        await loop.sock_connect(client, ("127.0.0.1", self._port))
                 ends_at = loop.time() + seconds
-                while talk.unanswered:
+                # Behind the last answer only the end may come.
+                while talk.unanswered or talk.is_last_answered:
                     how, answers = "closed", talk.answers
                     try:
                         async with asyncio.timeout_at(ends_at):

@@ -28,7 +28,10 @@ from taxpayers.services import ServiceError
 
 @dataclass(frozen=True, slots=True)
 class HandOverFact:
-    """One line of the sheet; `copy_id`: of its element, where it can be copied by itself."""
+    """One line of the sheet; `copy_id`: of its element, where it can be copied by itself.
+
+    What has the id `client-secret` is emptied when it was copied.
+    """
 
     label: str
     value: str = field(repr=False)

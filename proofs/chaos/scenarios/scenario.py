@@ -44,7 +44,7 @@ class Stage(Generic[AnySite]):
 
     def forbid(self, caller: Caller) -> None:
         """From now on this caller must get no token."""
-        self.forbidden[caller.name] = time.monotonic()
+        self.forbidden.setdefault(caller.name, time.monotonic())
 
     def probe(self, node: Node, caller: Caller) -> Answer:
         """A login on this very node; it is judged like all others."""
