@@ -69,6 +69,7 @@ def test_a_compromised_key_is_stopped_on_every_running_node_within_seconds(
     both = {kid, new}
     for node in nodes:  # as promised; READ_EVERY is one second
         until(lambda at=node: not accepts(at, old) and published_by(at) & both == {new}, 10)  # type: ignore[misc]
+    for node in nodes:  # a token of one is accepted by each
         token = login_at(node, erp).json()["access_token"]
         assert jwt.get_unverified_header(token)["kid"] == new
         assert [accepts(each, token) for each in nodes] == [True, True]
