@@ -11,7 +11,7 @@ server closed, and one whose prepared statements no longer fit the tables.
 
 import select
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Generic, TypeVar
@@ -21,7 +21,7 @@ from django.db import DEFAULT_DB_ALIAS, NotSupportedError, OperationalError, con
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 Row = tuple[Any, ...]
-Parameters = Sequence[Any] | Mapping[str, Any]
+Parameters = Sequence[Any]
 Result = TypeVar("Result")
 
 

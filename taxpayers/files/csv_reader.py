@@ -77,7 +77,7 @@ def read_cells(
 
 
 def named_cells(line: int, cells: list[str], columns: list[str]) -> CsvRow:
-    """The row of these cells. Raises ServiceError if they are not as many as the columns."""
+    """The row of these cells. Raises ServiceError for too few, or more that are not blank."""
     if len(cells) < len(columns):
         raise ServiceError(
             "it has {cells} cells, the header has {columns}", cells=len(cells), columns=len(columns)

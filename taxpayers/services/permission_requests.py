@@ -19,12 +19,7 @@ from taxpayers.models.permission_request import EXPIRED, OPEN, WITHDRAWN
 from taxpayers.moments import format_moment
 from taxpayers.services import history
 from taxpayers.services.named import validate_codes
-from taxpayers.validation import (
-    ServiceError,
-    refuse_if,
-    validate_end,
-    validate_text,
-)
+from taxpayers.validation import ServiceError, refuse_if, validate_end, validate_text
 
 MAX_REFERENCE_LENGTH = 128
 _BATCH = 500

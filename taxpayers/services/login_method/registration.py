@@ -12,9 +12,10 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 
 from taxpayers import actions
+from taxpayers.actions import marked
 from taxpayers.certificates import UnusableSubject, read_subject
 from taxpayers.client_keys import ClientKey, UnusableKey, key_name, read_client_keys
-from taxpayers.credential_kind import CredentialKind, by_kind
+from taxpayers.credential_kind import CredentialKind
 from taxpayers.credentials import hint_of
 from taxpayers.models import MAX_LIVE_CREDENTIALS, Credential, SystemUser
 from taxpayers.operations import Operation
@@ -24,23 +25,23 @@ from taxpayers.services.live_credentials import why_no_room
 from taxpayers.services.management_clients import lock_to_change
 from taxpayers.validation import ServiceError, refuse_if
 
+_NO_OTHER = {
+    CredentialKind.KEY: marked(
+        "{client_id} does not log in with a private key. First change how it logs in to"
+        " private_key_jwt."
+    ),
+    CredentialKind.CERTIFICATE: marked(
+        "{client_id} does not log in with a certificate. First change how it logs in to"
+        " tls_client_auth."
+    ),
+}
+
 
 def _why_no_other(kind: CredentialKind, owner: SystemUser, at: datetime) -> str:
     """Why none of this kind can be registered for it; empty if one can."""
     if owner.credential_kind is kind:
         return why_no_room(owner, at)
-    texts = by_kind(
-        "",
-        _(
-            "{client_id} does not log in with a private key. First change how it logs in to"
-            " private_key_jwt."
-        ),
-        _(
-            "{client_id} does not log in with a certificate. First change how it logs in to"
-            " tls_client_auth."
-        ),
-    )
-    return texts[kind].format(client_id=owner.client_id)
+    return _(_NO_OTHER[kind]).format(client_id=owner.client_id)
 
 
 REGISTER_CLIENT_KEY = Operation(
