@@ -20,6 +20,10 @@ _CHANCE = Random(9)  # noqa: S311 - which client it is, is no secret
 _AT_ONCE = 200_000
 
 
+class PeerFailed(WrongAnswer):
+    """A wrong answer, not of this service."""
+
+
 @dataclass(slots=True)
 class Case:
     """A candidate whose server runs, with so many connections."""
@@ -91,19 +95,39 @@ def measure(case: Case, seconds: float, rate: float | None = None) -> Figures:
 
 
 def measure_rounds(cases: Sequence[Case], rounds: int, seconds: float) -> Rounds:
-    """Every case once in each round, so that a slow minute of the machine affects all alike."""
-    measured = []
-    for number in range(rounds):
-        of_round: dict[int, Figures] = {}
-        # Every other round backwards: no case always runs after the same one.
-        for index, case in list(enumerate(cases))[:: -1 if number % 2 else 1]:
-            of_round[index] = measure(case, seconds)
-            progress(
-                f"round {number + 1}/{rounds} {case.name} x{case.connections}:"
-                f" {of_round[index].cpu_ms:.3f} ms"
-            )
-        measured.append([of_round[index] for index in range(len(cases))])
+    """Every case once in each round, so that a slow minute of the machine affects all alike.
+
+    A round in which a peer gives a wrong answer is measured again, a quarter of the rounds at most.
+    Raises WrongAnswer after that, and for each wrong answer of the service.
+    """
+    measured: list[list[Figures]] = []
+    failed_rounds = 0
+    while len(measured) < rounds:
+        title = f"round {len(measured) + 1}/{rounds}"
+        try:
+            measured.append(_measure_round(cases, title, seconds, backwards=len(measured) % 2 == 1))
+        except PeerFailed as failed:
+            failed_rounds += 1
+            if failed_rounds > rounds / 4:
+                raise
+            progress(f"{title} is measured again: {failed}")
     return Rounds([(case.name, case.connections) for case in cases], measured)
+
+
+def _measure_round(
+    cases: Sequence[Case], title: str, seconds: float, *, backwards: bool
+) -> list[Figures]:
+    """Every other one backwards: no case always runs after the same one. Raises WrongAnswer."""
+    figures: dict[int, Figures] = {}
+    for index, case in list(enumerate(cases))[:: -1 if backwards else 1]:
+        try:
+            figures[index] = measure(case, seconds)
+        except WrongAnswer as wrong:
+            if case.candidate.is_peer:
+                raise PeerFailed(str(wrong)) from wrong
+            raise
+        progress(f"{title} {case.name} x{case.connections}: {figures[index].cpu_ms:.3f} ms")
+    return [figures[index] for index in range(len(cases))]
 
 
 def each_in_turn(numbers: range) -> Iterator[int]:

@@ -1,10 +1,17 @@
 """The benchmark measures what it says: right answers for right clients. No timing is asserted."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from bench.cases import comparison
+from bench.clients import Population
+from bench.load import WrongAnswer
+from bench.measure import Case, measure_rounds
+from bench.peers.bare_view import BARE_VIEW
+from bench.peers.oidc_provider import STORED
+from bench.peers.toolkit import FAST_HASHER, STOCK
 from bench.servers import Server
 from bench.session import Session
 from tests.servers.postgres import Postgres
@@ -50,3 +57,26 @@ def test_every_kind_of_answer_is_right_and_has_its_row(
         *(f"{name}, of a bare Django view" for name in ("refused: rate limit", "introspection")),
         "GET /api/v1/me, of a bare Django view",
     ]
+
+
+@pytest.mark.long
+def test_a_round_in_which_a_peer_fails_is_measured_again_and_the_service_never_fails(
+    session: Session,
+) -> None:
+    population = Population(40)
+    server = BARE_VIEW.start(session, population)
+
+    def wrong(times: int, *, is_peer: bool) -> Case:
+        not_found = iter([b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"] * times)
+        asked = replace(
+            BARE_VIEW,
+            request=lambda *of: next(not_found, b"") or BARE_VIEW.request(*of),
+            is_peer=is_peer,
+        )
+        return Case("one", asked, server, population)
+
+    assert len(measure_rounds([wrong(1, is_peer=True)], 4, 0.1).measured) == 4
+    for case in (wrong(1, is_peer=False), wrong(10_000, is_peer=True)):
+        with pytest.raises(WrongAnswer):
+            measure_rounds([case], 4, 0.1)
+    assert all(of.is_peer for of in (STOCK, FAST_HASHER, STORED))

@@ -21,6 +21,11 @@ settings.configure(
     MIDDLEWARE=[],
     ROOT_URLCONF=__name__,
     USE_TZ=True,
+    LOGGING={  # why it answered 500, into its log
+        "version": 1,
+        "handlers": {"stderr": {"class": "logging.StreamHandler"}},
+        "root": {"handlers": ["stderr"], "level": "ERROR"},
+    },
     OAUTH2_PROVIDER={"SCOPES": {"InvoicingAPI": "The e-invoicing APIs"}},
     **({"PASSWORD_HASHERS": [os.environ["HASHER"]]} if os.environ["HASHER"] else {}),
 )
