@@ -150,26 +150,22 @@ def test_the_queue_is_emptied_before_the_socket_is_closed() -> None:
         # It leaves connections to others, so it is far from the end of the queue when it is closed.
         await Listener(listening, Greeter, Share(always=True), 0).close()
 
+    with crowd(400) as (listening, clients), asyncio.Runner() as runner:
+        runner.run(close_at_once(listening))
+        runner.run(asyncio.sleep(0.2))  # until all of them have been answered
+        assert {client.recv(100) for client in clients} == {b"accepted"}
+
+
+@contextlib.contextmanager
+def crowd(size: int) -> Iterator[tuple[socket.socket, list[socket.socket]]]:
+    """A listening socket, and so many clients in its queue."""
     with contextlib.ExitStack() as stack:
         listening = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=500))
         address = listening.getsockname()
         clients = [
-            stack.enter_context(socket.create_connection(address, timeout=5)) for _ in range(400)
+            stack.enter_context(socket.create_connection(address, timeout=5)) for _ in range(size)
         ]
-        with asyncio.Runner() as runner:
-            runner.run(close_at_once(listening))
-            runner.run(asyncio.sleep(0.2))  # until all of them have been answered
-            assert {client.recv(100) for client in clients} == {b"accepted"}
-
-
-@contextlib.contextmanager
-def crowd(size: int) -> Iterator[socket.socket]:
-    """A listening socket with so many connections in its queue."""
-    with contextlib.ExitStack() as stack:
-        listening = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=500))
-        for _ in range(size):
-            stack.enter_context(socket.create_connection(listening.getsockname(), timeout=5))
-        yield listening
+        yield listening, clients
 
 
 async def accepted(
@@ -193,12 +189,12 @@ async def accepted(
 
 
 def test_a_crowd_in_the_queue_is_accepted_at_once() -> None:
-    with crowd(300) as listening:
+    with crowd(300) as (listening, _):
         assert asyncio.run(accepted(listening, Share(always=False), 20, 300)) == 300
 
 
 def test_who_gives_way_accepts_after_all_if_no_other_process_does() -> None:
-    with crowd(3) as listening:
+    with crowd(3) as (listening, _):
         assert asyncio.run(accepted(listening, Share(always=True), 3000, 3, pause=0.01)) == 3
 
 

@@ -7,15 +7,14 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpResponse
-from django.utils import timezone
 
 from taxpayers.models import SystemUser
-from taxpayers.services import Author, use_public_credential
+from taxpayers.services import use_public_credential
 from tests.servers.certificates import PROXY, Authority, IssuedCertificate
 from tests.support.erp import post
 from tests.support.factories import SystemUserFactory
+from tests.support.moments import why
 
-BY = Author("tester")
 SUBJECT = "CN=erp,O=Kedai Runcit Aminah,C=MY"
 
 
@@ -77,8 +76,6 @@ def new_certificate_erp(
     user = use_public_credential(
         system_user=SystemUserFactory.create(**system_user),
         certificate=issued.pem,
-        reason="it has a certificate",
-        by=BY,
-        at=timezone.now(),
+        **why(),
     )
     return CertificateErp(user, issued)

@@ -14,7 +14,6 @@ from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.models import SystemUser
 from taxpayers.services import bind_tokens
 from tests.certificates.certificate_erp import (
-    BY,
     CertificateErp,
     authority,
     certificate,
@@ -27,6 +26,7 @@ from tests.dpop.dpop_erp import DpopErp
 from tests.introspection.api import Api, token_of
 from tests.servers.certificates import MTLS_URL, PROXY, STRANGER
 from tests.support.erp import Erp, claims_of, description_of, new_erp, reason_of
+from tests.support.moments import why
 from tokens.dpop.proof import hash_of_token
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("takes_certificates")]
@@ -40,7 +40,7 @@ def erp() -> CertificateErp:
 
 
 def bind(user: SystemUser, binding: TokenBinding = TokenBinding.TLS) -> None:
-    bind_tokens(system_user=user, binding=binding, reason="r", by=BY, at=timezone.now())
+    bind_tokens(system_user=user, binding=binding, **why())
 
 
 @pytest.fixture

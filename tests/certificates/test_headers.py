@@ -135,19 +135,17 @@ SENT = {"HTTP_CLIENT_CERT": RFC9440, "HTTP_SSL_CLIENT_VERIFY": "SUCCESS"}
 
 
 @pytest.mark.parametrize(
-    ("peer", "is_believed"),
-    [(PROXY, True), (f"::ffff:{PROXY}", True), (STRANGER, False), ("", False), ("unix:", False)],
+    ("peer", "sent", "is_one"),
+    [
+        *((peer, SENT, True) for peer in (PROXY, f"::ffff:{PROXY}")),
+        *((peer, SENT, False) for peer in (STRANGER, "", "unix:")),
+        # Without a certificate there is none, unless one was refused.
+        *((PROXY, {"HTTP_SSL_CLIENT_VERIFY": verified}, False) for verified in ("", "NONE")),
+        (PROXY, {"HTTP_SSL_CLIENT_VERIFY": "FAILED:x"}, True),
+    ],
 )
-def test_only_a_trusted_proxy_is_believed(peer: str, is_believed: bool) -> None:
-    meta = {"REMOTE_ADDR": peer, "HTTP_X_FORWARDED_FOR": PROXY, **SENT}
-    assert (TrustedProxies([PROXY]).certificate(meta) is not None) is is_believed
-
-
-@pytest.mark.parametrize(("verified", "is_one"), [("", False), ("NONE", False), ("FAILED:x", True)])
-def test_a_client_without_a_certificate_has_none_unless_one_was_refused(
-    verified: str, is_one: bool
-) -> None:
-    meta = {"REMOTE_ADDR": PROXY, "HTTP_SSL_CLIENT_VERIFY": verified}
+def test_only_a_trusted_proxy_is_believed(peer: str, sent: dict[str, str], is_one: bool) -> None:
+    meta = {"REMOTE_ADDR": peer, "HTTP_X_FORWARDED_FOR": PROXY, **sent}
     assert (TrustedProxies([PROXY]).certificate(meta) is not None) is is_one
 
 

@@ -2,7 +2,6 @@
 
 import ast
 import fcntl
-import http.client
 import json
 import os
 import pty
@@ -23,6 +22,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlencode
 from uuid import UUID
 
+import httpx
 import pytest
 
 from clientcheck import clientcheck
@@ -75,58 +75,51 @@ def serving(server: ThreadingHTTPServer) -> Iterator[int]:
         server.server_close()
 
 
-def ask(
-    port: int, method: str, path: str, body: str = "", **headers: str
-) -> tuple[http.client.HTTPResponse, bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
-    try:
-        connection.request(method, path, body or None, headers)
-        response = connection.getresponse()
-        return response, response.read()
-    finally:
-        connection.close()
+def ask(port: int, method: str, path: str, body: str = "", **headers: str) -> httpx.Response:
+    url = f"http://127.0.0.1:{port}{path}"
+    return httpx.request(method, url, content=body, headers=headers, timeout=10)
 
 
-def log_in(port: int, **headers: str) -> tuple[http.client.HTTPResponse, bytes]:
+def log_in(port: int, **headers: str) -> httpx.Response:
     return ask(port, "POST", "/connect/token", urlencode(LOGIN), **{"Content-Type": FORM} | headers)
 
 
 def test_an_erp_system_logs_in_calls_an_api_and_reads_the_report() -> None:
     authority = Authority()
     with serving(Server(0, authority)) as port:
-        answer, body = log_in(port, onbehalfof=REPRESENTED[1])
-        assert (answer.status, answer.reason) == (200, "OK")
-        assert answer.getheader("X-Represented-Taxpayer") == REPRESENTED[1]
-        assert answer.getheader("Date")
-        made = UUID(answer.getheader("correlationId") or "").int >> 80
+        answer = log_in(port, onbehalfof=REPRESENTED[1])
+        assert (answer.status_code, answer.reason_phrase) == (200, "OK")
+        assert answer.headers["X-Represented-Taxpayer"] == REPRESENTED[1]
+        assert answer.headers["Date"]
+        made = UUID(answer.headers["correlationId"]).int >> 80
         assert abs(made / 1000 - time.time()) < 60
         twice = f"{urlencode(LOGIN)}&scope=&scope=&client_id=x"
-        _, refused = ask(port, "POST", "/connect/token", twice, **{"Content-Type": FORM})
-        assert b"the parameter client_id is sent more than once" in refused
-        token = json.loads(body)["access_token"]
+        refused = ask(port, "POST", "/connect/token", twice, **{"Content-Type": FORM})
+        assert "the parameter client_id is sent more than once" in refused.text
+        token = answer.json()["access_token"]
         for _ in range(2):
-            done, _ = ask(port, "GET", "/api/v1/documents", Authorization=f"Bearer {token}")
-            assert done.status == 200
-        wrong, _ = ask(port, "GET", "/api/v1/documents", Authorization="Bearer x")
-        assert (wrong.status, wrong.getheader("WWW-Authenticate")) == (
+            done = ask(port, "GET", "/api/v1/documents", Authorization=f"Bearer {token}")
+            assert done.status_code == 200
+        wrong = ask(port, "GET", "/api/v1/documents", Authorization="Bearer x")
+        assert (wrong.status_code, wrong.headers["WWW-Authenticate"]) == (
             401,
             'Bearer error="invalid_token", error_description="The access token has expired or is'
             ' not valid. Log in again."',
         )
         assert [call.status for call in authority.calls] == [200, 200, 401]
-        _, report = ask(port, "GET", "/report.json")
-        states = {found["name"]: found["state"] for found in json.loads(report)["checks"]}
+        report = ask(port, "GET", "/report.json").json()
+        states = {found["name"]: found["state"] for found in report["checks"]}
         assert states["a token is used for many calls"] == PASS
-        page, html = ask(port, "GET", "/")
-        assert page.getheader("Content-Type") == "text/html; charset=utf-8"
-        assert b"a token is used for many calls" in html
+        page = ask(port, "GET", "/")
+        assert page.headers["Content-Type"] == "text/html; charset=utf-8"
+        assert "a token is used for many calls" in page.text
 
 
 def test_a_slow_answer_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clientcheck, "SLOW", 0.3)
     with serving(Server(0, Authority(plan={1: Fault.SLOW}))) as port:
         started = time.monotonic()
-        assert log_in(port)[0].status == 200
+        assert log_in(port).status_code == 200
         assert time.monotonic() - started >= 0.3
 
 
@@ -551,7 +544,7 @@ def test_full_jitter_is_no_fault_and_pauses_that_stay_alike_are() -> None:
         for pause in (*pauses, 0.0):
             authority.logins.append(Login(at, OWN, fault=Fault.DOWN if pause else ""))
             at += pause
-        states = {finding.name: finding.state for finding in check(authority)}
+        states = states_of(check(authority))
         assert (states["waits longer after each 503"] == PASS) is passes, pauses
 
 
@@ -559,7 +552,7 @@ def test_a_third_login_within_a_second_after_a_cut_is_a_fault() -> None:
     for count, fails in ((2, False), (3, True)):
         authority = Authority()
         authority.logins += [Login(9.0, OWN, fault=Fault.CUT), *[Login(9.5, OWN)] * count]
-        states = {finding.name: finding.state for finding in check(authority)}
+        states = states_of(check(authority))
         assert (states["tries again after a cut connection"] == FAIL) is fails
 
 

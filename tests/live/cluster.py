@@ -20,7 +20,7 @@ import psycopg
 from tests.servers.nginx import HOST, PROXY_SECRET, Balancer, Ports
 from tests.servers.service import Service
 from tests.servers.wire import read_to_end
-from tests.support.answers import assert_error
+from tests.support.answers import assert_shape
 from tests.support.erp import FORM, PATH, Erp
 from tokens.models import LoginEvent
 
@@ -108,13 +108,7 @@ def assert_proxy_answer(answer: httpx.Response, status: int, error: str, says: s
     if error != "not_found":
         page = f"/errors/{_REASONS.get(says, 'malformed_request')}"
         assert re.fullmatch(rf'<https://[a-z0-9.:]+{page}>; rel="help"', answer.headers["Link"])
-    assert "WWW-Authenticate" not in answer.headers
-    assert answer.headers["Content-Type"] == "application/json"
-    assert answer.headers["Cache-Control"] == "no-store"
-    assert answer.headers["Pragma"] == "no-cache"
-    reference = answer.headers["correlationId"]
-    assert re.fullmatch(_UUID, reference)
-    assert_error(answer.json(), error, says, reference)
+    assert_shape(answer.headers, answer.json(), error, says, _UUID)
     assert len(answer.headers.get_list("correlationId")) == 1
     assert len(answer.headers.get_list("Cache-Control")) == 1
 
@@ -128,6 +122,14 @@ def new_client(node: Service, *options: str, tin: str = TIN) -> Erp:
 
 def login_at(node: Service, erp: Erp) -> httpx.Response:
     return httpx.post(f"{node.url}{PATH}", data=erp.form, timeout=30)
+
+
+def is_valid(node: Service, access_token: str) -> bool:
+    """Whether the protected API of the service itself takes it."""
+    headers = {"Authorization": f"Bearer {access_token}"}
+    answer = httpx.get(f"{node.url}/api/v1/me", headers=headers, timeout=30)
+    assert answer.status_code in (200, 401)
+    return answer.status_code == 200
 
 
 def logins(nodes: Sequence[Service], erp: Erp, count: int) -> Counter[int]:

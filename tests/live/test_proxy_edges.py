@@ -17,7 +17,9 @@ import pytest
 
 from identity.staff.urls import urlpatterns as staff_paths
 from identity.urls import urlpatterns as public_paths
+from tests.conftest import StartService
 from tests.live.cluster import STAFF_HOST, TIN, Cluster, assert_proxy_answer, behind
+from tests.live.test_http_server import CLOSE, FORM_TYPE, NAME, START, with_trailer
 from tests.servers.nginx import (
     CONFIGURATION,
     HOST,
@@ -27,16 +29,11 @@ from tests.servers.nginx import (
     start_balancer,
 )
 from tests.servers.processes import free_port, slowness, stopping
-from tests.servers.service import service_environment, start_service
 from tests.servers.wire import WireAnswer, answers_in
-from tests.support.erp import FORM, PATH
+from tests.support.erp import PATH
 
 pytestmark = pytest.mark.processes
 
-NAME = b"Host: id.example.org\r\n"
-CLOSE = b"Connection: close\r\n"
-START = f"POST {PATH} HTTP/1.1\r\n".encode() + NAME
-FORM_TYPE = f"Content-Type: {FORM}\r\n".encode()
 BUFFERED = (r"proxy_request_buffering off;", "proxy_request_buffering on;")
 
 
@@ -225,20 +222,15 @@ def test_no_status_of_nginx_has_its_html_page() -> None:
 
 
 @pytest.fixture(scope="module")
-def careless(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def careless(cluster: Cluster, services: StartService) -> Iterator[Cluster]:
     """A proxy in front of one node that serves everything, the staff pages too."""
     ports = free_ports(1)
     ports.nodes = [ports.nodes[0]] * 2
-    url = cluster.nodes[0].environment["DATABASE_URL"]
-    folder = tmp_path_factory.mktemp("careless")
-    settings = behind(ports) | {"DATABASE_URL": url, "SERVE": "both"}
-    node = start_service(
-        service_environment(folder, ports.nodes[0], **settings), folder / "node.log"
-    )
-    with stopping(node):
-        balancer = start_balancer(ports)
-        with stopping(balancer):
-            yield Cluster(balancer, [node])
+    settings = behind(ports) | {"PORT": str(ports.nodes[0]), "SERVE": "both"}
+    node = services(cluster.nodes[0].environment["DATABASE_URL"], **settings)
+    balancer = start_balancer(ports)
+    with stopping(balancer):
+        yield Cluster(balancer, [node])
 
 
 def test_the_node_itself_serves_what_the_proxy_hides(careless: Cluster) -> None:
@@ -342,7 +334,7 @@ def test_a_body_too_long_is_refused_in_the_same_words(proxy: Cluster) -> None:
 @pytest.mark.parametrize("name", [b"onbehalfof", b"On-Behalf-Of"])
 def test_a_trailer_that_was_announced_as_onbehalfof_is_refused(proxy: Cluster, name: bytes) -> None:
     before = proxy.events(proxy.erp)
-    request = with_trailer(proxy, name + b": C1000000001\r\n", b"Trailer: " + name + b"\r\n")
+    request = with_trailer(proxy.erp, name + b": C1000000001\r\n", b"Trailer: " + name)
     (answer,) = answers_in(proxy.on_the_wire(request))
     assert (answer.status, answer.reason) == (400, "invalid_request")
     assert answer.headers["link"].endswith('/errors/malformed_on_behalf_of>; rel="help"')
@@ -352,15 +344,9 @@ def test_a_trailer_that_was_announced_as_onbehalfof_is_refused(proxy: Cluster, n
 
 def test_nginx_drops_a_trailer_that_nobody_announced(proxy: Cluster) -> None:
     """What the node then gets has no trace of it (docs/security.md). Red once that has changed."""
-    (answer,) = answers_in(proxy.on_the_wire(with_trailer(proxy, b"onbehalfof: C1000000001\r\n")))
+    request = with_trailer(proxy.erp, b"onbehalfof: C1000000001\r\n")
+    (answer,) = answers_in(proxy.on_the_wire(request))
     assert (answer.status, answer.headers["x-represented-taxpayer"]) == (200, TIN)
-
-
-def with_trailer(proxy: Cluster, trailer: bytes, headers: bytes = b"") -> bytes:
-    """A right login whose body ends with these fields."""
-    body = urlencode(proxy.erp.form).encode()
-    head = START + CLOSE + FORM_TYPE + headers + b"Transfer-Encoding: chunked\r\n\r\n"
-    return head + b"%x\r\n%b\r\n0\r\n%b\r\n" % (len(body), body, trailer)
 
 
 # --- Slow clients, and many -----------------------------------------------------------------------

@@ -64,14 +64,15 @@ class FakeClock:
         changed.replace(self.file)  # at once: no reader meets half a number
 
 
-def fake_clock(file: Path) -> FakeClock:
-    """A clock that is right until it is set. Raises NotAvailable without libfaketime."""
+@pytest.fixture
+def clock(tmp_path: Path) -> FakeClock:
+    """One that is right until it is set. Raises NotAvailable without libfaketime."""
     found = importlib.util.find_spec("libfaketime")
     folder = Path(found.origin).parent if found and found.origin else None
     libraries = sorted(folder.rglob("libfaketime*.so*")) if folder else []
     if not libraries:
         raise NotAvailable("no libfaketime here: a clock cannot be set for one program only")
-    clock = FakeClock(libraries[0], file)
+    clock = FakeClock(libraries[0], tmp_path / "clock")
     clock.step(0)
     return clock
 
@@ -201,11 +202,6 @@ def test_many_who_ask_share_one_write(node: Service) -> None:
     time.sleep(1.5)  # until the statistics are there
     (after,) = execute(node, written)
     assert after[0] - before[0] < 10, "a few of each process, also for itself"
-
-
-@pytest.fixture
-def clock(tmp_path: Path) -> FakeClock:
-    return fake_clock(tmp_path / "clock")
 
 
 def by_socket(node: Service) -> httpx.Client:

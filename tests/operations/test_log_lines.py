@@ -88,15 +88,10 @@ def logged(stderr: int, **given: str) -> subprocess.Popen[bytes]:
 
 @pytest.mark.gate
 @pytest.mark.processes
-def test_production_logs_json() -> None:
-    with logged(subprocess.PIPE) as process:
-        written = process.communicate()[1]
-    assert json.loads(written)["message"] == "hello"
-
-
-@pytest.mark.processes
 @pytest.mark.parametrize("is_journal", [True, False])
-def test_each_line_in_the_journal_has_its_priority(tmp_path: Path, is_journal: bool) -> None:
+def test_production_logs_json_and_in_the_journal_each_line_has_its_priority(
+    tmp_path: Path, is_journal: bool
+) -> None:
     with (tmp_path / "journal").open("w+b") as file:
         status = os.fstat(file.fileno())
         inode = status.st_ino if is_journal else status.st_ino + 1

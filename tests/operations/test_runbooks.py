@@ -9,7 +9,7 @@ import httpx
 import psycopg
 import pytest
 
-from tests.live.cluster import login_at, new_client
+from tests.live.cluster import is_valid, login_at, new_client
 from tests.operations.machine import Machine, blocks_of, commands_of
 from tests.servers.postgres import Postgres
 from tests.servers.processes import CHECKOUT, DidNotStart, until
@@ -40,12 +40,6 @@ def token(node: Service, erp: Erp) -> str:
     answer = login_at(node, erp)
     assert answer.status_code == 200, answer.text
     return str(answer.json()["access_token"])
-
-
-def is_valid(node: Service, access_token: str) -> bool:
-    """Whether the protected API of the service itself takes it."""
-    headers = {"Authorization": f"Bearer {access_token}"}
-    return httpx.get(f"{node.url}/api/v1/me", headers=headers, timeout=10).status_code == 200
 
 
 def revoke(node: Service, erp: Erp, access_token: str) -> None:

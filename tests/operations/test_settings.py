@@ -29,10 +29,6 @@ print(json.dumps(values))
 """
 
 
-def environment(**settings: str) -> dict[str, str]:
-    return {**clean_environment(), "VAR_DIR": os.environ["VAR_DIR"], **settings}
-
-
 def test_the_code_reads_each_of_them_and_nothing_else() -> None:
     files = (CHECKOUT / "identity").glob("*.py")
     text = "\n".join(file.read_text(encoding="utf-8") for file in files)
@@ -63,7 +59,8 @@ def test_every_example_is_right(tmp_path: Path) -> None:
 @pytest.mark.processes
 def test_to_set_a_default_changes_nothing() -> None:
     def effective(**given: str) -> dict[str, str]:
-        code, out, err = manage(environment(**given), "shell", "--no-imports", "-c", DUMP)
+        environment = {**clean_environment(), "VAR_DIR": os.environ["VAR_DIR"], **given}
+        code, out, err = manage(environment, "shell", "--no-imports", "-c", DUMP)
         assert code == 0, err
         return json.loads(out)  # type: ignore[no-any-return]
 
@@ -148,6 +145,7 @@ def test_a_file_that_holds_no_secret_is_one_line(
     ],
 )  # fmt: skip
 def test_a_name_that_was_meant_as_a_setting_is_named(name: str, line: str) -> None:
+    """That the check says so: tests/test_checks.py."""
     assert describe_unknown_names([name], SETTINGS) == [line]
 
 
@@ -163,12 +161,6 @@ def test_a_name_that_was_meant_as_a_setting_is_named(name: str, line: str) -> No
 )
 def test_names_of_others_are_left_alone(name: str) -> None:
     assert describe_unknown_names([name], SETTINGS) == []
-
-
-@pytest.mark.processes
-def test_a_near_name_is_a_warning_of_the_check() -> None:
-    _code, _out, err = manage(environment(AUTH_UR="x"), "check", "--deploy")
-    assert "(tokens.W007) AUTH_UR is not a setting, and is not read. Did you mean AUTH_URL?" in err
 
 
 def test_the_command_shows_each_setting_with_its_source(

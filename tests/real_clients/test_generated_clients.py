@@ -10,20 +10,18 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from shutil import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
 import pytest
 from django.test import override_settings
 from pytest_django import DjangoDbBlocker
 
+from tests.conftest import StartService
 from tests.management_api.portal import SCOPES
 from tests.servers.npm import install_locked
-from tests.servers.processes import free_port, ran, stopping
-from tests.servers.service import Service, service_environment, start_service
-
-if TYPE_CHECKING:
-    from tests.support.databases import MigratedSqlite
+from tests.servers.processes import ran
+from tests.servers.service import Service
 
 pytestmark = pytest.mark.processes
 
@@ -33,17 +31,10 @@ SECONDS = 120.0
 
 
 @pytest.fixture(scope="module")
-def staff_node(
-    migrated_sqlite: "MigratedSqlite",
-    tmp_path_factory: pytest.TempPathFactory,
-    django_db_blocker: DjangoDbBlocker,
-) -> Iterator[Service]:
+def staff_node(services: StartService, django_db_blocker: DjangoDbBlocker) -> Iterator[Service]:
     """The service with the scopes of the management API."""
-    folder = tmp_path_factory.mktemp("staff-node")
-    migrated_sqlite.write_to(folder / "identity.sqlite3")
-    environment = service_environment(folder, free_port(), SCOPES=json.dumps(SCOPES))
-    service = start_service(environment, folder / "service.log")
-    with stopping(service), override_settings(SCOPES=SCOPES), django_db_blocker.unblock():
+    service = services(SCOPES=json.dumps(SCOPES))
+    with override_settings(SCOPES=SCOPES), django_db_blocker.unblock():
         service.manage("register_taxpayer", "C1000000000", "--name", "Tax authority")
         yield service
 

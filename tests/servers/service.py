@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from identity.configuration.setting_list import SETTINGS as SETTING_LIST
+from identity.configuration.setting_list import SETTINGS
 from tests.servers.processes import (
     CHECKOUT,
     Process,
@@ -27,12 +27,13 @@ TEST_SECRETS = {
     "SECRET_KEY": "only-for-tests-0123456789-abcdefghijklmnopqrstuvwxyz-0123456789",
     "KEY_ENCRYPTION_KEYS": "only-for-tests-0123456789-abcdefghijklmnopqrstuvwxyz",
 }
-# Settings of the developer's own shell must not decide what a test finds.
-SETTINGS = tuple(SETTING_LIST)
 
 
 def clean_environment() -> dict[str, str]:
-    """The environment of this process without any setting of the service, or of Django."""
+    """The environment of this process without any setting of the service, or of Django.
+
+    Those of the developer's own shell must not decide what a test finds.
+    """
     ours = {*SETTINGS, *(f"{name}_FILE" for name in SETTINGS), "DJANGO_SETTINGS_MODULE"}
     return {name: value for name, value in os.environ.items() if name not in ours}
 

@@ -2,11 +2,12 @@
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from django.http import HttpResponse
 
-UUID7 = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"
+UUID7 = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 
 
 def body_of(response: HttpResponse) -> dict[str, Any]:
@@ -27,3 +28,15 @@ def assert_error(body: Any, error: str, says: str, reference: str = "") -> None:
     assert says in body["error_description"]
     if reference:
         assert body["error_description"].endswith(f" Reference: {reference}")
+
+
+def assert_shape(
+    headers: Mapping[str, str], body: Any, error: str, says: str, reference: str = UUID7
+) -> None:
+    """What every refusal of the login has, whoever wrote it (contract 1); names in lower case."""
+    assert "www-authenticate" not in headers
+    assert headers["content-type"] == "application/json"
+    assert headers["cache-control"] == "no-store"
+    assert headers["pragma"] == "no-cache"
+    assert re.fullmatch(reference, headers["correlationid"])
+    assert_error(body, error, says, headers["correlationid"])
