@@ -32,7 +32,6 @@ _MET = {
     "tests/live/test_load_balancer": ("deploy/nginx.conf",),
     "tests/live/test_pgbouncer": ("tokens/store/", "identity/databases.py", "deploy/pgbouncer"),
     "tests/live/test_private_files": ("identity/private_files", *_SETTINGS),
-    "tests/live/test_production": ("deploy/", "docs/operations.md"),
     "tests/live/test_proxy_edges": ("deploy/nginx.conf", "identity/server/"),
     "tests/live/test_readiness": ("identity/readiness", "identity/server/", "tokens/store/"),
     "tests/live/test_start_and_stop": ("identity/server/", "deploy/gunicorn.conf.py"),

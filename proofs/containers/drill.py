@@ -16,6 +16,7 @@ from proofs.containers.runtime import Builder, Container, Image
 from tests.servers.postgres import Postgres
 from tests.servers.processes import CHECKOUT, Process, free_port
 from tests.servers.service import TEST_SECRETS, is_ready
+from tests.support.erp import Erp
 from tests.support.over_http import SIGN_IN
 
 HTTPS = {"X-Forwarded-Proto": "https", "Host": "id.example.org"}
@@ -124,12 +125,8 @@ def test_a_client_gets_a_token_from_a_node_that_can_write_to_its_volume_alone(
     issued = json.loads(
         deployment.manage("issue_credentials", "C1000000001", "--name", "A", "--json")
     )
-    form = {
-        "grant_type": "client_credentials",
-        "client_id": issued["client_id"],
-        "client_secret": issued["client_secret"],
-    }
-    answer = httpx.post(f"{url}/connect/token", data=form, headers=HTTPS)
+    erp = Erp(issued["client_id"], issued["client_secret"])
+    answer = httpx.post(f"{url}/connect/token", data=erp.form, headers=HTTPS)
     assert answer.status_code == 200, answer.text
     assert answer.json()["token_type"] == "Bearer"
     for path in ("/guide", "/clientcheck.py", "/openapi.json", "/errors/invalid_credentials"):

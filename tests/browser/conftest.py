@@ -1,4 +1,4 @@
-"""One Chromium and two services for all tests of this folder; they end with its last test.
+"""One Chromium and one service for all tests of this folder; they end with its last test.
 
 No test of another folder runs meanwhile in the same process: Playwright keeps an event loop going,
 and Django refuses to query there. Like tests/conftest.py this may be read before Django: nothing
@@ -12,11 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pytest_django import DjangoDbBlocker
 
-from tests.browser import Browser, open_chromium, open_window
+from tests.browser import open_chromium
 from tests.servers.certificates import MTLS_URL
-from tests.servers.postgres import Postgres
-from tests.servers.processes import free_port, stopping
-from tests.servers.service import Service, manage, service_environment, start_service
 
 if TYPE_CHECKING:
     from tests.browser.support.office import Office
@@ -35,9 +32,6 @@ def chromium(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Itera
     """
     with open_chromium() as launched, django_db_blocker.unblock():
         yield launched
-
-
-# --- The demo with its sample day -----------------------------------------------------------------
 
 
 StartOffice = Callable[[], "Office"]
@@ -72,40 +66,3 @@ def office(whole_office: "Office") -> Iterator["Office"]:
     """The same; the test fails if a page breaks its content security policy or a script fails."""
     yield whole_office
     assert whole_office.close_windows() == []
-
-
-# --- A new service in production ------------------------------------------------------------------
-
-
-@pytest.fixture(scope="package")
-def production(
-    postgres: Postgres, migrated_template: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Service]:
-    """The service on PostgreSQL, with its static files collected."""
-    folder = tmp_path_factory.mktemp("production")
-    url = postgres.create_database(migrated_template)
-    environment = service_environment(folder, free_port(), DATABASE_URL=url)
-    manage(environment, "collectstatic", "--noinput", "-v0")
-    started = start_service(environment, folder / "service.log")
-    with stopping(started):
-        yield started
-
-
-@pytest.fixture
-def staff_pages(production: Service) -> str:
-    """Its address, with the superuser `boss`, who has never signed in."""
-    from django.contrib.auth.models import User
-
-    from tests.support.accounts import new_staff
-
-    production.run(lambda: (User.objects.filter(username="boss").delete(), new_staff()))
-    return production.url.replace("127.0.0.1", "localhost")
-
-
-@pytest.fixture
-def browser(chromium: Any) -> Iterator[Browser]:
-    """A new window; the test fails if a page breaks its security policy or a script fails."""
-    opened = open_window(chromium)
-    yield opened
-    opened.page.context.close()
-    assert opened.complaints == []

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import PIPE, STDOUT
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import requests
@@ -19,15 +19,13 @@ from werkzeug.serving import make_server
 
 from tests.browser import open_window
 from tests.browser.support.accessibility import THEME_RULES, violations
-from tests.browser.support.office import PHONE
+from tests.browser.support.office import PHONE, WIDE
 from tests.client_auth.key_erp import jwks, new_pair
+from tests.conftest import StartService
 from tests.permission_requests.parties import ALL_SCOPES
 from tests.permission_requests.stand_in_portal import new_portal
-from tests.servers.processes import CHECKOUT, free_port, stopping
-from tests.servers.service import Service, service_environment, start_service
-
-if TYPE_CHECKING:
-    from tests.support.databases import MigratedSqlite
+from tests.servers.processes import CHECKOUT, free_port
+from tests.servers.service import Service
 
 pytestmark = pytest.mark.processes
 TAXPAYER, AGENT, SUBMIT = "C2584563222", "C9876543210", "documents:submit"
@@ -66,16 +64,12 @@ class Scene:
 
 @pytest.fixture(scope="module")
 def scene(
-    chromium: Any, migrated_sqlite: "MigratedSqlite", tmp_path_factory: pytest.TempPathFactory
+    chromium: Any, services: StartService, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Scene]:
-    folder, port, portal_port = tmp_path_factory.mktemp("confirm"), free_port(), free_port()
+    folder, portal_port = tmp_path_factory.mktemp("confirm"), free_port()
     portal_url = f"http://127.0.0.1:{portal_port}/permission-requests"
-    migrated_sqlite.write_to(folder / "identity.sqlite3")
-    environment = service_environment(
-        *(folder, port), SCOPES=json.dumps(ALL_SCOPES), PORTAL_URL=portal_url
-    )
-    service = start_service(environment, folder / "service.log")
-    with stopping(service), override_settings(SCOPES=ALL_SCOPES):
+    service = services(SCOPES=json.dumps(ALL_SCOPES), PORTAL_URL=portal_url)
+    with override_settings(SCOPES=ALL_SCOPES):
         for tin, name in ((TAXPAYER, "Kedai Aminah"), (AGENT, "Awan Invois Sdn Bhd")):
             service.manage("register_taxpayer", tin, "--name", name)
         service.manage("register_intermediary", AGENT)
@@ -100,10 +94,6 @@ def scene(
         server.shutdown()
 
 
-def window_of(chromium: Any, **options: Any) -> Any:
-    return open_window(chromium, **{"locale": "en-GB", **options})
-
-
 def sign_in(page: Any, asked: dict[str, Any]) -> None:
     """The first two clicks: the link, and the portal's button."""
     page.goto(asked["confirm_url"])  # leads to the portal
@@ -115,7 +105,7 @@ def sign_in(page: Any, asked: dict[str, Any]) -> None:
 def test_from_ask_to_the_first_token(scene: Scene, chromium: Any) -> None:
     """Link, sign in, approve; nothing is copied, and no page of ours has a cookie or a script."""
     asked = scene.ask(return_address=scene.portal_url, reference="case 7")
-    window = window_of(chromium, java_script_enabled=False)
+    window = open_window(chromium, locale="en-GB", java_script_enabled=False)
     sign_in(window.page, asked)
     assert "Awan Invois Sdn Bhd (C9876543210)" in window.page.inner_text("h1")
     opened_at = window.page.url
@@ -143,7 +133,7 @@ def test_from_a_new_key_to_the_first_token(scene: Scene, chromium: Any, tmp_path
     erp = subprocess.Popen([sys.executable, "-c", program], stdout=PIPE, stderr=STDOUT, text=True)
     assert erp.stdout is not None
     line = erp.stdout.readline().split()
-    window = window_of(chromium, locale="ms-MY", viewport=PHONE, java_script_enabled=False)
+    window = open_window(chromium, locale="ms-MY", viewport=PHONE, java_script_enabled=False)
     sign_in(window.page, {"confirm_url": line[1]})
     shown = window.page.inner_text("main")
     assert " ".join(line[-5:]) in shown  # the fingerprint that the ERP shows
@@ -160,8 +150,8 @@ def test_from_a_new_key_to_the_first_token(scene: Scene, chromium: Any, tmp_path
 def test_nothing_keeps_people_out_of_it(scene: Scene, chromium: Any, tmp_path: Path) -> None:
     """WCAG 2.2 AA by axe, light and dark, wide and on a phone, also of a refusal."""
     found: list[str] = []
-    for size in ({"width": 1280, "height": 800}, PHONE):
-        window = window_of(chromium, viewport=size)
+    for size in (WIDE, PHONE):
+        window = open_window(chromium, locale="en-GB", viewport=size)
         page = window.page
         sign_in(page, scene.ask(reference=f"case {size['width']}"))
         page.locator("summary").click()

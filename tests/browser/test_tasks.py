@@ -17,6 +17,7 @@ from tests.browser.support.accessibility import violations
 from tests.browser.support.clicks import Clicks, find, press, says
 from tests.browser.support.office import PHONE, Office
 from tests.client_auth.key_erp import jwks, new_pair
+from tests.live.cluster import is_valid
 from tests.registry.workbooks import rows_of
 
 AGENT, CLIENT_NAME = "C7771234010", "Perniagaan Baru Sdn Bhd"
@@ -50,12 +51,12 @@ def test_a_client_is_let_in_stopped_explained_and_given_a_new_secret(office: Off
     client_id, secret = _issue_credentials(office, officer)
     user_page = officer.url.partition("?")[0]
     token = office.log_in(client_id, secret).json()["access_token"]
-    assert office.is_active(token)
+    assert is_valid(office.service, token)
     reference = _block(office, officer, client_id, secret)
     _explain(office.page("viewer"), reference)
     officer.goto(user_page)
     _unblock(officer)
-    assert not office.is_active(token)
+    assert not is_valid(office.service, token)
     says(_explained(office.page("viewer"), reference), "Your ERP system can log in again now.")
     for text in ("Secret seen in a ticket", "The ticket was deleted", "by kumar"):
         says(officer, text)  # in the history, with who and why

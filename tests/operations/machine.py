@@ -13,7 +13,7 @@ from pathlib import Path
 from textwrap import dedent
 
 from tests.servers.postgres import Postgres
-from tests.servers.processes import CHECKOUT, completed, free_port, stopping
+from tests.servers.processes import CHECKOUT, changed, completed, free_port, stopping
 from tests.servers.service import Service, start_service
 
 ISSUER = "http://id.example.org"
@@ -92,22 +92,25 @@ class Machine:
         program, settings, secrets, *_ = blocks_of("Install")
         releases = self.release("1.0.0")
         self.run(f"cd {releases}\n{program.replace('VERSION', '1.0.0')}{settings}")
-        self.edit_settings()
-        self.run(secrets)
-
-    def edit_settings(self) -> None:
-        """What an operator does in the editor."""
         self.write_settings(
             ENVIRONMENT="test",
             AUTH_URL=ISSUER,
             STAFF_URL="http://staff.example.org",
             ALLOWED_HOSTS="id.example.org,staff.example.org,127.0.0.1",
         )
+        self.run(secrets)
 
     def write_settings(self, **more: str) -> None:
-        """The file of its settings anew, with what is this machine's, and `more`."""
-        own = paths(self.settings.parent, self.folder / "var/lib/identity")
-        written(self.settings, {"DATABASE_URL": self.database_url, **own, **more})
+        """The file as an operator leaves it: with what is this machine's, and `more`."""
+        own = {
+            "DATABASE_URL": self.database_url,
+            "SECRET_KEY_FILE": str(self.settings.with_name("secret_key")),
+            "KEY_ENCRYPTION_KEYS_FILE": str(self.settings.with_name("key_encryption_keys")),
+            "VAR_DIR": str(self.folder / "var/lib/identity"),
+        }
+        given = (own | more).items()
+        lines = [(rf"^{name}=.*$", f"{name}={value}") for name, value in given]
+        self.settings.write_text(changed(FILE.read_text(encoding="utf-8"), *lines))
 
     def run(self, commands: str, **variables: str) -> str:
         """What the commands print, as an operator of this machine runs them."""
@@ -151,11 +154,10 @@ class Machine:
 FOLDER = CHECKOUT / "deploy" / "systemd"
 
 
-def commands_of(unit: str, instance: str = "") -> list[str]:
+def commands_of(unit: str) -> list[str]:
     """Its commands in their order, those before the start first."""
     text = (FOLDER / unit).read_text(encoding="utf-8")
-    found = re.findall(r"^ExecStart(?:Pre)?=(.+)$", text, re.MULTILINE)
-    return [command.replace("%i", instance) for command in found]
+    return re.findall(r"^ExecStart(?:Pre)?=(.+)$", text, re.MULTILINE)
 
 
 DOCUMENT = CHECKOUT / "docs" / "operations.md"
@@ -182,22 +184,3 @@ def assignments(path: Path = FILE, *, with_comments: bool = False) -> dict[str, 
         for comment, name, value in _LINE.findall(path.read_text(encoding="utf-8"))
         if with_comments or not comment
     }
-
-
-def paths(etc: Path, var: Path) -> dict[str, str]:
-    """Where the service finds its secrets, and stores its data."""
-    return {
-        "SECRET_KEY_FILE": str(etc / "secret_key"),
-        "KEY_ENCRYPTION_KEYS_FILE": str(etc / "key_encryption_keys"),
-        "VAR_DIR": str(var),
-    }
-
-
-def written(path: Path, replacements: dict[str, str]) -> Path:
-    """The file as an operator leaves it: with these lines in place of those of the same name."""
-    text = FILE.read_text(encoding="utf-8")
-    for name, value in replacements.items():
-        text, count = re.subn(rf"(?m)^{name}=.*$", f"{name}={value}", text)
-        assert count == 1, f"{FILE.name} does not set {name}"
-    path.write_text(text, encoding="utf-8")
-    return path

@@ -21,7 +21,7 @@ from pathlib import Path
 MACHINE = Path(os.environ["MACHINE"])
 UNITS = [MACHINE / folder / "systemd/system" for folder in ("usr/local/lib", "etc")]
 RUNNING = MACHINE / "run"
-SECONDS = 30.0
+SECONDS = 90.0
 
 
 def files_of(unit: str) -> Iterator[Path]:
@@ -70,8 +70,8 @@ def start(unit: str) -> None:
             )
         (RUNNING / unit).write_text(str(process.pid))
         deadline = time.monotonic() + SECONDS
-        while found["Type"] == ["notify"] and time.monotonic() < deadline:
-            if process.poll() is not None:
+        while found["Type"] == ["notify"]:
+            if process.poll() is not None or time.monotonic() > deadline:
                 sys.exit(1)
             with contextlib.suppress(TimeoutError):
                 if systemd.recv(4096).startswith(b"READY=1"):

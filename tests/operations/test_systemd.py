@@ -1,6 +1,6 @@
 """The units of `deploy/systemd/`: right for systemd, closed to the machine, and what is documented.
 
-That their commands start what ERP systems log in to is in tests/live/test_production.py.
+That their commands start what ERP systems log in to is in test_production.py.
 """
 
 import re

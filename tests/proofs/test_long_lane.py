@@ -30,11 +30,11 @@ MODULES = [
         ("templates/admin/base.html", {"test_pages"}, {"interleavings", "fuzz"}),
         (
             "deploy/gunicorn.conf.py",
-            {"test_chaos", "test_upgrade", "test_runbooks"},
+            {"test_chaos", "test_production", "test_runbooks"},
             {"test_pages"},
         ),
         ("deploy/prometheus/alerts.yml", {"test_monitoring"}, {"test_chaos", "test_pages"}),
-        ("identity/readiness.py", {"test_readiness"}, {"test_pages", "test_upgrade"}),
+        ("identity/readiness.py", {"test_readiness"}, {"test_pages", "test_production"}),
         ("identity/webhooks/sending/x.py", {"test_guide"}, {"test_chaos", "test_readiness"}),
         ("packages/einvoicing_tokens/src/x.py", {"test_outages", "test_examples"}, {"fuzz"}),
         ("docs/staff.md", set[str](), {"interleavings", "fuzz", "test_pages"}),

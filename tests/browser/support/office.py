@@ -10,9 +10,11 @@ from typing import Any
 import httpx
 
 from tests.browser import Browser, open_window
+from tests.live.cluster import login_at
 from tests.servers.processes import free_port, stopping
 from tests.servers.service import Service, manage, service_environment, start_service
 from tests.support.accounts import PASSWORD, new_staff, totp_code, with_totp
+from tests.support.erp import Erp
 
 # One of each role; each with an authenticator app that knows tests.support.accounts.TOTP_SECRET.
 STAFF = {
@@ -56,17 +58,7 @@ class Office:
 
     def log_in(self, client_id: str, client_secret: str) -> httpx.Response:
         """What an ERP system is answered."""
-        form = {
-            "grant_type": "client_credentials",
-            "client_id": client_id,
-            "client_secret": client_secret,
-        }
-        return httpx.post(f"{self.url}/connect/token", data=form, timeout=30)
-
-    def is_active(self, token: str) -> bool:
-        """Whether the service still accepts it."""
-        headers = {"Authorization": f"Bearer {token}"}
-        return httpx.get(f"{self.url}/api/v1/me", headers=headers, timeout=30).status_code == 200
+        return login_at(self.service, Erp(client_id, client_secret))
 
     def close_windows(self) -> list[str]:
         """Closes every window; returns what the browser complained about in them."""
