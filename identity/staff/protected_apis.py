@@ -15,7 +15,6 @@ from django.utils.translation import gettext as _, gettext_lazy
 
 from identity.staff.display import moment
 from identity.staff.framework import badges, fields
-from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Context, column
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.secret_once import (
@@ -24,7 +23,7 @@ from identity.staff.framework.secret_once import (
     ReplacingSecretForm,
     SecretOnceTask,
 )
-from identity.staff.framework.tasks import Call, Data, Task, tasks_by_reason
+from identity.staff.framework.tasks import Call, Data, Task, TaskForm, tasks_by_reason
 from taxpayers.moments import moment_text
 from tokens.models import ProtectedApi, ProtectedApiSecret
 from tokens.protected_apis import registration

@@ -54,25 +54,11 @@ def owner_of_ended_session(request: HttpRequest) -> int | None:
     return int(owner) if owner is not None else None
 
 
-def save_for_sign_in(request: HttpRequest, owner: int) -> bool:
-    """Store the form that was sent until its owner signs in; whether there was one to store."""
-    if (entries := _entries_of(request)) is not None:
-        cache.set(_cache_key(owner), entries, _SECONDS)
-    return entries is not None
-
-
 def fetch_after_sign_in(request: HttpRequest, owner: int) -> None:
     """Called at each sign-in: the session has the entries until their form is opened."""
     if (entries := cache.get(_cache_key(owner))) is not None:
         cache.delete(_cache_key(owner))
         request.session[_IN_SESSION] = entries
-
-
-def save_in_session(request: HttpRequest) -> bool:
-    """The same for a session that is alive; whether there was a form to store."""
-    if (entries := _entries_of(request)) is not None:
-        request.session[_IN_SESSION] = entries
-    return entries is not None
 
 
 def take_entries(request: HttpRequest) -> UnsavedEntries | None:
@@ -88,6 +74,7 @@ def take_entries(request: HttpRequest) -> UnsavedEntries | None:
 
 
 def _entries_of(request: HttpRequest) -> dict[str, Any] | None:
+    """What is stored of the form that was sent; None if there is none to store."""
     if request.method != "POST" or ACTION_CHECKBOX_NAME in request.POST:  # of a list: too old then
         return None
     values = {
@@ -106,7 +93,8 @@ def _cache_key(owner: int) -> str:
 
 def expired_form(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Django's CSRF_FAILURE_VIEW."""
-    if _is_our_form(request) and save_in_session(request):
+    if _is_our_form(request) and (entries := _entries_of(request)) is not None:
+        request.session[_IN_SESSION] = entries
         response = HttpResponseRedirect(request.get_full_path())
         response.status_code = 303
         return response
@@ -188,7 +176,8 @@ def _save(request: HttpRequest, owner: int | None) -> str:
     """Save the form that was sent, and what to tell its sender; empty if none was sent."""
     if request.method != "POST":
         return ""
-    if owner is not None and save_for_sign_in(request, owner):
+    if owner is not None and (entries := _entries_of(request)) is not None:
+        cache.set(_cache_key(owner), entries, _SECONDS)
         return _("Nothing was saved. After you sign in, the form shows what you entered.")
     return _("Nothing was saved. Sign in and enter it again.")
 

@@ -277,14 +277,6 @@ def test_an_operator_confirms_for_a_manager_who_has_no_colleague() -> None:
 # --- Duties that meet in one account --------------------------------------------------------------
 
 
-def in_groups(name: str, *roles: str, also: str = "") -> User:
-    user = new_staff(roles[0], name, password=None)
-    user.groups.set(Group.objects.filter(name__in=roles))
-    if also:
-        user.user_permissions.add(Permission.objects.filter(codename=also)[0])
-    return user
-
-
 @pytest.mark.parametrize(
     ("roles", "also"),
     [
@@ -299,7 +291,10 @@ def test_an_account_with_both_duties_has_neither(
     roles: list[str], also: str, is_required: bool, live: Settings
 ) -> None:
     live.SECOND_PERSON_REQUIRED = is_required
-    client = signed_in(with_totp(in_groups("both", *roles, also=also)))
+    user = with_totp(new_staff(roles[0], "both", password=None))
+    user.groups.set(Group.objects.filter(name__in=roles))
+    user.user_permissions.set(Permission.objects.filter(codename=also))
+    client = signed_in(user)
     page = client.get("/admin/taxpayers/taxpayer/")
     assert "duties that need two people" in text_of(page)
     assert "Register taxpayer" not in text_of(page)

@@ -614,7 +614,11 @@ def test_pages_say_it_before_a_form_is_filled_in(role: str | None) -> None:
         answer = client.get(url, follow=True)
         assert answer.redirect_chain, name
         assert text_of(answer).count(says) == 2, name  # why the form is not there, and on the page
-        assert url not in answer.content.decode(), name
+        page = answer.content.decode()
+        assert url not in page, name
+        stops = ["end_system_user_earlier", "retire_secret", "revoke_secret"]
+        stops += [] if user.blocked_at else ["block_system_user"]
+        assert all(task_url(user, task) in page for task in stops), name
     issuing = text_of(client.get(task_url(SystemUser, "issue_credentials")))
     assert "InvoicingAPI" in issuing
     assert "RegistryAPI" not in issuing

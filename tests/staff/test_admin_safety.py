@@ -129,27 +129,14 @@ def _permissions_of(name: str) -> set[str]:
     return {f"{p.content_type.app_label}.{p.codename}" for p in permissions}
 
 
-def test_every_change_of_state_has_a_permission_of_its_name() -> None:
-    codenames = {name.partition(".")[2] for name in _all_permissions()}
-    assert codenames >= {name.partition(".")[2] for name in DUTY_OF}
-    others = {name for name, action in ACTIONS.items() if action.duty in (None, Duty.WEBHOOKS)}
-    assert ACTIONS.keys() - codenames == others
-
-
-def test_no_permission_allows_writing_rows_without_the_services() -> None:
-    generic = {n for n in _all_permissions() if n.split(".")[1].startswith(("add_", "delete_"))}
-    assert generic == set()
-    changing = {n.split(".")[1] for n in _all_permissions() if ".change_" in n}
-    assert changing <= ACTIONS.keys()
-
-
-def test_every_permission_belongs_to_a_role() -> None:
-    given = frozenset[str]().union(*(role.permissions for role in ROLES.values()))
-    assert set(_all_permissions()) == given  # and none of Django's own models
-
-
 def test_every_permission_to_act_has_one_duty() -> None:
-    assert DUTY_OF.keys() == {name for name in _all_permissions() if ".view_" not in name}
+    """It is that of an action, so none allows to write rows without the services."""
+    everything = set(_all_permissions())
+    assert {name for name in everything if ".view_" not in name} == DUTY_OF.keys()
+    without = {name for name, action in ACTIONS.items() if action.duty in (None, Duty.WEBHOOKS)}
+    assert ACTIONS.keys() - {name.partition(".")[2] for name in DUTY_OF} == without
+    given = frozenset[str]().union(*(role.permissions for role in ROLES.values()))
+    assert everything == given  # each belongs to a role, and none is of Django's own models
 
 
 def test_what_lets_an_invented_client_in_is_separate_in_every_pair() -> None:

@@ -311,11 +311,8 @@ class Registry:
         yield task_url(user.taxpayer, "deactivate_taxpayer")
         yield from (reverse("admin:index"), reverse("admin:taxpayers_change_report"))
         yield f"{reverse('admin:ending_soon')}?kind=secret"
-        yield f"{reverse('admin:taxpayers_change_as_of')}?about={user.client_id}&day={self.day}"
-
-    @property
-    def day(self) -> str:
-        return f"{timezone.localdate()}"
+        today = timezone.localdate()
+        yield f"{reverse('admin:taxpayers_change_as_of')}?about={user.client_id}&day={today}"
 
 
 def counted(client: Client, url: str) -> int:

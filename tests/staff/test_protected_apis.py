@@ -107,13 +107,6 @@ def test_apis_are_found_by_name_and_client_id(officer: Client, api: ProtectedApi
 SECRET = re.compile(r"cs_test_[0-9A-Za-z]{49}")
 
 
-def form_of(client: Client, user: SystemUser) -> dict[str, str]:
-    """What a browser would send: the hidden field of the page, and empty days."""
-    form = client.get(task_url(user, "rotate_secret")).context["form"]
-    newest = str(form["newest"].value())
-    return {"newest": newest, "expires": "", "retire_old": "", "reason": "it ends soon"}
-
-
 def shown_secret(response: Any) -> str:
     assert response.status_code == 200
     (secret,) = set(SECRET.findall(response.content.decode()))
@@ -182,8 +175,8 @@ def test_reloading_the_page_with_the_secret_issues_no_second_one(officer: Client
     user = new_erp().system_user
     old = user.credentials.get()
     Credential.objects.update(expires_at=datetime(2100, 1, 1, tzinfo=UTC))
-    form = form_of(officer, user) | {"retire_old": "2099-01-31"}
     url = task_url(user, "rotate_secret")
+    form = opened(officer, url) | {"reason": "it ends soon", "retire_old": "2099-01-31"}
     response = officer.post(url, form)
     secret = shown_secret(response)
     assert f"Former secret {old} valid until" in text_of(response)

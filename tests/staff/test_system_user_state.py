@@ -19,15 +19,15 @@ from identity.staff.logins.secret_use import use_of_secrets
 from identity.staff.system_users.revoke_secrets import advice_on, is_in_use, is_safe_to_revoke
 from taxpayers.models import Change, Credential, SystemUser, Taxpayer
 from taxpayers.moments import moment_text
-from taxpayers.services import register_system_user_without_secret, revoke_credential
+from taxpayers.services import revoke_credential
 from taxpayers.services.credential_changes import store_last_end
 from tests.certificates.certificate_erp import certificate, new_certificate_erp
-from tests.client_auth.key_erp import jwks, new_key_erp, new_pair
+from tests.client_auth.key_erp import new_key_erp, new_pair
 from tests.servers.certificates import MTLS_URL, PROXY
 from tests.staff.test_lists import act_on
 from tests.support import make
 from tests.support.command_line import output_of
-from tests.support.erp import Erp, event_of, new_erp
+from tests.support.erp import event_of, new_erp
 from tests.support.factories import stored_login
 from tests.support.moments import why
 from tests.support.staff import list_url, page_url, staff_client, task_url, text_of
@@ -95,27 +95,12 @@ def test_the_state_is_what_a_login_gets_now_on_every_page(
     answer = erp.login()
     assert answer.status_code == (400 if reason else 200)
     assert f"/errors/{reason}>" in answer.get("Link", "/errors/>")
-    client = viewer
     what_if = f"/admin/tokens/loginevent/what_would_happen/?client_id={user.client_id}"
     for url in (list_url(SystemUser), page_url(user), page_url(user.taxpayer), what_if):
-        assert f" {words} " in text_of(client.get(url)), url
-    assert "Proves what its tokens must be bound to: not checked" in text_of(client.get(what_if))
-    found = list(client.get(f"{list_url(SystemUser)}?state=no_secret").context["cl"].result_list)
+        assert f" {words} " in text_of(viewer.get(url)), url
+    assert "Proves what its tokens must be bound to: not checked" in text_of(viewer.get(what_if))
+    found = list(viewer.get(f"{list_url(SystemUser)}?state=no_secret").context["cl"].result_list)
     assert found == ([user] if words.startswith("No valid secret") else [])
-
-
-def test_the_list_without_a_valid_secret_has_those_without_a_valid_key(viewer: Client) -> None:
-    keys = jwks(new_pair())
-    user = register_system_user_without_secret(
-        taxpayer=make.taxpayer(), name="ERP", keys=keys, **why()
-    )
-    client, url = viewer, f"{list_url(SystemUser)}?state=no_secret"
-    assert not client.get(url).context["cl"].result_list
-    (key,) = user.credentials.all()
-    revoke_credential(credential=key, **why())
-    page = client.get(url)
-    assert list(page.context["cl"].result_list) == [user]
-    assert " No valid key " in text_of(page)
 
 
 def words_of(badge: Badge) -> list[str]:
@@ -137,20 +122,6 @@ def test_the_end_of_the_last_valid_secret_is_announced() -> None:
     badge = badge_of_system_user(SystemUser.objects.get(), at)
     assert words_of(badge) == ["Active", "Ends soon"]
     assert "last valid secret" not in badge.sentence
-
-
-def test_refused_logins_are_no_use(erp: Erp, officer: Client) -> None:
-    user = erp.system_user
-    block(user)
-    assert erp.login().status_code == 400
-    page = text_of(officer.get(page_url(user)))
-    assert "Last login with a token Never" in page
-    assert Credential.objects.get().last_used_at is None
-    SystemUser.objects.update(blocked_at=None, blocked_by="", blocked_reason="")
-    assert erp.login().status_code == 200
-    assert Credential.objects.get().last_used_at is not None
-    assert "Last login with a token Never" not in text_of(officer.get(page_url(user)))
-    assert "Never" not in text_of(officer.get(list_url(SystemUser)))
 
 
 HOUR = timedelta(hours=1)
@@ -241,6 +212,9 @@ def test_the_page_shows_what_uses_each_secret_and_who_still_sends_an_ended_one(
     assert f'id="use-{ended.pk}"' in html
     assert f'id="use-{forgotten.pk}"' not in html  # ended, and not sent since
     assert "<style" not in html[html.index('class="staff"') :]
+    assert page.count("Last login with a token Never") == 1  # refused logins are no use
+    make.credential()
+    assert text_of(officer.get(list_url(SystemUser))).count("Never") == 1
 
 
 @pytest.mark.parametrize(
@@ -335,11 +309,16 @@ def test_pages_commands_and_the_history_say_what_it_is(settings: Settings, kind:
     (new, send_another, wrong, revoked), officer = CASES[kind], staff_client("security officer")
     erp = new()
     row, title = erp.system_user.credentials.get(), kind.capitalize()
+    without = f"{list_url(SystemUser)}?state=no_secret"
+    assert erp.system_user not in officer.get(without).context["cl"].result_list
     assert_login_says(officer, send_another(erp), *wrong)
     page = act_on(officer, SystemUser, "revoke_secrets", [row.system_user], which="every")
     assert f"Valid: {kind} {row}" in text_of(page)
 
     revoke_credential(credential=row, **why())
+    listed = officer.get(without)
+    assert list(listed.context["cl"].result_list) == [erp.system_user]
+    assert f" No valid {kind} " in text_of(listed)
     assert_login_says(officer, erp.login(), *revoked)
     none = f"It has no valid {kind}."
     assert none in text_of(officer.get(task_url(row.system_user, "revoke_secret"), follow=True))

@@ -13,9 +13,8 @@ from django.utils.translation import gettext as _, gettext_lazy
 
 from identity.staff.framework import fields
 from identity.staff.framework.edit_conflicts import EditConflictForm
-from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Context, Text
-from identity.staff.framework.tasks import Call, Data, Preview, Task, task
+from identity.staff.framework.tasks import Call, Data, Preview, Task, TaskForm, task
 from taxpayers.facts.validity import is_over
 from taxpayers.models import GrantedPermission
 from taxpayers.moments import moment_text

@@ -20,9 +20,8 @@ from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _, ngettext
 
-from identity.staff.framework.forms import TaskForm, with_reason
 from identity.staff.framework.lists import RecordPages, Text
-from identity.staff.framework.tasks import Preview, Task, author
+from identity.staff.framework.tasks import Preview, Task, TaskForm, author, with_reason
 from taxpayers.sandbox.clients import sandbox_name
 from taxpayers.services import Author, ServiceError
 

@@ -18,8 +18,7 @@ from django.utils.translation import gettext as _
 
 from identity.staff.display import display_value
 from identity.staff.framework import fields
-from identity.staff.framework.forms import TaskForm
-from identity.staff.framework.tasks import Call, Data, Task
+from identity.staff.framework.tasks import Call, Data, Task, TaskForm
 from taxpayers.services import ServiceError
 
 

@@ -129,11 +129,7 @@ class RecordAdmin(RecordPages):
         ]
 
     def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
+        self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any
     ) -> HttpResponse:
         at = timezone.now()
         record = self.record_or_404(request, object_id)

@@ -18,9 +18,8 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _, gettext_lazy
 
 from identity.staff.framework import fields
-from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Text
-from identity.staff.framework.tasks import Call, Data, Task
+from identity.staff.framework.tasks import Call, Data, Task, TaskForm
 from taxpayers.moments import moment_text
 from taxpayers.secret_once import login_example, secret_data
 from taxpayers.services import ServiceError

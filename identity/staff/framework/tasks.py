@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, TypedDict, TypeVar, Unpack
 
+from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.admin.utils import quote
 from django.core.exceptions import PermissionDenied
@@ -19,10 +21,10 @@ from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 
 from identity.staff.actions import permission_to
-from identity.staff.framework.forms import TaskForm, with_reason
+from identity.staff.framework.fields import EvidenceField, ReasonField
 from identity.staff.framework.lists import Context, RecordPages, Text
-from identity.staff.sessions import take_entries
-from taxpayers.operations import ByReason, Operation, by_reason_in
+from identity.staff.sessions import UnsavedEntries, take_entries
+from taxpayers.operations import ByReason, Operation, Reason, by_reason_in
 from taxpayers.services import Author, ServiceError
 from taxpayers.services.history import lock_for_update
 from taxpayers.services.management_clients import why_only_operators
@@ -75,6 +77,34 @@ class Preview:
     after: Text = ""
     note: Text = ""
     refusal: Text = ""
+
+
+class TaskForm(forms.Form):
+    """The form of a task. Screen readers read each error with its field.
+
+    `restored`: what was entered before a sign-in, if the form shows it again. `decides`: the fields
+    that change the preview of a task for several records.
+    """
+
+    restored: UnsavedEntries | None = None
+    decides: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(
+        self, data: Any = None, files: Any = None, *, record: Any = None, initial: Any = None
+    ) -> None:
+        super().__init__(data, files, initial=initial)
+        self.record = record
+        for field in self.fields.values():
+            if isinstance(field, EvidenceField):
+                field.required = settings.EVIDENCE_REQUIRED
+
+
+def with_reason(form: type[TaskForm], operation: Operation) -> type[TaskForm]:
+    """The form, which asks why if the operation does; one that asks in its own way is left."""
+    is_asked = operation.reason in (Reason.REQUIRED, Reason.ALWAYS)
+    if not is_asked or "reason" in form.base_fields:
+        return form
+    return type(form.__name__, (form,), {"reason": ReasonField(), "__doc__": form.__doc__})
 
 
 class Task:
@@ -178,8 +208,8 @@ class Task:
     def is_allowed(self, request: HttpRequest) -> bool:
         return request.user.has_perm(self.permission)
 
-    def button_for(self, record: Any = None) -> Button:
-        return Button(self.button_label, self.url(record), self.variant)
+    def button_for(self, record: Any = None, **initial: Any) -> Button:
+        return Button(self.button_label, self.url(record, **initial), self.variant)
 
     def view(self, request: HttpRequest, object_id: str | None = None) -> HttpResponse:
         if not self.is_allowed(request):

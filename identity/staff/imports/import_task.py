@@ -21,9 +21,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from identity.staff.framework.export import as_csv, as_workbook
-from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import RecordNotFound, Text, key_in
-from identity.staff.framework.tasks import Task, author
+from identity.staff.framework.tasks import Task, TaskForm, author
 from identity.staff.sessions import take_entries
 from taxpayers.files.csv_reader import SPREADSHEET_SIGNATURE, escape_formula, read_cells
 from taxpayers.files.rows import BESIDE_BAD_ROWS, IGNORED, Columns, ParsedFile

@@ -166,11 +166,9 @@ class RoleFilter(ChoiceFilter):
     title = gettext_lazy("part of the taxpayer")
     parameter_name = "role"
 
-    def __init__(
-        self, request: HttpRequest, params: dict[str, Any], model: Any, model_admin: Any
-    ) -> None:
+    def __init__(self, request: HttpRequest, *args: Any) -> None:
         self._is_search = bool(request.GET.get("q", "").strip())
-        super().__init__(request, params, model, model_admin)
+        super().__init__(request, *args)
 
     def conditions(self, at: datetime) -> Choices:
         return {

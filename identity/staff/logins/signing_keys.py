@@ -12,10 +12,9 @@ from django.utils.translation import gettext as _, gettext_lazy
 from identity.staff.display import moment
 from identity.staff.framework import fields
 from identity.staff.framework.badges import Badge
-from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Context, column
 from identity.staff.framework.records import RecordAdmin
-from identity.staff.framework.tasks import Call, Data, Task
+from identity.staff.framework.tasks import Call, Data, Task, TaskForm
 from taxpayers.moments import moment_text
 from tokens.keys import store
 from tokens.keys.ring import ALGORITHMS, Key

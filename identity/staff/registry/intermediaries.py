@@ -17,10 +17,9 @@ from identity.staff.framework import badges, fields
 from identity.staff.framework.bulk_tasks import BulkTask
 from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.filters import Choices, StateFilter, expires_within
-from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Context, column
 from identity.staff.framework.records import Views
-from identity.staff.framework.tasks import Button, Task, task, tasks_by_reason
+from identity.staff.framework.tasks import Button, Task, TaskForm, task, tasks_by_reason
 from identity.staff.imports.import_task import ImportTask
 from identity.staff.registry.granted_permissions import listed_permissions
 from taxpayers.models import GrantedPermission, Intermediary, Taxpayer

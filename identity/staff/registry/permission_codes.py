@@ -12,9 +12,8 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 from identity.staff.framework import fields
 from identity.staff.framework.badges import REVOKED, badge_of_permission
-from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.records import RecordAdmin
-from identity.staff.framework.tasks import Button, Preview, Task, task
+from identity.staff.framework.tasks import Button, Preview, Task, TaskForm, task
 from taxpayers.models import GrantedPermission, PermissionCode
 from taxpayers.services import granted_permissions
 

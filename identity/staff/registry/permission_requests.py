@@ -12,10 +12,9 @@ from identity.staff.display import moment
 from identity.staff.framework import fields
 from identity.staff.framework.badges import Badge, badge_of_permission
 from identity.staff.framework.filters import Choices, StateFilter
-from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Context, column
 from identity.staff.framework.records import RecordAdmin
-from identity.staff.framework.tasks import Task, task
+from identity.staff.framework.tasks import Task, TaskForm, task
 from taxpayers.models import PermissionCode, PermissionRequest, Taxpayer
 from taxpayers.models.permission_request import APPROVED, DECLINED, EXPIRED, OPEN, WITHDRAWN
 from taxpayers.services import decisions

@@ -13,10 +13,9 @@ from identity.staff.display import moment, record_url
 from identity.staff.framework import fields
 from identity.staff.framework.badges import badge_of_intermediary, badge_of_taxpayer
 from identity.staff.framework.edit_conflicts import EditTask, RenameForm
-from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Context, RecordNotFound, column
 from identity.staff.framework.related import removal_of
-from identity.staff.framework.tasks import Button, Task, task, tasks_by_reason
+from identity.staff.framework.tasks import Button, Task, TaskForm, task, tasks_by_reason
 from identity.staff.imports.import_task import ImportTask
 from identity.staff.registry.granted_permissions import listed_permissions
 from identity.staff.registry.intermediaries import AutocompleteAdmin, own_system_users

@@ -12,9 +12,8 @@ from django.utils.translation import gettext as _, gettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from identity.staff.framework import fields
-from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.secret_once import IssueOnceTask, NewSecretForm
-from identity.staff.framework.tasks import Task, task
+from identity.staff.framework.tasks import Task, TaskForm, task
 from taxpayers.certificates import MAX_TEXT_LENGTH
 from taxpayers.client_keys import MAX_KEYS_LENGTH
 from taxpayers.services.login_method import change

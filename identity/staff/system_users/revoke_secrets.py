@@ -13,9 +13,8 @@ from django.utils.translation import gettext as _, gettext_lazy
 
 from identity.staff.framework import fields
 from identity.staff.framework.badges import CHANGED_OVER_AFTER, Tone, badge_of_credential
-from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Context
-from identity.staff.framework.tasks import Call, Data, Preview, Task
+from identity.staff.framework.tasks import Call, Data, Preview, Task, TaskForm
 from taxpayers.models import Credential, RateLimitCounter, SystemUser
 from taxpayers.moments import moment_text
 from taxpayers.services import revoke_credential

@@ -14,10 +14,9 @@ from django.utils import timezone
 from django.utils.translation import gettext as _, gettext_lazy
 
 from identity.staff.framework import fields
-from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Context
 from identity.staff.framework.secret_once import IssueOnceTask, ReplacingSecretForm
-from identity.staff.framework.tasks import Button, Call, Data, Task, task
+from identity.staff.framework.tasks import Button, Call, Data, Task, TaskForm, task
 from identity.staff.system_users.issue_credentials import NetworksField
 from identity.staff.system_users.revoke_secrets import is_in_use, others_of, shown_secret
 from taxpayers.models import Credential, SystemUser
@@ -111,8 +110,7 @@ class SecretTask(Task):
     leads_to = "system_user"
 
     def button_of(self, secret: Credential) -> Button:
-        url = self.url(secret.system_user, secret=secret.pk)
-        return Button(self.button_label, url, self.variant)
+        return self.button_for(secret.system_user, secret=secret.pk)
 
     def form_page(self, request: HttpRequest, form: Any, at: datetime) -> HttpResponse:
         if form.chosen is not None:

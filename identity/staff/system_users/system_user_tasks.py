@@ -13,9 +13,8 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 
 from identity.staff.framework import badges, fields
 from identity.staff.framework.edit_conflicts import EditConflictForm, EditTask
-from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Context
-from identity.staff.framework.tasks import Data, Preview, Task, task
+from identity.staff.framework.tasks import Data, Preview, Task, TaskForm, task
 from identity.staff.registry.granted_permissions import in_force
 from identity.staff.registry.permission_codes import code_choices
 from identity.staff.system_users.issue_credentials import ListField, OnlyOnBehalfField

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable
 from datetime import datetime
+from functools import partial
 from typing import Any, ClassVar
 
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.translation import gettext, gettext_lazy
 
@@ -13,20 +15,21 @@ from identity.staff.display import moment, named
 from identity.staff.expiring import extend_tasks
 from identity.staff.framework import badges
 from identity.staff.framework.bulk_tasks import BulkTask
-from identity.staff.framework.export import ExportingAdmin
+from identity.staff.framework.export import Column, ExportingAdmin
 from identity.staff.framework.filters import Choices, StateFilter, expires_within
 from identity.staff.framework.lists import Context, column
 from identity.staff.framework.search import limited_to, network_in
 from identity.staff.framework.tasks import tasks_by_reason
 from identity.staff.logins.secret_use import use_of_secrets
-from identity.staff.system_users import exports, login_methods, secret_tasks, system_user_tasks
+from identity.staff.system_users import login_methods, secret_tasks, system_user_tasks
 from identity.staff.system_users.issue_credentials import ImportSystemUsers, IssueCredentials
 from identity.staff.system_users.revoke_secrets import RevokeSecrets, shown_secret
 from taxpayers.credentials import HINT_LENGTH
 from taxpayers.models import SystemUser, Taxpayer
+from taxpayers.models.credential import SLOTS
 from taxpayers.services import system_users
 from taxpayers.services.management_clients import why_only_operators
-from taxpayers.standing.loaded_rows import with_credentials
+from taxpayers.standing.loaded_rows import credentials_of, standing_of_row, with_credentials
 
 MAX_SECRETS = 20
 
@@ -44,8 +47,40 @@ class SystemUserStateFilter(StateFilter):
         }
 
 
+def _state_of(row: SystemUser) -> str:
+    """What its next login gets: `active`, or the reason of each thing that refuses it."""
+    standing = standing_of_row(row, timezone.now())
+    missing = [] if standing.valid_credentials else ["no_valid_credential"]
+    return " ".join([*missing, *(refused.reason for refused in standing.refusals)]) or "active"
+
+
+def _credential_columns(number: int) -> tuple[Column, ...]:
+    """Of one secret, key or certificate, the oldest first; empty if it has fewer."""
+
+    def value(row: SystemUser, name: str) -> Any:
+        credentials = credentials_of(row)[number - 1 : number]
+        return next((getattr(one, name) if name else one for one in credentials), None)
+
+    names = ("", "kind", "name", "expires_at", "last_used_at", "allowed_networks")
+    return tuple(
+        (f"credential_{number}_{name}".rstrip("_"), partial(value, name=name)) for name in names
+    )
+
+
 class SystemUserAdmin(ExportingAdmin):
-    exported = exports.SYSTEM_USERS
+    # Names and values are for programs, not translated, and those of the management API where it
+    # has them. New columns come last: some programs count.
+    exported = (
+        *("client_id", "name"),
+        *(("taxpayer", "taxpayer.identifier"), ("taxpayer_name", "taxpayer.name")),
+        *("scopes", "logins_per_minute", "expires_at"),
+        *("blocked_at", "blocked_by", "blocked_reason"),
+        *(("registered_at", "created"), ("state", _state_of), "last_used_at", "login_method"),
+        ("token_binding", lambda row: row.required_binding.value or "none"),
+        *("allowed_permissions", "allowed_taxpayers"),
+        *(one for number in SLOTS for one in _credential_columns(number)),
+        "only_on_behalf",
+    )
     bulk_tasks = (
         BulkTask(
             system_user_tasks.BlockSystemUser,

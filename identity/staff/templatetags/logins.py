@@ -57,6 +57,7 @@ def secret_use(
 def rate(context: Context, system_user: SystemUser) -> dict[str, Any]:
     """How often it logs in, against its limit."""
     at: datetime = context["at"]
+    may_see = may_see_logins(context)
     hour_ago = first_id(at - timedelta(hours=1))
     last_hour = LoginEvent.objects.filter(client_id=system_user.client_id, pk__gte=hour_ago)
     limit = system_user.logins_per_minute
@@ -66,11 +67,9 @@ def rate(context: Context, system_user: SystemUser) -> dict[str, Any]:
     return {
         "limit": limit,
         "used": used,
-        "throttled": throttled_for(system_user.client_id)[:1] if may_see_logins(context) else (),
+        "throttled": throttled_for(system_user.client_id)[:1] if may_see else (),
         "percent": min(100, round(100 * used / limit)) if limit else 0,
-        "last_hour": last_hour.order_by()[:_MAX_COUNTED].count()
-        if may_see_logins(context)
-        else None,
+        "last_hour": last_hour.order_by()[:_MAX_COUNTED].count() if may_see else None,
     }
 
 

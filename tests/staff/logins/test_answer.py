@@ -155,16 +155,13 @@ def test_a_reference_holds_its_moment_and_any_other_id_holds_none() -> None:
     assert made_at(UUID(int=(2**48 - 1) << 80 | _VERSION_AND_VARIANT)) is None  # year 10889
 
 
-def searched(client: Client, term: object) -> str:
-    return text_of(client.get(list_url(LoginEvent), {"q": str(term)}))
-
-
 def test_a_throttled_reference_is_explained_with_its_time_and_what_to_tell_the_caller(
     viewer: Client,
 ) -> None:
     made = timezone.now() - timedelta(hours=1)
     local = timezone.localtime(made)
-    page = searched(viewer, f"429 Too many logins. Reference: {reference_of(made)}")
+    message = f"429 Too many logins. Reference: {reference_of(made)}"
+    page = text_of(viewer.get(list_url(LoginEvent), {"q": message}))
     assert f"No record: this reference was made at {local.day} {local:%b %Y, %H:%M}." in page
     assert "Logins that a limit refused (429)" in page
     assert "Tell the caller English Your ERP system sent too many logins" in page
@@ -214,16 +211,18 @@ def test_a_simulation_on_behalf_of_another_taxpayer(viewer: Client, intermediary
     assert not Change.objects.exists()
 
 
-def test_a_simulation_at_another_time(viewer: Client) -> None:
+def test_a_simulation_at_another_time_shows_each_state_as_it_will_be_then(viewer: Client) -> None:
     user = make.system_user(expires_at=datetime(2030, 6, 30, 15, 59, 59, tzinfo=UTC))
     make.credential(system_user=user, expires_at=datetime(2040, 1, 1, tzinfo=UTC))
-    asked = {"client_id": user.client_id}
-    for moment, result in {
-        "2030-06-30T23:59": "A token would be issued.",
-        "2030-07-01T00:00": "refused: System user expired.",
-        "2041-01-01T00:00": "refused: Secret expired.",
-    }.items():
-        assert result in what_if(viewer, **asked, moment=moment)
+    for moment, result, states in (
+        ("2030-06-30T23:59", "A token would be issued.", ["Active", "Valid"]),
+        ("2030-07-01T00:00", "refused: System user expired.", ["Expired", "Valid"]),
+        ("2041-01-01T00:00", "refused: Secret expired.", ["No valid secret", "Expired"]),
+    ):
+        asked = {"client_id": user.client_id, "moment": moment}
+        assert result in what_if(viewer, **asked)
+        shown = answer(viewer, **asked)
+        assert [shown[name].word for name in ("user_state", "secret_state")] == states
 
 
 def test_a_simulation_uses_the_secret_that_expires_last(viewer: Client) -> None:
@@ -234,20 +233,6 @@ def test_a_simulation_uses_the_secret_that_expires_last(viewer: Client) -> None:
     assert answer(viewer, client_id=old.system_user.client_id)["secret"] == new
     longer = make.credential(system_user=old.system_user, slot=2, created_at=at)
     assert answer(viewer, client_id=f" {old.system_user.client_id} ")["secret"] == longer
-
-
-def test_a_simulation_shows_each_state_as_it_will_be_then(viewer: Client) -> None:
-    at = timezone.now()
-    secret = make.credential(expires_at=at + timedelta(days=2))
-    asked = {"client_id": secret.system_user.client_id}
-    now = answer(viewer, **asked)
-    moment = f"{timezone.localtime(at + timedelta(days=9)):%Y-%m-%dT%H:%M}"
-    then = answer(viewer, moment=moment, **asked)
-    assert [now[name].word for name in ("user_state", "secret_state")] == ["Active", "Valid"]
-    assert [then[name].word for name in ("user_state", "secret_state")] == [
-        "No valid secret",
-        "Expired",
-    ]
 
 
 def test_a_simulation_names_the_key_of_a_client_that_has_no_secret(viewer: Client) -> None:
@@ -290,15 +275,3 @@ def test_the_signing_key_is_rotated_by_a_security_officer(officer: Client) -> No
         officer.post(url, {"alg": "ES256"}).context["form"].non_field_errors()
     )
     assert Change.objects.latest("pk").by == "kumar"
-
-
-def test_a_compromised_key_is_stopped_by_who_knows_the_end_of_its_name(officer: Client) -> None:
-    new_erp().login()
-    key = SigningKey.objects.get()
-    url, sent = task_url(key, "stop_compromised_key"), {"reason": "leaked", "alg": "ES256"}
-    assert "1 client has a token of this key." in text_of(officer.get(url))
-    for wrong in (key.kid[-5:], key.kid[:6], ""):
-        assert officer.post(url, sent | {"hint": wrong}).context["form"].errors.keys() == {"hint"}
-    done = text_of(officer.post(url, sent | {"hint": key.kid[-6:]}, follow=True))
-    assert f"The key {key.kid} is stopped: no token that it signed is accepted." in done
-    assert "Stopped: compromised" in text_of(officer.get(page_url(key)))

@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from identity.staff.logins.refused.cures import CURES, offered_cures
+from identity.staff.logins.refused.cures import offered_cures
 from identity.staff.logins.refused.involved import Involved
 from taxpayers.models import Credential, SystemUser, Taxpayer
 from taxpayers.services import extend_system_user
@@ -20,15 +20,10 @@ from tests.support.erp import Erp, event_of, new_erp
 from tests.support.moments import why
 from tests.support.staff import opened, page_url, staff_client, task_url, text_of
 from tokens.models import LoginEvent
-from tokens.refusals.table import REFUSALS
 
 pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
 REASON = {"reason": "asked by the taxpayer"}
-
-
-def test_no_reason_is_forgotten() -> None:
-    assert set(CURES) <= set(REFUSALS)
 
 
 def _agent(**role: Any) -> Erp:

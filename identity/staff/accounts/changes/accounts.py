@@ -150,7 +150,7 @@ def set_account_active(
     if after := second_person.close_until_confirmed(row, context):
         history.record_change(row, context, before={"is_active": False}, after=after)
         return row
-    second_person.stop_waiting_to_open(row)
+    row.waiting_changes.filter(role="").delete()  # only a new role still waits
     history.update_and_record(row, context, is_active=True)
     return row
 

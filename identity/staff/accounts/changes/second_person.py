@@ -70,11 +70,6 @@ def give_role(account: StaffAccount, role: str) -> tuple[dict[str, Any], dict[st
     return before, after
 
 
-def stop_waiting_to_open(account: StaffAccount) -> None:
-    """The account is opened without a second person: nothing but a new role waits any more."""
-    account.waiting_changes.filter(role="").delete()
-
-
 def _why_nothing_waits(account: StaffAccount, _at: datetime) -> str:
     return "" if account.waiting_changes.all() else _("Nothing waits for a second person.")
 
@@ -103,6 +98,7 @@ def confirm_account(
         raise ServiceError(
             "Something else waits for this account by now. Look at it, and confirm again."
         )
+    refuse_if(_why_nothing_waits(row, context.at))
     refuse_if(reason_not_to_confirm(waiting, context.by, context.at))
     confirmed = [one for one in waiting if may_confirm(one, context.by, context.at)]
     before: dict[str, Any] = {}
@@ -156,11 +152,9 @@ def may_confirm(waiting: WaitingChange, by: Author, at: datetime) -> bool:
 
 
 def reason_not_to_confirm(waiting: list[WaitingChange], by: Author, at: datetime) -> str:
-    """Why this person cannot confirm any of it; empty if they can."""
+    """Why this person cannot confirm any of what waits; empty if they can."""
     if any(may_confirm(one, by, at) for one in waiting):
         return ""
-    if not waiting:
-        return _("Nothing waits for a second person.")
     if all(one.is_over(at) for one in waiting):
         return _("It waited too long. Decline it, and ask for it again.")
     return _(

@@ -17,10 +17,9 @@ from identity.staff.framework import fields
 from identity.staff.framework.badges import Badge
 from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.filters import ChoiceFilter, Choices
-from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Context, column
 from identity.staff.framework.search import came_from, network_in
-from identity.staff.framework.tasks import task
+from identity.staff.framework.tasks import TaskForm, task
 from identity.staff.models import StaffAccount, StaffSignIn
 from taxpayers.moments import moment_text
 

@@ -22,10 +22,9 @@ from identity.staff.accounts.pages.state import ASKED, titles_of, waiting_of
 from identity.staff.accounts.roles import ROLES
 from identity.staff.framework import fields
 from identity.staff.framework.edit_conflicts import EditConflictForm, EditTask, RenameForm
-from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.lists import Context, Text
 from identity.staff.framework.secret_once import IssueOnceForm, IssueOnceTask
-from identity.staff.framework.tasks import Call, Data, Task, author, task
+from identity.staff.framework.tasks import Call, Data, Task, TaskForm, author, task
 from identity.staff.models import FirstPassword, StaffAccount
 from taxpayers.services import Author
 

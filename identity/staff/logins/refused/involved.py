@@ -82,11 +82,6 @@ class LatestLogins:
     rows: list[Any]
     has_more: bool = False
 
-    @property
-    def last_token_at(self) -> datetime | None:
-        """When it got its latest token; None if none of these logins got one."""
-        return next((row.at for row in self.rows if not row.reason), None)
-
     def token_since(self, event: LoginEvent) -> Any:
         """Its latest login with a token after this one, for the same taxpayer where it is known."""
         pair = event.subject, event.actor
@@ -124,7 +119,8 @@ def known_client(involved: Involved, latest: LatestLogins, at: datetime) -> Cont
     return {
         "client_id": event.client_id,
         "system_user": user,  # None: no client has this ID
-        "last_token_at": latest.last_token_at,
+        # None: none of these logins got a token.
+        "last_token_at": next((row.at for row in latest.rows if not row.reason), None),
         "has_older": latest.has_more,
         "max_logins": MAX_LOGINS,
         # In the last 24 hours, from so many addresses; there may be more.
