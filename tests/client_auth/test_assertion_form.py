@@ -13,7 +13,7 @@ from tokens.client_auth.assertion import (
     SentAssertion,
     read_assertion,
 )
-from tokens.client_auth.compact_jws import UnreadableJws, parts_of, read_bytes, read_json
+from tokens.client_auth.compact_jws import Header, UnreadableJws, parts_of, read_bytes, read_json
 
 ISSUER, CLIENT = "https://id.example.org", '"ci_live_1"'
 
@@ -103,6 +103,11 @@ def test_its_type_may_be_missing_and_has_no_case(typ: str) -> None:
     assert read(signed({"typ": typ})).kid == "k"
 
 
+def test_eddsa_is_read_by_its_new_name_too() -> None:
+    """RFC 9864: oauth4webapi, openid-client and jose send `Ed25519`."""
+    assert read(signed({"alg": '"Ed25519"'})).algorithm == "EdDSA"
+
+
 def test_the_audience_may_be_a_list_of_it_alone() -> None:
     assert read(signed(aud=f'["{ISSUER}"]')).client_id == "ci_live_1"
 
@@ -175,8 +180,6 @@ def test_bytes_of_any_length_are_read_without_padding(raw: bytes) -> None:
     "raw", [b"", b"x", b"[]", b"null", b'{"alg":1}', b'{"alg":"\xff"}', b"[" * 2_000]
 )
 def test_what_is_no_object_of_this_shape_is_not_read(raw: bytes) -> None:
-    from tokens.client_auth.compact_jws import Header
-
     kind: Any = Header
     with pytest.raises(UnreadableJws):
         read_json(encode(raw).decode(), kind)

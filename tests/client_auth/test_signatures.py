@@ -1,7 +1,7 @@
 """Which signature is that of a key, and from when until when an assertion is accepted. Pure."""
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import cache
 from typing import Any
 
@@ -16,12 +16,12 @@ from hypothesis import example, given, strategies as st
 from msgspec.structs import replace
 
 from taxpayers.client_keys import load_key
-from taxpayers.facts.values import ClientFacts, CredentialFacts, Facts
-from taxpayers.identifiers import TaxpayerId
+from taxpayers.facts.values import Facts
 from taxpayers.rules import Refused
 from tests.certificates.certificate_erp import authority, certificate, rfc9440
 from tests.client_auth.key_erp import KeyPair, new_pair
 from tests.client_auth.signer import OTHER, RIGHT, raw_object
+from tests.endpoint.test_rules import AT, CLIENT, SECRET
 from tokens.client_auth.assertion import (
     JWT_BEARER,
     AssertionFault,
@@ -40,7 +40,6 @@ from tokens.dpop.proof import InvalidProof, read_proof, verified_thumbprint
 
 ALGORITHMS = ("ES256", "PS256", "EdDSA")
 SIGNED = b"header.claims"
-AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 PSS_OF_JWA = PSS(MGF1(SHA256()), salt_length=32)
 
 
@@ -99,9 +98,7 @@ def test_ps256_has_one_padding_and_one_hash(padding: Any, hash_: Any) -> None:
 
 
 def facts_of(key: KeyPair) -> Facts:
-    client = ClientFacts(1, "ci_live_1", TaxpayerId("C1000000001"), True, (), 0, None, None, None)
-    secret = CredentialFacts(1, "k", AT + timedelta(days=1), None)
-    return Facts(client, replace(secret, public_jwk=jwk(key)))
+    return Facts(replace(CLIENT, client_id="ci_live_1"), replace(SECRET, public_jwk=jwk(key)))
 
 
 def assertion(key: KeyPair, **changes: Any) -> ClientAssertion:

@@ -97,16 +97,6 @@ def test_in_a_batch_each_login_has_its_own_result(kind: str) -> None:
 
 
 @each_kind
-def test_twice_in_one_batch_is_once(kind: str) -> None:
-    (secret,), use = clients(1), a_use(kind)
-    calls = [with_use(counted(secret), kind, use) for _ in range(5)]
-    found = with_store(lambda store: results(store, calls))
-    again = KINDS[kind][2].__name__
-    assert sorted(type(result).__name__ for result in found) == sorted(["Quota", *[again] * 4])
-    assert LoginEvent.objects.count() == 1
-
-
-@each_kind
 def test_of_many_nodes_at_the_same_moment_one_is_the_first(kind: str) -> None:
     secrets, (_, table, used_before) = clients(3), KINDS[kind]
 

@@ -15,6 +15,7 @@ from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.models import SystemUser
 from tests.client_auth.key_erp import KeyPair, new_pair
 from tests.support.erp import Erp, new_erp
+from tokens.dpop.proof import hash_of_token
 from tokens.models import LoginEvent
 
 NONCE = "DPoP-Nonce"
@@ -85,23 +86,24 @@ class DpopErp:
         token: str = json.loads(response.content)["access_token"]
         return token
 
+    def api_proof(self, path: str, token: str, method: str = "GET") -> str:
+        """A right one for a request to an API of the service."""
+        address = f"{settings.AUTH_URL}{path}"
+        return self.proof(htm=method, htu=address, ath=hash_of_token(token), nonce=None)
+
     def call(
         self, path: str, token: str, method: str = "GET", proof: str | None = None, **headers: str
     ) -> Any:
         """A request to an API of the service, with a right proof unless another one is given."""
-        from tokens.dpop.proof import hash_of_token
-
-        sent = proof or self.proof(
-            htm=method, htu=f"{settings.AUTH_URL}{path}", ath=hash_of_token(token), nonce=None
-        )
+        sent = proof or self.api_proof(path, token, method)
         fields = {"Authorization": f"DPoP {token}", "DPoP": sent} | headers
         return Client(raise_request_exception=False).generic(method, path, headers=fields)
 
 
-def new_dpop_erp(algorithm: str = "ES256", *, nonce: bool = True, **system_user: Any) -> DpopErp:
+def new_dpop_erp(*, nonce: bool = True, **system_user: Any) -> DpopErp:
     """A system user whose tokens must be bound to a key; `nonce`: it has one already."""
     erp = new_erp(token_binding=TokenBinding.DPOP, **system_user)
-    found = DpopErp(erp, new_pair(algorithm))
+    found = DpopErp(erp, new_pair())
     if nonce:
         assert reason_of(found.post()) == "use_dpop_nonce"
     return found

@@ -10,6 +10,7 @@ from typing import Any
 import jwt
 import pytest
 from django.conf import settings
+from joserfc.jwk import JWKRegistry
 
 from einvoicing_tokens.dpop.target import comparable
 from tests.client_auth.key_erp import new_pair, signed_as
@@ -59,7 +60,10 @@ def encoded(value: Any) -> str:
 def test_what_is_right_is_accepted(algorithm: str) -> None:
     erp = client(algorithm)
     for proof in (erp.proof(), f" {erp.proof()} ", erp.proof(unknown="claim", ath="x", nbf=9e9)):
-        assert read(proof).algorithm == algorithm
+        found = read(proof)
+        assert found.algorithm == algorithm
+        # RFC 7638, by another library.
+        assert verified_thumbprint(found) == JWKRegistry.import_key(erp.jwk).thumbprint()
 
 
 def test_1_more_than_one_header(erp: DpopErp) -> None:

@@ -143,7 +143,6 @@ def by_basic(body: bytes = b"") -> Sent:
 
 GRANTED: dict[str, Callable[[], Sent]] = {
     "right": lambda: login_of(new_erp()),
-    "with a scope": lambda: login_of(new_erp(), scope="InvoicingAPI"),
     "unlimited": lambda: login_of(new_erp(logins_per_minute=0)),
     "by Basic": by_basic,
     "by Basic, with its id": lambda: by_basic(b"&client_id=ID"),

@@ -9,7 +9,7 @@ from uuid import UUID
 import jwt
 import pytest
 from django.db import connection
-from django.test import RequestFactory, override_settings
+from django.test import RequestFactory
 from pytest_django.fixtures import Settings
 
 from taxpayers.credentials import new_client_id, new_client_secret
@@ -21,11 +21,6 @@ from tokens.operations.node import this_node
 from tokens.operations.view import token_view
 
 pytestmark = pytest.mark.django_db
-
-TWO_SCOPES = {
-    "InvoicingAPI": {"description": "d", "audience": "InvoicingAPI"},
-    "ReportingAPI": {"description": "d", "audience": "Reports"},
-}
 
 
 def test_a_taxpayer_login_gives_a_token_and_nothing_else(erp: Erp) -> None:
@@ -54,23 +49,14 @@ def test_a_tin_alone_names_the_taxpayer_without_a_rob(intermediary: Erp) -> None
     assert claims_of(intermediary.login(on_behalf_of="C7777777777"))["sub"] == "C7777777777"
 
 
-@pytest.mark.parametrize(
-    ("asked", "allowed", "granted", "told"),
-    [
-        (None, "InvoicingAPI", "InvoicingAPI", True),
-        ("InvoicingAPI", "InvoicingAPI", "InvoicingAPI", False),
-        (None, "InvoicingAPI ReportingAPI", "InvoicingAPI ReportingAPI", True),
-        ("ReportingAPI InvoicingAPI", "InvoicingAPI", "InvoicingAPI", True),
-        ("ReportingAPI", "InvoicingAPI ReportingAPI", "ReportingAPI", False),
-    ],
-)
-@override_settings(SCOPES=TWO_SCOPES)
-def test_scope_is_told_when_it_differs_from_what_was_asked(
-    asked: str | None, allowed: str, granted: str, told: bool
-) -> None:
-    response = new_erp(scopes=allowed).login(scope=asked)
-    assert claims_of(response)["scope"] == granted
-    assert json.loads(response.content).get("scope") == (granted if told else None)
+def test_scope_is_told_when_it_differs_from_what_was_asked(settings: Settings) -> None:
+    """When it does: tests/rules/test_every_permission.py."""
+    settings.SCOPES = {name: {"description": "d", "audience": name} for name in ("A", "B")}
+    erp = new_erp(scopes="A B")
+    for asked, granted, told in ((None, "A B", "A B"), ("B", "B", None)):
+        response = erp.login(scope=asked)
+        assert claims_of(response)["scope"] == granted
+        assert json.loads(response.content).get("scope") == told
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """A protected API as tests see it: asks whether tokens are active."""
 
-import base64
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,11 +31,6 @@ class Api:
     @property
     def form(self) -> dict[str, str]:
         return {"client_id": self.client_id, "client_secret": self.client_secret}
-
-    @property
-    def basic(self) -> str:
-        pair = f"{self.client_id}:{self.client_secret}".encode()
-        return f"Basic {base64.b64encode(pair).decode()}"
 
     def introspect(self, token: Any, *, headers: Any = None, **form: Any) -> HttpResponse:
         """Posts the form; a parameter given as None is left out."""

@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 from typing import Any
-from uuid import UUID
 
 import jwt
 import pytest
@@ -32,16 +31,13 @@ from tests.support.answers import body_of
 from tests.support.erp import Erp
 from tests.support.moments import now, why
 from tests.support.queries import statements_sent
-from tests.tokens.test_protected_api import FOREIGN_TOKENS, authorization
-from tokens.access_tokens.claims import index_of_claims
-from tokens.access_tokens.issuing import issue_access_token
+from tests.tokens.test_protected_api import FOREIGN_TOKENS
 from tokens.access_tokens.status import TokenFacts, status_of
 from tokens.access_tokens.verification import AccessToken
 from tokens.answers.accept import choose_media_type
 from tokens.keys.ring import ALGORITHMS
 from tokens.keys.signer import current_key_ring
 from tokens.keys.store import stop_compromised_key
-from tokens.models import LoginEvent
 
 
 def assert_answer(response: HttpResponse, body: dict[str, Any]) -> None:
@@ -86,6 +82,7 @@ def test_an_introspection_is_one_statement_and_changes_nothing(
 
 
 def test_a_token_that_is_not_ours_is_inactive_and_nothing_more(api: Api) -> None:
+    """One that has expired is refused in the same place: tests/tokens/test_access_tokens.py."""
     for new in FOREIGN_TOKENS.values():
         assert_answer(api.introspect(new()[:16_000]), INACTIVE)
 
@@ -106,25 +103,6 @@ def test_a_token_of_another_audience_is_inactive(erp: Erp, api: Api, settings: S
     assert_answer(reports.introspect(both), INACTIVE)
 
 
-def test_an_expired_token_is_inactive(api: Api, erp: Erp) -> None:
-    recorded = claims_of(token_of(erp))
-    login = replace(
-        authorization(), client_id=erp.client_id, subject=erp.system_user.taxpayer.identifier
-    )
-
-    def again(age: timedelta) -> bool:
-        token = issue_access_token(
-            replace(login, at=now() - age),
-            jti=UUID(recorded["jti"]),
-            status_index=index_of_claims(recorded) or 0,
-        )
-        active: bool = body_of(api.introspect(token.encoded))["active"]
-        return active
-
-    assert again(timedelta(minutes=59))
-    assert not again(timedelta(minutes=60))
-
-
 @pytest.mark.parametrize("column", ["system_user_id", "secret_id"])
 def test_a_token_whose_index_is_that_of_another_client_or_secret_is_inactive(
     column: str, api: Api, erp: Erp
@@ -132,12 +110,6 @@ def test_a_token_whose_index_is_that_of_another_client_or_secret_is_inactive(
     """As after a backup was restored."""
     token = token_of(erp)
     StatusIndex.objects.update(**{column: F(column) + 1})
-    assert_answer(api.introspect(token), INACTIVE)
-
-
-def test_a_signed_token_whose_login_is_not_recorded_is_inactive(api: Api, erp: Erp) -> None:
-    token = token_of(erp)
-    LoginEvent.objects.all().delete()
     assert_answer(api.introspect(token), INACTIVE)
 
 

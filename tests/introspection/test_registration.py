@@ -119,7 +119,6 @@ def test_a_secret_is_rotated_and_revoked_by_id_or_by_name(api: Api) -> None:
     assert Change.objects.count() == count, "safe to repeat"
 
 
-NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 
 
@@ -129,20 +128,20 @@ def last_use(api: Api) -> datetime | None:
 
 def test_a_process_sends_the_first_use_of_each_minute() -> None:
     uses = UsesOfThisMinute()
-    assert uses.is_first(1, NOON)
-    assert not uses.is_first(1, NOON + 59 * SECOND)
-    assert uses.is_first(2, NOON + 59 * SECOND)
-    assert uses.is_first(1, NOON + 60 * SECOND)
-    assert not uses.is_first(1, NOON + 61 * SECOND)
+    assert uses.is_first(1, AT)
+    assert not uses.is_first(1, AT + 59 * SECOND)
+    assert uses.is_first(2, AT + 59 * SECOND)
+    assert uses.is_first(1, AT + 60 * SECOND)
+    assert not uses.is_first(1, AT + 61 * SECOND)
 
 
 def test_the_minute_of_an_introspection_is_stored_with_the_secret_that_asked(api: Api) -> None:
     other = make.api_secret(protected_api=new_api("Archive").registered)
     api.introspect("x", client_secret="cs_test_wrong")
-    ProtectedApiSecret.objects.update(revoked_at=NOON)
+    ProtectedApiSecret.objects.update(revoked_at=AT)
     assert api.introspect("x").status_code == 401
     assert last_use(api) is None, "a wrong secret and one that has ended are no use"
-    ProtectedApiSecret.objects.update(revoked_at=None, created_at=NOON)
+    ProtectedApiSecret.objects.update(revoked_at=None, created_at=AT)
     before = minute_of(datetime.now(UTC))
     assert body_of(api.introspect("x")) == {"active": False}
     stored = last_use(api)

@@ -98,20 +98,6 @@ def test_those_that_are_refused_wait_a_moment_for_others(
     assert sizes == [2]
 
 
-def test_logins_of_one_client_go_together_in_their_order_and_within_its_limit(
-    sizes: list[int],
-) -> None:
-    secret, other = clients(2)
-    calls = [counted(secret, 3), counted(secret, 3), counted(other), counted(secret, 3)]
-    quotas = with_store(lambda store: results(store, calls))
-    assert sizes == [4]
-    assert [quota.used for quota in quotas] == [1, 2, 1, 3]
-    over = counted(secret, 3), counted(secret, 3)
-    assert with_store(lambda store: results(store, over)) == [None, None]
-    assert used() == [1, 3]
-    assert LoginEvent.objects.count() == 4
-
-
 @pytest.mark.parametrize("position", [0, 3, 5])
 def test_one_bad_call_in_a_batch_fails_alone(position: int, sizes: list[int]) -> None:
     secrets = clients(6)

@@ -16,7 +16,6 @@ from taxpayers.facts import status_triggers, triggers as installed
 from taxpayers.facts.epochs.row import DECIDING_COLUMNS
 from taxpayers.models import Intermediary, RateLimitCounter, SystemUser
 from tests.support import make
-from tests.support.erp import Erp
 from tests.support.factories import SUBMIT
 from tokens.rate_limits.quota import CounterState, current_quota
 
@@ -213,12 +212,6 @@ def test_no_epoch_returns_and_no_two_clients_have_the_same(registry: Registry) -
         SystemUser.objects.update(scopes=scopes)
         seen += registry.epochs().values()
     assert len(seen) == len(set(seen)) == 11 * 7
-
-
-def test_a_login_leaves_the_epoch(erp: Erp) -> None:
-    before = RateLimitCounter.objects.get().epoch
-    assert erp.login().status_code == 200
-    assert list(RateLimitCounter.objects.values_list("used", "epoch")) == [(1, before)]
 
 
 def test_a_client_has_a_row_that_was_never_used_from_its_registration_on(

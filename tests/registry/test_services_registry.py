@@ -297,7 +297,7 @@ def live(owner: SystemUser, at: datetime) -> list[str]:
 
 
 @pytest.mark.parametrize("environment", ["live", "test"])
-def test_a_new_system_user_gets_credentials_of_this_environment(
+def test_a_new_system_user_gets_credentials_of_this_environment_and_only_a_hash_is_stored(
     environment: Any, settings: Settings
 ) -> None:
     settings.ENVIRONMENT = environment
@@ -309,16 +309,12 @@ def test_a_new_system_user_gets_credentials_of_this_environment(
     user = SystemUser.objects.get(client_id=pair.client_id)
     assert (user.taxpayer, user.name, user.scopes) == (taxpayer, "ERP", "InvoicingAPI")
     assert (user.logins_per_minute, user.expires_at, user.blocked_at) == (12, None, None)
-
-
-def test_a_secret_is_stored_as_a_hash_and_valid_for_a_year() -> None:
-    issued = services.register_system_user(taxpayer=make.taxpayer(), name="ERP", **WHY)
     secret = Credential.objects.get()
-    assert secret.lookup == hash_secret(issued.credentials.client_secret)
-    assert issued.credentials.client_secret.endswith(secret.hint)
+    assert secret.lookup == hash_secret(pair.client_secret)
+    assert pair.client_secret.endswith(secret.hint)
     assert (secret.created_at, secret.expires_at) == (AT, AT + 365 * DAY)
     assert (secret.revoked_at, secret.last_used_at) == (None, None)
-    assert issued.credentials.client_secret not in f"{issued} {issued!r} {vars(issued.secret)}"
+    assert pair.client_secret not in f"{issued} {issued!r} {vars(issued.secret)}"
 
 
 @pytest.mark.parametrize(

@@ -282,7 +282,8 @@ def test_only_on_behalf_ends_tokens_for_the_own_taxpayer_and_no_other(
     assert asked(old, api) == ACTIVE | {"own": {False}, "registry": {False}}
 
 
-def test_a_narrower_token_never_shares_an_ended_index(world: World, api: Api) -> None:
+def test_a_narrower_token_never_shares_an_ended_index(world: World) -> None:
+    """Nor one that is about to end: no node has looked since the limit was set."""
     limit(VIEW)(world)
     tin = str(world.permission.taxpayer.identifier)
     narrow = token_of(world.erp, scope="InvoicingAPI", on_behalf_of=tin)

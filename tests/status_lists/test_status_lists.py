@@ -18,12 +18,7 @@ from taxpayers.models import (
     StatusIndex,
     SystemUser,
 )
-from taxpayers.services import (
-    block_system_user,
-    grant_permission,
-    revoke_codes,
-    revoke_credential,
-)
+from taxpayers.services import block_system_user, grant_permission, revoke_credential
 from tests.introspection.api import token_of
 from tests.status_lists.reader import (
     bits_of,
@@ -157,14 +152,6 @@ def test_a_bit_is_cleared_by_a_process_that_goes_on(
 # --- Logins ---------------------------------------------------------------------------------------
 
 
-def test_a_new_token_never_has_an_index_that_is_about_to_end(intermediary: Erp) -> None:
-    tin = represented_by(intermediary, codes=[SUBMIT, VIEW])
-    old, taxpayer = token_of(intermediary, on_behalf_of=tin), GrantedPermission.objects.get()
-    revoke_codes(taxpayer=taxpayer.taxpayer, intermediary=intermediary.role, codes=[VIEW], **why())
-    new = token_of(intermediary, on_behalf_of=tin)  # before any node has looked
-    assert (is_ended(old), is_ended(new)) == (True, False)
-
-
 @pytest.mark.parametrize("column", ["index", "version"])
 def test_a_node_that_remembers_an_index_that_is_not_there_does_not_use_it(
     column: str, erp: Erp
@@ -221,8 +208,6 @@ def test_readers_cost_no_query_until_it_is_time_to_look_again(
 def test_where_the_lists_are_is_published(settings: Settings, erp: Erp) -> None:
     token_of(erp)
     settings.AUTH_URL = "https://id.example.org"
-    metadata = body_of(get("/.well-known/oauth-authorization-server"))
-    assert metadata["status_list_aggregation_endpoint"] == "https://id.example.org/status"
     answer = get("/status")
     assert headers_of(answer) == PUBLIC | {"Content-Type": "application/json"}
     assert body_of(answer) == {"status_lists": ["https://id.example.org/status/0"]}

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, Thread
+from typing import Any
 
 from django.db import connection
 
@@ -32,7 +33,7 @@ def end(*threads: Thread) -> None:
         assert not thread.is_alive()
 
 
-def at_once(*acts: Callable[[], object]) -> list[object]:
+def at_once(*acts: Callable[[], object]) -> list[Any]:
     """What each got that ran in its own thread: a result, or its ServiceError."""
     barrier = Barrier(len(acts))
 

@@ -17,17 +17,17 @@ from taxpayers.models import Change
 from taxpayers.repeated import attempt
 from taxpayers.services import Author, ServiceError
 from tests.support.answers import body_of, headers_of
+from tests.support.at_once import at_once
 from tests.support.erp import Erp
 from tests.support.outages import database_out_of_reach
 from tests.support.staff import errors_of, list_url, page_url, staff_client, task_url, text_of
-from tests.tokens.test_signing import AT, MOMENT, in_threads, key
-from tokens.access_tokens.verification import InvalidToken, verify
+from tests.tokens.test_signing import AT, MOMENT, key
 from tokens.keys import signer as signing, store as key_store
 from tokens.keys.ring import ALGORITHMS, LEEWAY, PUBLISHED_AHEAD, Key, KeyRing
 from tokens.keys.signer import REFRESH_INTERVAL, clear_key_ring_cache, current_key_ring
 from tokens.keys.store import read_key_ring, rotate, stop_compromised_key
 from tokens.lifetime import TOKEN_LIFETIME
-from tokens.models import LoginEvent, SigningKey
+from tokens.models import SigningKey
 
 BY = Author("officer", "203.0.113.50")
 WHY: dict[str, Any] = {"reason": "laptop stolen", "by": BY, "at": AT}
@@ -168,7 +168,7 @@ def test_of_two_who_stop_a_key_at_once_one_succeeds(monkeypatch: pytest.MonkeyPa
         return row
 
     monkeypatch.setattr(key_store, "_published_row", find_together)
-    outcomes = in_threads(2, lambda: stop_compromised_key(kid=kid, alg="ES256", **WHY))
+    outcomes = at_once(*[lambda: stop_compromised_key(kid=kid, alg="ES256", **WHY)] * 2)
     assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Key", "ServiceError"]
     assert SigningKey.objects.count() == 2
     assert Change.objects.count() == 2
@@ -179,27 +179,6 @@ def is_accepted(token: str) -> bool:
     response = Client().get("/api/v1/me", headers={"authorization": f"Bearer {token}"})
     assert response.status_code in (200, 401)
     return response.status_code == 200
-
-
-def test_a_token_that_a_node_signs_before_it_knows_is_refused_by_verification(
-    erp: Erp, signer: Key
-) -> None:
-    """A login does not ask whether its key is still good: that would cost each login a query."""
-    now = datetime.now(UTC)
-    of_a_late_node = current_key_ring(now)  # a node that has not read the ring again
-    stop_compromised_key(kid=signer.kid, alg="ES256", reason="stolen", by=BY, at=now)
-    response = erp.login()
-    assert response.status_code == 200
-    token = body_of(response)["access_token"]
-    assert LoginEvent.objects.get().kid == signer.kid
-    known: dict[str, Any] = {
-        "issuer": "http://127.0.0.1:8000",
-        "audiences": {"InvoicingAPI"},
-        "at": now,
-    }
-    assert verify(token, of_a_late_node, **known).client_id == erp.client_id
-    with pytest.raises(InvalidToken, match="not issued by this service"):
-        verify(token, read_key_ring(now), **known)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -215,19 +194,16 @@ def test_a_server_learns_of_a_stopped_key_also_after_its_connection_broke(
         read()
         first = cache.get(now).signer(now)
         connection.connection.close()  # as when the server has ended
-        new = in_threads(1, lambda: stop(first.kid, now))[0]
+        stop = partial(stop_compromised_key, kid=first.kid, alg="ES256", **WHY | {"at": now})
+        (new,) = at_once(stop)
         for _ in range(2):
             read()
         return first, new, cache.get(now).signer(now)
 
-    ((first, new, signs),) = in_threads(1, read_on_a_connection_that_breaks)
+    ((first, new, signs),) = at_once(read_on_a_connection_that_breaks)
     assert signs == new != first
     assert [record.message for record in caplog.records] == ["signing keys not read"]
     assert signing.READ_EVERY.total_seconds() == 1
-
-
-def stop(kid: str, at: datetime) -> Key:
-    return stop_compromised_key(kid=kid, alg="ES256", reason="stolen", by=BY, at=at)
 
 
 # --- The staff pages ------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from tests.support.erp import Erp
 from tests.support.moments import now
 from tests.support.outages import database_out_of_reach
 from tokens.access_tokens.issuing import issue_access_token
-from tokens.keys.ring import generate, public_jwk
+from tokens.keys.ring import Key, generate, public_jwk
 from tokens.keys.signer import current_key_ring
 
 pytestmark = pytest.mark.django_db
@@ -49,8 +49,9 @@ MALFORMED = "The header Authorization must be Bearer and one token. Send it once
 MISSING = "No access token was sent. Send the header Authorization: Bearer, followed by a token."
 
 
-def authorization(**changes: Any) -> Authorization:
-    taxpayer_login = Authorization(
+def new_token(**changes: Any) -> str:
+    """Of a login that is not recorded."""
+    login = Authorization(
         client_id="ci_test_1",
         subject=TaxpayerId("C2584563222", "202001234567"),
         actor=None,
@@ -59,15 +60,7 @@ def authorization(**changes: Any) -> Authorization:
         permissions=(),
         at=now(),
     )
-    return replace(taxpayer_login, **changes)
-
-
-def on_behalf(*permissions: str) -> Authorization:
-    return authorization(actor=TaxpayerId("D1111111111"), permissions=permissions)
-
-
-def token_for(authorization_: Authorization) -> str:
-    return issue_access_token(authorization_, jti=JTI, status_index=0).encoded
+    return issue_access_token(replace(login, **changes), jti=JTI, status_index=0).encoded
 
 
 def get(header: str | None = None, *, method: str = "GET", **headers: str) -> HttpResponse:
@@ -131,15 +124,19 @@ def test_the_scheme_is_written_in_any_case(erp: Erp, scheme: str) -> None:
 
 
 def test_a_token_whose_login_is_not_recorded_is_refused() -> None:
-    assert_401(get(f"Bearer {token_for(authorization())}"), ENDED)
+    assert_401(get(f"Bearer {new_token()}"), ENDED)
 
 
 # --- 401 ----------------------------------------------------------------------------------------
+def our_key() -> Key:
+    at = now()
+    return current_key_ring(at).signer(at)
+
+
 def resigned(header: dict[str, Any] | None = None, **claims: Any) -> str:
     """A token by our own key, with other claims; None leaves a claim out."""
-    at = now()
-    signer = current_key_ring(at).signer(at)
-    payload = claims_of(token_for(authorization())) | claims
+    signer = our_key()
+    payload = claims_of(new_token()) | claims
     payload = {k: v for k, v in payload.items() if v is not None}
     headers = {"typ": "at+jwt", "kid": signer.kid, **(header or {})}
     return jwt.encode(payload, signer.private_key, signer.alg, headers)  # type: ignore[arg-type]
@@ -151,8 +148,7 @@ def unsigned(alg: str) -> str:
 
 def hs256_with_the_public_key(form: str) -> str:
     """The classic attack: the public key, which is public, as the secret of an HMAC."""
-    at = now()
-    signer = current_key_ring(at).signer(at)
+    signer = our_key()
     assert signer.private_key is not None
     pem = signer.private_key.public_key().public_bytes(
         Encoding.PEM, PublicFormat.SubjectPublicKeyInfo
@@ -168,12 +164,7 @@ def foreign(kid: str | None = None, **header: Any) -> str:
     private_key = generate("ES256")
     own = public_jwk(private_key, "ES256")
     headers = {"typ": "at+jwt", "kid": kid or own["kid"], **header}
-    return jwt.encode(claims_of(token_for(authorization())), private_key, "ES256", headers)
-
-
-def our_kid() -> str:
-    at = now()
-    return current_key_ring(at).signer(at).kid
+    return jwt.encode(claims_of(new_token()), private_key, "ES256", headers)
 
 
 def b64(data: bytes) -> str:
@@ -184,7 +175,7 @@ def with_changed_header(
     change: Callable[[dict[str, Any]], Any] = lambda header: header, signature: bytes | None = None
 ) -> str:
     """A valid token, except that its header was changed after it was signed."""
-    header, payload, old_signature = token_for(authorization()).split(".")
+    header, payload, old_signature = new_token().split(".")
     changed = change(json.loads(base64.urlsafe_b64decode(header + "==")))
     return ".".join(
         (
@@ -196,14 +187,14 @@ def with_changed_header(
 
 
 def with_other_claims() -> str:
-    header, _, signature = token_for(authorization()).split(".")
-    _, payload, _ = token_for(on_behalf("documents:submit")).split(".")
+    header, _, signature = new_token().split(".")
+    _, payload, _ = new_token(actor=TaxpayerId("D1"), permissions=("x:y",)).split(".")
     return f"{header}.{payload}.{signature}"
 
 
 def last_letter_changed() -> str:
     """The last of the 86 letters of a signature carries four bits that are not used."""
-    token = token_for(authorization())
+    token = new_token()
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     return token[:-1] + letters[letters.index(token[-1]) ^ 1]
 
@@ -215,9 +206,9 @@ FOREIGN_TOKENS: dict[str, Callable[[], str]] = {
     "HS256 with the public key as JWK": lambda: hs256_with_the_public_key("jwk"),
     "RS256 with an EC key": lambda: with_changed_header(lambda header: {**header, "alg": "RS256"}),
     "another key": foreign,
-    "another key under our kid": lambda: foreign(our_kid()),
+    "another key under our kid": lambda: foreign(our_key().kid),
     "another key in the header": lambda: foreign(
-        our_kid(), jwk=public_jwk(generate("ES256"), "ES256")
+        our_key().kid, jwk=public_jwk(generate("ES256"), "ES256")
     ),
     "no kid": lambda: with_changed_header(lambda header: {"typ": "at+jwt", "alg": "ES256"}),
     "kid a path": lambda: with_changed_header(lambda header: {**header, "kid": "../../dev/null"}),
@@ -228,7 +219,7 @@ FOREIGN_TOKENS: dict[str, Callable[[], str]] = {
     "header not JSON": lambda: f"{b64(b'{')}.e30.e30",
     "payload of another token": with_other_claims,
     "last letter changed": last_letter_changed,
-    "an encrypted token": lambda: f"{token_for(authorization())}.e30.e30",
+    "an encrypted token": lambda: f"{new_token()}.e30.e30",
     "a client secret": lambda: "cs_test_0123456789",
 }
 
@@ -255,12 +246,12 @@ def test_a_token_that_is_not_ours_is_refused(make: Callable[[], str]) -> None:
     ],
 )
 def test_a_header_without_one_token_is_refused(header: str | None, description: str) -> None:
-    token = token_for(authorization())
+    token = new_token()
     assert_401(get(header and header.replace("{token}", token)), description)
 
 
 def test_a_token_outside_the_header_is_ignored() -> None:
-    path = f"/api/v1/me?access_token={token_for(authorization())}"
+    path = f"/api/v1/me?access_token={new_token()}"
     assert_401(Client().get(path), MISSING)  # type: ignore[arg-type]
 
 

@@ -2,8 +2,6 @@
 
 import os
 import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +11,7 @@ import jwt
 import pytest
 from cryptography.fernet import InvalidToken
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from django.db import DatabaseError, OperationalError, connection, connections
+from django.db import DatabaseError, OperationalError, connection
 from joserfc.jwk import JWKRegistry
 from pytest_django.fixtures import Settings
 
@@ -21,6 +19,7 @@ from taxpayers import repeated
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Change
 from taxpayers.services import Author, ServiceError
+from tests.support.at_once import at_once
 from tests.support.outages import database_out_of_reach
 from tests.support.queries import statements_sent
 from tokens.access_tokens.issuing import issue_access_token
@@ -216,7 +215,7 @@ def test_workers_that_start_together_agree_on_one_first_key(
 ) -> None:
     generate_together(4, monkeypatch)
     caplog.set_level("INFO", "tokens.keys")
-    rings = in_threads(4, lambda: read_key_ring(AT))
+    rings = at_once(*[lambda: read_key_ring(AT)] * 4)
     assert SigningKey.objects.count() == 1
     assert {ring.signer(AT).kid for ring in rings} == {SigningKey.objects.get().kid}
     assert [r.message for r in caplog.records] == ["another process made the first signing key"] * 3
@@ -231,20 +230,6 @@ def generate_together(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
         return generate(alg)
 
     monkeypatch.setattr(key_store, "generate", wait_and_generate)
-
-
-def in_threads(count: int, do: Callable[[], Any]) -> list[Any]:
-    """What each thread's call returned, or the exception that it raised."""
-
-    def run() -> Any:
-        try:
-            return do()
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(count) as pool:
-        calls = [pool.submit(run) for _ in range(count)]
-    return [call.exception() or call.result() for call in calls]
 
 
 # --- Rotation -----------------------------------------------------------------------------------
@@ -281,7 +266,7 @@ def test_a_second_rotation_is_refused_until_the_first_key_signs() -> None:
 def test_of_two_rotations_at_once_one_succeeds(monkeypatch: pytest.MonkeyPatch) -> None:
     read_key_ring(AT)
     generate_together(2, monkeypatch)
-    outcomes = in_threads(2, lambda: rotate(alg="ES256", by=BY, at=AT))
+    outcomes = at_once(*[lambda: rotate(alg="ES256", by=BY, at=AT)] * 2)
     assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Key", "ServiceError"]
     assert SigningKey.objects.count() == 2
     assert Change.objects.filter(action="rotate_signing_key").count() == 1
