@@ -43,6 +43,9 @@ def test_a_repeated_request_gets_the_same_answer_and_changes_nothing(portal: Por
     assert (again.status_code, body_of(again)) == (201, body_of(first))
     assert without_ids(again) == without_ids(first)
     assert again["correlationId"] != first["correlationId"]
+    assert repeated(portal.post("/taxpayers", NEW, Idempotency_Key=KEY.strip('"')))
+    # A key is of one client.
+    assert not repeated(new_portal().post("/taxpayers", NEW, Idempotency_Key=KEY))
     assert Change.objects.count() == 1
 
 
@@ -93,12 +96,6 @@ def test_the_same_key_for_another_request_is_a_422(portal: Portal) -> None:
     assert Change.objects.count() == 1
 
 
-def test_a_key_is_of_one_client(portal: Portal) -> None:
-    assert_ok(portal.post("/taxpayers", NEW, Idempotency_Key=KEY), 201)
-    other = new_portal()
-    assert not repeated(other.post("/taxpayers", NEW, Idempotency_Key=KEY))
-
-
 def test_what_was_refused_is_tried_again(portal: Portal) -> None:
     new = {"taxpayer": "C2584563222", "name": "ERP", "reason": "a test"}
     refused = portal.post("/system-users", new, Idempotency_Key=KEY)
@@ -133,11 +130,6 @@ def age(by: timedelta) -> None:
     row = StoredAnswer.objects.get()
     row.stored_at -= by
     row.save()
-
-
-def test_a_key_without_quotes_is_the_same_key(portal: Portal) -> None:
-    assert_ok(portal.post("/taxpayers", NEW, Idempotency_Key=KEY), 201)
-    assert repeated(portal.post("/taxpayers", NEW, Idempotency_Key=KEY.strip('"')))
 
 
 @pytest.mark.postgresql

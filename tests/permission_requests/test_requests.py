@@ -33,7 +33,7 @@ from tests.permission_requests.parties import (
 )
 from tests.support import make
 from tests.support.answers import body_of
-from tests.support.command_line import run
+from tests.support.command_line import error_of, json_output_of, output_of
 from tests.support.erp import Erp, new_erp
 from tests.support.factories import SUBMIT, VIEW, stored_login
 from tests.support.moments import now
@@ -347,7 +347,7 @@ def test_a_request_is_decided_once_in_time_and_between_active_parties() -> None:
     assert not GrantedPermission.objects.exists()
 
 
-def test_staff_enter_a_paper_form() -> None:
+def test_staff_and_operators_enter_a_paper_form() -> None:
     agent, taxpayer = new_agent(), make.taxpayer()
     row, registrar = asked(agent, taxpayer.tin, reference="case 7"), staff_client("registrar")
     assert taxpayer.tin in text_of(registrar.get(list_url(PermissionRequest)))
@@ -367,18 +367,13 @@ def test_staff_enter_a_paper_form() -> None:
     assert other.state == "declined"
     unknown = asked(agent, "C7770000001")
     assert "No such taxpayer is registered" in text_of(registrar.get(page_url(unknown)))
-
-
-def test_an_operator_decides_by_command() -> None:
-    agent = new_agent()
-    first, second = (asked(agent, make.taxpayer().tin) for _ in range(2))
-    command = ("approve_permission_request", str(first.pk), "--permission", VIEW)
-    code, out, err = run(*command, "--until", "2037-01-31", "--paper-form", "F-9")
-    assert (code, err) == (0, ""), out
-    assert run("decline_permission_request", str(second.pk), "--json")[0] == 0
-    states = PermissionRequest.objects.order_by("pk").values_list("state", flat=True)
-    assert list(states) == ["approved", "declined"]
-    granted: Any = GrantedPermission.objects.get()
+    third, fourth = (asked(agent, make.taxpayer().tin) for _ in range(2))
+    command = ("approve_permission_request", str(third.pk), "--permission", VIEW)
+    output_of(*command, "--until", "2037-01-31", "--paper-form", "F-9")
+    granted: Any = GrantedPermission.objects.get(taxpayer__tin=third.tin)
+    assert ([code.pk for code in granted.codes.all()], granted.valid_until.year) == ([VIEW], 2037)
     assert granted.evidence["paper_form"] == "F-9"
-    missing = run("decline_permission_request", "01a219cd-9338-7436-8a14-bc06b1a29016")
-    assert missing[0] == 1
+    answer = json_output_of("decline_permission_request", str(fourth.pk))
+    assert (answer["id"], answer["state"]) == (str(fourth.pk), "declined")
+    missing = "01a219cd-9338-7436-8a14-bc06b1a29016"
+    assert missing in error_of("decline_permission_request", missing)
