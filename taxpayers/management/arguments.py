@@ -44,14 +44,6 @@ def read_tin_and_rob(options: dict[str, Any]) -> TaxpayerId:
         raise CommandError(text, returncode=2) from None
 
 
-def add_taxpayer_and_intermediary(parser: CommandParser) -> None:
-    """`--taxpayer TIN[:ROB] --intermediary TIN[:ROB]`."""
-    for name, who in (("taxpayer", "who permits"), ("intermediary", "who may act for it")):
-        parser.add_argument(
-            f"--{name}", metavar="TIN[:ROB]", type=parse_taxpayer_id, required=True, help=who
-        )
-
-
 def parse_start(text: str) -> datetime:
     """A moment, or the first one of a whole day in the authority's time zone; in UTC."""
     return _parse(text, start_of_day)

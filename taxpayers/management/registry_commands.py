@@ -9,9 +9,9 @@ from taxpayers.management.arguments import (
     EARLIER,
     LATER,
     PAPER_FORM,
-    add_taxpayer_and_intermediary,
     day,
     parse_start,
+    parse_taxpayer_id,
     read_tin_and_rob,
     words,
 )
@@ -86,7 +86,10 @@ class _PairCommand(OperationCommand):
     """`--taxpayer TIN[:ROB] --intermediary TIN[:ROB]`."""
 
     def add_record(self, parser: CommandParser) -> None:
-        add_taxpayer_and_intermediary(parser)
+        for name, who in (("taxpayer", "who permits"), ("intermediary", "who may act for it")):
+            parser.add_argument(
+                f"--{name}", metavar="TIN[:ROB]", type=parse_taxpayer_id, required=True, help=who
+            )
 
     def given(self, options: Options) -> dict[str, Any]:
         return {

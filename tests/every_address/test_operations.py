@@ -34,8 +34,8 @@ from taxpayers.models import (
     SystemUser,
     Taxpayer,
 )
-from taxpayers.operations import ByReason, Reason
-from taxpayers.services import granted_permissions, intermediaries, system_users, taxpayers
+from taxpayers.operations import ByReason, Operation, Reason
+from taxpayers.services import ends, granted_permissions, intermediaries, system_users, taxpayers
 from tests.certificates.certificate_erp import certificate
 from tests.client_auth.key_erp import new_pair
 from tests.every_address.test_staff import TASKS
@@ -59,7 +59,7 @@ CERTIFICATE_CLIENT = {"token_endpoint_auth_method": "tls_client_auth"}
 PEM = {"certificate": certificate().pem}
 CHANGE_COMMAND = ("change_system_user", "<CLIENT>")
 WITHOUT_RECORD = ("issue_credentials", "import_system_users")
-CREDENTIAL = "/credentials/<SECRET>"
+CREDENTIAL, PERMISSION = "/credentials/<SECRET>", "//permissions/<PERMISSION>"
 NEW_ERP = {"name": "ERP", "logins_per_minute": 12, "scopes": ["InvoicingAPI"]}
 
 
@@ -78,7 +78,7 @@ class Row:
     state: Mapping[str, Any] = field(default_factory=dict)  # of the system user before
     of: type[Model] = SystemUser
     file: str = ""
-    record: ByReason | None = None
+    record: Operation | None = None  # of what is about one record, but for system users
 
     @property
     def is_about_a_client(self) -> bool:
@@ -134,6 +134,24 @@ ROWS = {
         ("import_registry", "<FILE>", "--kind", "permissions"),
         of=GrantedPermission,
         file=f"taxpayer,intermediary,codes\n<TIN>,<AGENT>,{SUBMIT}\n",
+    ),
+    "extend_permission": Row(
+        "grant",
+        ("extend_permission", {"expires": LATER, **WHY}),
+        ("POST", f"{PERMISSION}/extend", {"valid_until": LATER, **WHY}),
+        ("extend_permission", "<PERMISSION>", "--until", LATER),
+        {"valid_until": ENDS["expires_at"]},
+        GrantedPermission,
+        record=ends.EXTEND_PERMISSION,
+    ),
+    "end_permission_earlier": Row(
+        "grant",
+        ("end_permission_earlier", {"expires": EARLIER, **WHY}),
+        ("POST", f"{PERMISSION}/end-earlier", {"valid_until": EARLIER, **WHY}),
+        ("end_permission_earlier", "<PERMISSION>", "--until", EARLIER),
+        {"valid_until": ENDS["expires_at"]},
+        GrantedPermission,
+        record=ends.END_PERMISSION_EARLIER,
     ),
     "approve a request": Row(
         "grant",
@@ -309,11 +327,12 @@ RECORDS = {
 PLACES: Mapping[str, tuple[type[Model], str, str]] = {
     "taxpayer": (Taxpayer, "//taxpayers/<TIN>", "<TIN>"),
     "intermediary": (Intermediary, "//intermediaries/<AGENT>", "<AGENT>"),
-    "permission": (GrantedPermission, "//permissions/<PERMISSION>", "<PERMISSION>"),
+    "permission": (GrantedPermission, PERMISSION, "<PERMISSION>"),
     "system_user": (SystemUser, "", "<CLIENT>"),
     "protected_api": (ProtectedApi, "", "<API>"),
     "account": (StaffAccount, "", "<ACCOUNT>"),
 }
+NAMES = {model: name for model, _path, name in PLACES.values()}
 DUTIES = {
     Duty.REGISTER: "register",
     Duty.GRANT: "grant",
@@ -452,21 +471,21 @@ def new_values(operation: Row, scopes: str) -> dict[str, Any]:
         asked: Any = make.permission_request(tin=values["<TIN>"], **about)
         values |= dict.fromkeys(("<PK>", "<REQUEST>"), str(asked.pk))
     if operation.record and operation.of is not SystemUser:
-        row: Any = MADE[operation.record.row](agent)
+        row: Any = MADE[operation.of](agent)
         operation.of._default_manager.filter(pk=row.pk).update(**operation.state)
-        name = PLACES[operation.record.row][2]
+        name = NAMES[operation.of]
         found = {"<TIN>": "tin", "<API>": "client_id", "<ACCOUNT>": "username"}.get(name, "pk")
         values["<PK>"] = str(row.pk)
         values |= {name: str(getattr(row, found))} if name != "<AGENT>" else {}
     return values
 
 
-MADE: Mapping[str, Callable[[Taxpayer], Model]] = {
-    "taxpayer": lambda _agent: make.taxpayer(),
-    "intermediary": lambda agent: agent.intermediary,
-    "permission": lambda agent: make.permission(intermediary=agent.intermediary),
-    "protected_api": lambda _agent: make.protected_api(),
-    "account": lambda _agent: with_totp(new_staff("viewer", f"viewer{User.objects.count()}")),
+MADE: Mapping[type[Model], Callable[[Taxpayer], Model]] = {
+    Taxpayer: lambda _agent: make.taxpayer(),
+    Intermediary: lambda agent: agent.intermediary,
+    GrantedPermission: lambda agent: make.permission(intermediary=agent.intermediary),
+    ProtectedApi: lambda _agent: make.protected_api(),
+    StaffAccount: lambda _agent: with_totp(new_staff("viewer", f"viewer{User.objects.count()}")),
 }
 
 

@@ -274,7 +274,7 @@ def test_without_a_token_or_its_scope_or_a_database_nothing_opens(api: Api, erp:
         assert (problem["error"], problem["error_description"]) == ("invalid_token", MISSING)
         scope = operation.scopes[0]
         challenge["WWW-Authenticate"] = f'Bearer error="insufficient_scope", scope="{scope}"'
-        answer = send(operation.method, path, token, operation.body)
+        answer = send(operation.method, path, token, b"{")  # before its body is read
         says = f"needs a token with the scope {scope}."
         assert_problem(answer, 403, "insufficient_scope", says, **challenge)
         with database_out_of_reach():
@@ -428,11 +428,6 @@ def test_a_path_that_is_not_there_is_a_404(path: str) -> None:
     for method in ("GET", "POST", "DELETE"):
         answer = send(method, f"{BASE}{path}", None, {} if method == "POST" else None)
         assert_problem(answer, 404, "not_found", "There is nothing at this path.", Allow="")
-
-
-def test_a_client_without_the_scope_is_refused_before_its_body_is_read(erp: Erp) -> None:
-    answer = send("POST", f"{BASE}/taxpayers", token_of(erp), b"{" * 100_000)
-    assert answer.status_code == 403
 
 
 @pytest.mark.long

@@ -22,8 +22,7 @@ from identity.webhooks.models import WebhookDelivery, WebhookEndpoint
 from identity.webhooks.secret_storage import encrypt
 from identity.webhooks.sending import delivering, http_client
 from identity.webhooks.sending.attempts import Outcome
-from identity.webhooks.sending.delivering import lease_due
-from identity.webhooks.sending.marking import mark
+from identity.webhooks.sending.delivering import lease_due, mark
 from taxpayers.models import Change, SystemUser, Taxpayer
 from taxpayers.services import (
     Author,
@@ -185,8 +184,7 @@ def test_a_receiver_that_is_away_is_asked_once_and_then_gets_a_pause() -> None:
     assert endpoint.paused_until is not None
     assert endpoint.failed_attempts <= 4  # those that had begun
     before = endpoint.failed_attempts
-    WebhookEndpoint.objects.update(paused_until=None)
-    WebhookDelivery.objects.update(due_at=now())
+    make_due()
     deliver_all()
     endpoint.refresh_from_db()
     assert endpoint.failed_attempts == before + 1

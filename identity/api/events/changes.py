@@ -17,7 +17,7 @@ from identity.webhooks.subjects import subjects_of
 from taxpayers.duties import Duty
 from taxpayers.models import Change
 from taxpayers.services.feed.chain import is_numbered, log_sealed
-from tokens.resource_server.pagination import MOST, USUAL_LIMIT
+from tokens.resource_server.pagination import MOST
 
 _CURSOR = re.compile(r"([1-9][0-9]{0,17})-([0-9a-f]{1,16})", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -74,7 +74,7 @@ class ChangesView(ManagementView):
             log_sealed(published)
             if not published:
                 break
-        limit, after = given.get("limit", USUAL_LIMIT), given.get("after", "")
+        limit, after = given["limit"], given.get("after", "")
         behind = Change.objects.filter(position__gt=_position(after)).order_by("position")
         rows = list(behind[: limit + 1])
         page = rows[:limit]

@@ -17,7 +17,6 @@ class Paged(Body):
     """What every list takes."""
 
     limit = serializers.IntegerField(
-        required=False,
         min_value=1,
         max_value=MOST,
         default=USUAL_LIMIT,

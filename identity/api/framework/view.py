@@ -68,9 +68,6 @@ def _scope_to_ask_for(enough: Sequence[str], of_client: Collection[str]) -> str:
     return next((scope for scope in known if scope in of_client), known[0])
 
 
-ANSWER_SECONDS = 10.0  # a change may wait for another one of the same record
-
-
 class ManagementView(AnsweredView):
     """Opens to the authority's own programs.
 
@@ -82,7 +79,7 @@ class ManagementView(AnsweredView):
     parser_classes: Sequence[type[BaseParser]] = (JsonBody,)
     http_method_names: Sequence[str] = ("get", "head", "post", "patch")
     schema = ManagementSchema()
-    answer_seconds = ANSWER_SECONDS
+    answer_seconds = 10.0  # a change may wait for another one of the same record
     logger = logging.getLogger("identity.api")
     log_message = "management API"
 

@@ -25,14 +25,15 @@ from identity.webhooks.owners import is_well, owner_of, was_stopped
 from identity.webhooks.publishing import active_endpoints, publish_changes
 from identity.webhooks.secret_storage import secrets_in_force, signed_headers
 from identity.webhooks.sending import http_client
-from identity.webhooks.sending.attempts import Outcome
-from identity.webhooks.sending.marking import BY, mark
+from identity.webhooks.sending.attempts import Outcome, next_attempt, pause_until
 from taxpayers.models import Change
 from taxpayers.services.feed.chain import log_sealed
+from taxpayers.services.history import Author
 
 LEASE = timedelta(seconds=90)  # longer than an attempt may take
 MOST_AT_ONCE = 16
 MOST_AT_ONCE_OF_ONE = 4
+_BY = Author("deliver_webhooks (manage.py)")
 _FAULT_OF_OURS = Outcome(fault="a fault of this service: see its log")
 _HEADERS = {"Content-Type": "application/json", "User-Agent": "token-service-webhooks/1"}
 
@@ -119,7 +120,7 @@ def _may_receive(endpoint: WebhookEndpoint, at: datetime) -> bool:
         owner = owner_of(endpoint)
         if was_stopped(endpoint, owner):
             reason = "The client that registered it was blocked, or its taxpayer deactivated."
-            set_webhook_active(endpoint=endpoint, is_active=False, reason=reason, by=BY, at=at)
+            set_webhook_active(endpoint=endpoint, is_active=False, reason=reason, by=_BY, at=at)
             return False
         if not is_well(owner, at):
             return False
@@ -168,3 +169,41 @@ def _send(row: WebhookDelivery, endpoint: WebhookEndpoint, at: datetime) -> Outc
         body,
         allowed_networks=tuple(settings.WEBHOOK_ALLOWED_NETWORKS),
     )
+
+
+@transaction.atomic
+def mark(
+    delivery: WebhookDelivery, outcome: Outcome, at: datetime, jitter: Callable[[], float]
+) -> bool:
+    """Store the outcome of an attempt; False if its lease has ended: another may have sent it."""
+    endpoint = WebhookEndpoint.objects.select_for_update().get(pk=delivery.endpoint_id)
+    row = (
+        WebhookDelivery.objects.select_for_update(of=("self",))
+        .filter(pk=delivery.pk, leased_until=delivery.leased_until)
+        .first()
+    )
+    if row is None:
+        return False
+    row.attempts += 1
+    row.leased_until, row.last_attempt_at, row.last_result = None, at, str(outcome)
+    if outcome.is_success:
+        row.state, row.finished_at = WebhookDelivery.DELIVERED, at
+        endpoint.delivered += 1
+        endpoint.last_delivered_at, endpoint.failures, endpoint.paused_until = at, 0, None
+    else:
+        endpoint.failed_attempts += 1
+        if outcome.is_about_the_receiver:
+            endpoint.failures += 1
+            endpoint.paused_until = pause_until(endpoint.failures, outcome, at)
+        due = None if outcome.is_gone else next_attempt(row.attempts, outcome, at, jitter)
+        if due is None:
+            row.state, row.finished_at = WebhookDelivery.FAILED, at
+            endpoint.given_up += 1
+        else:
+            row.due_at = due
+    row.save()
+    endpoint.save()
+    if outcome.is_gone:
+        reason = "The receiver answered 410 Gone: it wants no more messages."
+        set_webhook_active(endpoint=endpoint, is_active=False, reason=reason, by=_BY, at=at)
+    return True
