@@ -79,21 +79,15 @@ def test_its_commands_work_as_they_are(
 
 
 @pytest.mark.django_db
-def test_the_example_of_an_error_is_the_real_answer() -> None:
-    _feed, shown = (json.loads(text) for kind, text in _BLOCK.findall(OTHERS) if kind == "json")
-    shown["type"] = shown["type"].replace("https://staff.id.example.org", "http://localhost:8000")
-    answer = body_of(new_portal().post("/taxpayers", {"name": "Aminah", "nme": 1}))
-    assert_as_shown(shown, answer)
-
-
-@pytest.mark.django_db
-def test_the_example_of_the_feed_is_a_real_answer() -> None:
-    shown, _error = (json.loads(text) for kind, text in _BLOCK.findall(OTHERS) if kind == "json")
-    client = new_erp()
-    portal = new_portal()
+def test_its_examples_of_the_feed_and_of_an_error_are_real_answers() -> None:
+    feed, error = (json.loads(text) for kind, text in _BLOCK.findall(OTHERS) if kind == "json")
+    client, portal = new_erp(), new_portal()
     path = f"/system-users/{client.client_id}/block"
     assert portal.post(path, {"reason": "x"}, If_Match="*").status_code == 200
-    assert_as_shown(shown, body_of(portal.get("/changes")))
+    assert_as_shown(feed, body_of(portal.get("/changes")))
+    error["type"] = error["type"].replace("https://staff.id.example.org", "http://localhost:8000")
+    answer = portal.post("/taxpayers", {"name": "Aminah", "nme": 1})
+    assert_as_shown(error, body_of(answer))
 
 
 def test_its_table_of_problems_is_that_of_the_service() -> None:

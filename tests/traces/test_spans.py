@@ -88,6 +88,7 @@ def test_a_login_is_a_span_with_one_for_each_call_of_the_database(
         assert (call.kind, call.attributes["db.system.name"]) == ("client", connection.vendor)
         assert request.began <= call.began <= call.ended <= after.began <= request.ended
     assert {span.trace for span in collector.spans} == {request.trace}
+    assert {one["service.name"] for one in collector.resources} == {"token-service"}
 
 
 def test_a_refusal_is_no_error_and_has_its_reason(collector: Collector) -> None:
