@@ -13,7 +13,7 @@ from taxpayers.facts.source_networks import LoginSource
 from taxpayers.facts.values import ASSERTION, Facts
 from taxpayers.rules import AuthorizationRequest, Refused, decide
 from tokens.client_auth.assertion import AssertionFault
-from tokens.client_auth.private_key_jwt import SKEW
+from tokens.client_auth.private_key_jwt import MAX_AHEAD, SKEW
 from tokens.refusals.table import ProtocolReason
 
 
@@ -70,9 +70,13 @@ def expected(login: Login, facts: Facts | None, at: datetime) -> Outcome:
     subject = str(asked.on_behalf_of or "")
     unknown = (None, None, subject, "", "", None)
     parameter = "" if isinstance(asked.credential, str) else ASSERTION
-    if parameter and login.arrival.at + ASSERTION_LIFETIME + SKEW < at:
-        reason, fault = ProtocolReason.MALFORMED_CREDENTIALS, AssertionFault.EXPIRED
-        return Outcome(reason, None, parameter, fault, *unknown)
+    # Signed by the time of its node. That is ahead of the database's after a first answer that was
+    # minutes under way, and behind it after a login that waited for minutes.
+    expires = login.arrival.at + ASSERTION_LIFETIME
+    is_too_late, is_too_early = expires + SKEW < at, expires - SKEW > at + MAX_AHEAD
+    if parameter and (is_too_late or is_too_early):
+        fault = AssertionFault.EXPIRED if is_too_late else AssertionFault.TOO_FAR_AHEAD
+        return Outcome(ProtocolReason.MALFORMED_CREDENTIALS, None, parameter, fault, *unknown)
     if facts is None:
         return Outcome(ProtocolReason.INVALID_CREDENTIALS, None, parameter, "", *unknown)
     own = str(facts.client.taxpayer)
