@@ -55,8 +55,8 @@ def faults_of(sent: FuzzInput, answer: WireAnswer, planted: Planted) -> Iterator
         yield from _faults_of_introspection(sent, answer, body)
     elif sent.path.startswith(API_PATH):
         yield from _faults_of_api(sent, answer, body, planted)
-    elif leads_to_staff and answer.status == 303:  # who is not signed in sent a long form
-        pass
+    elif leads_to_staff and not is_login and answer.status in (303, 413, 503):
+        pass  # the server's own answer to a long form of a page: sign in, too large, too busy
     elif is_login or (
         "correlationid" in answer.headers and answer.status != 404 and not sent.may_be_no_login
     ):
