@@ -1,6 +1,6 @@
 """One run of one case, and several rounds of many."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from math import inf
@@ -94,7 +94,9 @@ def measure(case: Case, seconds: float, rate: float | None = None) -> Figures:
     )
 
 
-def measure_rounds(cases: Sequence[Case], rounds: int, seconds: float) -> Rounds:
+def measure_rounds(
+    cases: Sequence[Case], rounds: int, seconds: float, peers: Collection[Candidate] = ()
+) -> Rounds:
     """Every case once in each round, so that a slow minute of the machine affects all alike.
 
     A round in which a peer gives a wrong answer is measured again, a quarter of the rounds at most.
@@ -105,7 +107,9 @@ def measure_rounds(cases: Sequence[Case], rounds: int, seconds: float) -> Rounds
     while len(measured) < rounds:
         title = f"round {len(measured) + 1}/{rounds}"
         try:
-            measured.append(_measure_round(cases, title, seconds, backwards=len(measured) % 2 == 1))
+            # Every other one backwards: no case always runs after the same one.
+            order = list(enumerate(cases))[:: -1 if len(measured) % 2 else 1]
+            measured.append(_measure_round(order, title, seconds, peers))
         except PeerFailed as failed:
             failed_rounds += 1
             if failed_rounds > rounds / 4:
@@ -115,19 +119,19 @@ def measure_rounds(cases: Sequence[Case], rounds: int, seconds: float) -> Rounds
 
 
 def _measure_round(
-    cases: Sequence[Case], title: str, seconds: float, *, backwards: bool
+    order: Sequence[tuple[int, Case]], title: str, seconds: float, peers: Collection[Candidate]
 ) -> list[Figures]:
-    """Every other one backwards: no case always runs after the same one. Raises WrongAnswer."""
+    """The figures by the index of their case. Raises WrongAnswer, of a peer PeerFailed."""
     figures: dict[int, Figures] = {}
-    for index, case in list(enumerate(cases))[:: -1 if backwards else 1]:
+    for index, case in order:
         try:
             figures[index] = measure(case, seconds)
         except WrongAnswer as wrong:
-            if case.candidate.is_peer:
+            if case.candidate in peers:
                 raise PeerFailed(str(wrong)) from wrong
             raise
         progress(f"{title} {case.name} x{case.connections}: {figures[index].cpu_ms:.3f} ms")
-    return [figures[index] for index in range(len(cases))]
+    return [figures[index] for index in sorted(figures)]
 
 
 def each_in_turn(numbers: range) -> Iterator[int]:

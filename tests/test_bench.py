@@ -6,12 +6,10 @@ from dataclasses import replace
 import pytest
 
 from bench.cases import comparison
-from bench.clients import Population
 from bench.load import WrongAnswer
-from bench.measure import Case, measure_rounds
+from bench.peers import Candidate
 from bench.peers.bare_view import BARE_VIEW
-from bench.peers.oidc_provider import STORED
-from bench.peers.toolkit import FAST_HASHER, STOCK
+from bench.report import Table
 from bench.servers import Server
 from bench.session import Session
 from tests.servers.postgres import Postgres
@@ -61,22 +59,24 @@ def test_every_kind_of_answer_is_right_and_has_its_row(
 
 @pytest.mark.long
 def test_a_round_in_which_a_peer_fails_is_measured_again_and_the_service_never_fails(
-    session: Session,
+    session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    population = Population(40)
-    server = BARE_VIEW.start(session, population)
+    def rounds_with(peer_fails: int, service_fails: int) -> list[Table]:
+        monkeypatch.setattr(comparison, "PEERS", (failing(peer_fails, "peer"), BARE_VIEW))
+        monkeypatch.setattr(comparison, "SERVICE", (failing(service_fails, "service"),))
+        return comparison.run(session, users=40, rounds=4, seconds=0.1)
 
-    def wrong(times: int, *, is_peer: bool) -> Case:
+    def failing(times: int, name: str) -> Candidate:
         not_found = iter([b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"] * times)
-        asked = replace(
+        return replace(
             BARE_VIEW,
+            name=name,
+            connections=(16,),
             request=lambda *of: next(not_found, b"") or BARE_VIEW.request(*of),
-            is_peer=is_peer,
         )
-        return Case("one", asked, server, population)
 
-    assert len(measure_rounds([wrong(1, is_peer=True)], 4, 0.1).measured) == 4
-    for case in (wrong(1, is_peer=False), wrong(10_000, is_peer=True)):
+    table, _targets = rounds_with(1, 0)
+    assert [line[0] for line in table.lines] == ["peer", *[BARE_VIEW.name] * 2, "service"]
+    for fails in ((10_000, 0), (0, 1)):
         with pytest.raises(WrongAnswer):
-            measure_rounds([case], 4, 0.1)
-    assert all(of.is_peer for of in (STOCK, FAST_HASHER, STORED))
+            rounds_with(*fails)

@@ -49,7 +49,7 @@ def run(
         ]
     meet_clients(cases)
     session.settle()
-    measured = measure_rounds(cases, rounds, seconds)
+    measured = measure_rounds(cases, rounds, seconds, PEERS)
     note = f"{users:,} system users, medians of {rounds} rounds of {seconds} s."
     return [
         _table(measured, " ".join([note, *missing])),

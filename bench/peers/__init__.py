@@ -31,4 +31,3 @@ class Candidate:
     meets_clients: bool = False
     is_first_login: bool = False
     prepare: Callable[[Server, Population], None] | None = None  # before the first request
-    is_peer: bool = False  # a round in which it gives a wrong answer is left out

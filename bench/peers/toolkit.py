@@ -68,7 +68,7 @@ _stock = _Toolkit("toolkit_stock", max_applications=1_000)
 # MD5 is the fast hasher, which is enough for a random secret.
 _fast = _Toolkit("toolkit_fast", "django.contrib.auth.hashers.MD5PasswordHasher")
 
-STOCK = Candidate("django-oauth-toolkit, stock", _stock.start, _stock.login, TOKEN, is_peer=True)
+STOCK = Candidate("django-oauth-toolkit, stock", _stock.start, _stock.login, TOKEN)
 FAST_HASHER = Candidate(
-    "django-oauth-toolkit, fast hasher", _fast.start, _fast.login, TOKEN, (16, 64), is_peer=True
+    "django-oauth-toolkit, fast hasher", _fast.start, _fast.login, TOKEN, (16, 64)
 )

@@ -55,8 +55,8 @@ def faults_of(sent: FuzzInput, answer: WireAnswer, planted: Planted) -> Iterator
         yield from _faults_of_introspection(sent, answer, body)
     elif sent.path.startswith(API_PATH):
         yield from _faults_of_api(sent, answer, body, planted)
-    elif leads_to_staff and not is_login and answer.status in (303, 413, 503):
-        pass  # the server's own answer to a long form of a page: sign in, too large, too busy
+    elif leads_to_staff and not is_login and (answer.status == 303 or _is_page(answer)):
+        pass  # the server's own answer to a long form: sign in, or a page that says why not
     elif is_login or (
         "correlationid" in answer.headers and answer.status != 404 and not sent.may_be_no_login
     ):
@@ -75,12 +75,15 @@ def _faults_of_status(sent: FuzzInput, answer: WireAnswer) -> Iterator[str]:
 
 
 def _faults_of_page(answer: WireAnswer, *, may_be_page: bool) -> Iterator[str]:
-    is_page = "html" in answer.headers.get("content-type", "") or answer.body.lstrip()[:1] == b"<"
-    if answer.body and is_page:
+    if answer.body and _is_page(answer):
         if not may_be_page:
             yield "a page where machines call"
         if any(mark in answer.body for mark in _DEBUG_PAGE):
             yield "a debug page"
+
+
+def _is_page(answer: WireAnswer) -> bool:
+    return "html" in answer.headers.get("content-type", "") or answer.body.lstrip()[:1] == b"<"
 
 
 def _faults_of_json(sent: FuzzInput, body: Any, planted: Planted) -> Iterator[str]:

@@ -45,8 +45,9 @@ def in_openapi() -> Iterator[Said]:
         else:
             continue
         path = re.sub(r"<\w+:(\w+)>", r"{\1}", f"/{pattern.pattern}")
-        said = paths[path]["patch" if "patch" in given.get("http_method_names", ()) else "post"]
-        yield said["operationId"], record, f"{said['summary']}. {said.get('description', '')}"
+        method = "patch" if "patch" in given.get("http_method_names", ()) else "post"
+        found = paths[path][method]
+        yield found["operationId"], record, f"{found['summary']}. {found.get('description', '')}"
 
 
 def in_help() -> Iterator[Said]:

@@ -33,7 +33,7 @@ def assert_error(body: Any, error: str, says: str, reference: str = "") -> None:
 def assert_shape(
     headers: Mapping[str, str], body: Any, error: str, says: str, reference: str = UUID7
 ) -> None:
-    """What every refusal of the login has, whoever wrote it (contract 1); names in lower case."""
+    """What every refusal has, of a node or the proxy (contract 1); names in lower case."""
     assert "www-authenticate" not in headers
     assert headers["content-type"] == "application/json"
     assert headers["cache-control"] == "no-store"

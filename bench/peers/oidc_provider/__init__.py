@@ -96,9 +96,5 @@ def login(population: Population, number: int, chance: Random) -> bytes:
 
 
 _stored, _signed = _OidcProvider("stored"), _OidcProvider("signed")
-STORED = Candidate(
-    "oidc-provider, stored tokens", _stored.start, login, TOKEN, (16, 64), is_peer=True
-)
-SIGNED = Candidate(
-    "oidc-provider, JWT not stored", _signed.start, login, TOKEN, (16, 64), is_peer=True
-)
+STORED = Candidate("oidc-provider, stored tokens", _stored.start, login, TOKEN, (16, 64))
+SIGNED = Candidate("oidc-provider, JWT not stored", _signed.start, login, TOKEN, (16, 64))

@@ -71,7 +71,11 @@ def give_role(account: StaffAccount, role: str) -> tuple[dict[str, Any], dict[st
 
 
 def _why_nothing_waits(account: StaffAccount, _at: datetime) -> str:
-    return "" if account.waiting_changes.all() else _("Nothing waits for a second person.")
+    return _why_none(list(account.waiting_changes.all()))
+
+
+def _why_none(waiting: list[WaitingChange]) -> str:
+    return "" if waiting else _("Nothing waits for a second person.")
 
 
 CONFIRM_ACCOUNT = Operation(
@@ -98,7 +102,6 @@ def confirm_account(
         raise ServiceError(
             "Something else waits for this account by now. Look at it, and confirm again."
         )
-    refuse_if(_why_nothing_waits(row, context.at))
     refuse_if(reason_not_to_confirm(waiting, context.by, context.at))
     confirmed = [one for one in waiting if may_confirm(one, context.by, context.at)]
     before: dict[str, Any] = {}
@@ -131,7 +134,7 @@ def decline_account(*, account: StaffAccount, **asked: Unpack[history.Asked]) ->
     context = history.context_of(DECLINE_ACCOUNT, **asked)
     row = authority.lock_account(account, context.by)
     waiting = list(row.waiting_changes.all())
-    refuse_if(_why_nothing_waits(row, context.at))
+    refuse_if(_why_none(waiting))
     if any(one.action in _NEW_PASSWORD for one in waiting):  # its sender knows it
         row.set_unusable_password()
         row.save(update_fields=["password"])
@@ -152,9 +155,11 @@ def may_confirm(waiting: WaitingChange, by: Author, at: datetime) -> bool:
 
 
 def reason_not_to_confirm(waiting: list[WaitingChange], by: Author, at: datetime) -> str:
-    """Why this person cannot confirm any of what waits; empty if they can."""
+    """Why this person cannot confirm any of it; empty if they can."""
     if any(may_confirm(one, by, at) for one in waiting):
         return ""
+    if refusal := _why_none(waiting):
+        return refusal
     if all(one.is_over(at) for one in waiting):
         return _("It waited too long. Decline it, and ask for it again.")
     return _(
