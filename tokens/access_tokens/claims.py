@@ -1,7 +1,6 @@
 """The claims of an access token, and its lifetime (contract 2, RFC 9068 section 2.2). Pure.
 
-`status` is its index in the status lists (TSL 6.2), `cnf` what it is bound to (RFC 9449 6.1, RFC
-8705 3.1).
+`status` is its index in the status lists (TSL 6.2), `cnf` what it is bound to (RFC 7800 3.1).
 """
 
 from collections.abc import Mapping
@@ -57,10 +56,7 @@ def token_type(confirmation: Confirmation) -> str:
 
 
 def read_confirmation(claim: Any) -> Confirmation:
-    """What the claim says; a token without it is bound to nothing.
-
-    Raises ValueError for a claim that this service does not write, so that it is never ignored.
-    """
+    """What the claim says; None: no binding. Raises ValueError for one that we do not write."""
     if claim is None:
         return UNBOUND
     for binding, member in _MEMBERS.items():
@@ -81,9 +77,8 @@ def access_token_claims(
     """The claims of the token for this authorization, issued at its `at`, in whole seconds.
 
     `audiences` maps each granted scope to its audience; raises KeyError for a scope without one.
-    `status` names the token's place in the status lists (`tokens/status_lists/`).
     `act` (RFC 8693 section 4.1) and `permissions` exist only if an actor acts for the subject,
-    `cnf` (RFC 7800) only if the token is bound to something.
+    `cnf` only if the token is bound to something.
     """
     issued_at = int(authorization.at.timestamp())
     claims: dict[str, Any] = {

@@ -26,10 +26,7 @@ def issue_access_token(
     status_index: int,
     lifetime: timedelta = TOKEN_LIFETIME,
 ) -> SignedToken:
-    """The signed token for this authorization.
-
-    Raises TypeError for anything but an `Authorization`: no decision, no token.
-    """
+    """The signed token. Raises TypeError without an `Authorization`: no decision, no token."""
     if not isinstance(authorization, Authorization):
         raise TypeError("An access token is issued for an Authorization only.")
     own = login_settings()

@@ -1,7 +1,4 @@
-"""Is an access token still active, by the registry as it is now? (contract 2, RFC 7662). Pure.
-
-Asked for a token that was verified, by introspection and `GET /api/v1/me`.
-"""
+"""Is a verified access token still active, by the registry now? (contract 2, RFC 7662). Pure."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -29,16 +26,10 @@ class InactiveReason(StrEnum):
 
 
 class TokenFacts(Value):
-    """What the database knows now of one token.
+    """What the database knows now of one token."""
 
-    `login` are the present facts of the login that it was issued for: its client, the secret that
-    it used, its taxpayer. None: no such login is recorded. `has_index`: the index of the
-    token in the status lists still belongs to that login; what ends a token takes its index away,
-    for good (`tokens/status_lists/`).
-    """
-
-    login: Facts | None
-    has_index: bool
+    login: Facts | None  # the present facts of the login that it was issued for; None: not recorded
+    has_index: bool  # its index still belongs to that login: what ends a token takes its index away
     is_revoked: bool = False
     key_is_compromised: bool = False
 

@@ -30,22 +30,17 @@ class InvalidToken(Exception):
 
 
 class AccessToken(Value):
-    """A verified token: the represented taxpayer, who acts, what it may do, until when.
-
-    `actor` is None where the taxpayer acts for itself. Permissions do not limit such a token: they
-    are what a taxpayer grants to others. The sender must also prove to possess what
-    `confirmation` names.
-    """
+    """A verified token: the represented taxpayer, who acts, what it may do, until when."""
 
     subject: TaxpayerId
-    actor: str | None
+    actor: str | None  # None: the taxpayer acts for itself, and permissions do not limit it
     client_id: str
     jti: str
     scopes: tuple[str, ...]
     permissions: tuple[str, ...]
     issued_at: datetime
     expires_at: datetime
-    confirmation: Confirmation = UNBOUND
+    confirmation: Confirmation = UNBOUND  # what the sender must also prove to possess
     claims: Hidden[dict[str, Any]] = {}  # as signed
 
 
@@ -54,8 +49,7 @@ def verify(
 ) -> AccessToken:
     """The token's content, if a published key signed it and it is valid at this moment.
 
-    It has expired from its `exp` on (RFC 7519 section 4.1.4). Raises InvalidToken for anything
-    else, whatever the text is.
+    Raises InvalidToken, whatever the text is; at its `exp` it has expired (RFC 7519 4.1.4).
     """
     try:
         key = _key_of(token, KeyRing(ring.published(at)))

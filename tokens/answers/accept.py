@@ -4,10 +4,7 @@ from collections.abc import Sequence
 
 
 def choose_media_type(accept: str, offered: Sequence[str]) -> str | None:
-    """The offered media type that the caller likes best; of equals the first. None: it takes none.
-
-    Without the header, every media type is right. A range that cannot be read does not count.
-    """
+    """The offered media type that the caller likes best, the first of equals; None: none."""
     if not accept.strip():
         return offered[0]
     ranges = [_read_range(text) for text in accept.split(",")]

@@ -1,5 +1,4 @@
-"""How long clients are told to wait after a 503 (`Retry-After`): spread, so that they do not come
-back together, and longer the more of them come.
+"""How long clients wait after a 503 (`Retry-After`): spread, and longer the more of them come.
 
 After an outage every client whose token has ended comes at once. Each process tells so many to
 wait for so long that about `_RETURNING` of them come back to it in a second.

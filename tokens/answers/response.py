@@ -1,7 +1,4 @@
-"""What a login is answered with: one shape for every answer (contract 1, RFC 6749 5.1, 5.2).
-
-Introspection and revocation refuse a caller that is not authenticated with 401, as their RFCs say.
-"""
+"""What a login is answered with: one shape for every answer (contract 1, RFC 6749 5.1, 5.2)."""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
@@ -120,10 +117,7 @@ def refused_answer(
     quota: Quota | None = None,
     caller: str = ERP_SYSTEM,
 ) -> Answer:
-    """The refusal as its row of the table says; headers about the client only if it proved itself.
-
-    `at` is the moment from which `Retry-After` counts.
-    """
+    """The refusal as the table says; headers about the client only if it proved itself."""
     refusal = REFUSALS[refused.reason]
     description = _description(refused).replace(ERP_SYSTEM, caller)
     answer = error_answer(reference, refusal.status, refusal.error, description)
@@ -191,10 +185,7 @@ _CHALLENGE = 'Basic realm="identity", charset="UTF-8"'
 
 
 def refused_by(reference: UUID, at: datetime, refused: Refused, caller: str) -> Answer:
-    """As at the login; a caller that is not authenticated gets 401 with a challenge.
-
-    RFC 6749 section 5.2, RFC 7662 section 2.3. `caller` is addressed by its description.
-    """
+    """As at the login; who is not authenticated gets 401 (RFC 6749 5.2, RFC 7662 2.3)."""
     answer = refused_answer(reference, at, refused, caller=caller)
     if REFUSALS[refused.reason].error != _INVALID_CLIENT:
         return answer

@@ -48,18 +48,14 @@ class AssertionFault(StrEnum):
 
 
 class ClientAssertion(Value):
-    """An assertion whose form is right. It proves nothing before its signature was verified.
-
-    `expires` and `valid_from` (the later one of `nbf` and `iat`; 0 without them) are seconds since
-    the epoch.
-    """
+    """An assertion whose form is right. It proves nothing before its signature was verified."""
 
     client_id: str
     kid: str
     algorithm: str
     jti: Hidden[str]
-    expires: float
-    valid_from: float
+    expires: float  # in seconds since the epoch
+    valid_from: float  # the later one of `nbf` and `iat`; 0 without them
     signed: Hidden[bytes]
     signature: Hidden[bytes]
     method: Method = Method.PRIVATE_KEY_JWT

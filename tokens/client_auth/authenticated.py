@@ -26,15 +26,13 @@ SECRET_METHODS = (Method.CLIENT_SECRET_POST, Method.CLIENT_SECRET_BASIC)
 class AuthenticatedClient(Value):
     """Who asks, how it proved that, and what the registry knows about its request.
 
-    Its reason is told only to such a client, whatever the decision is. Its token is bound to
-    `confirmation`: what it has proved to possess, besides its secret. `proof` is the DPoP proof by
-    which it did so, to be stored with its login.
+    Its reason is told only to such a client, whatever the decision is.
     """
 
     method: Method
     facts: Facts
-    confirmation: Confirmation = UNBOUND
-    proof: ProofUse | None = None
+    confirmation: Confirmation = UNBOUND  # what it has proved to possess besides, for its token
+    proof: ProofUse | None = None  # which proved it, to be stored with the login
 
     @property
     def client_id(self) -> str:

@@ -44,15 +44,11 @@ class CertificateFault(StrEnum):
 
 
 class CertificateHeaders(Value):
-    """What a trusted proxy reports, as it came.
+    """What a trusted proxy reports, as it came."""
 
-    `client_cert` as in RFC 9440 section 2.2; `escaped_pem` and `verified` as nginx's variables
-    `$ssl_client_escaped_cert` and `$ssl_client_verify`.
-    """
-
-    client_cert: Hidden[str] = ""
-    escaped_pem: Hidden[str] = ""
-    verified: str = ""
+    client_cert: Hidden[str] = ""  # RFC 9440 section 2.2
+    escaped_pem: Hidden[str] = ""  # nginx's `$ssl_client_escaped_cert`
+    verified: str = ""  # nginx's `$ssl_client_verify`
 
     @property
     def is_empty(self) -> bool:
@@ -64,13 +60,10 @@ class CertificateHeaders(Value):
 
 
 class ClientCertificate(Value):
-    """A certificate that the proxy has verified.
+    """A certificate that the proxy has verified."""
 
-    `lookup` is what its subject is looked up by; `thumbprint` is `x5t#S256` (RFC 8705 3.1).
-    """
-
-    lookup: Hidden[str]
-    thumbprint: str
+    lookup: Hidden[str]  # what its subject is looked up by
+    thumbprint: str  # `x5t#S256` (RFC 8705 section 3.1)
     valid_from: datetime
     valid_until: datetime
 

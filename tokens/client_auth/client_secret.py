@@ -45,10 +45,7 @@ class ClientSecretCredentials(Value):
 
 
 def read_credentials(form: Mapping[str, str], authorization: str) -> SentSecret:
-    """The credentials of a request: the form's, or those of the Authorization header.
-
-    Raises Refused if the header cannot be read, or if both hold credentials.
-    """
+    """The credentials of the form or of the header Authorization. Raises Refused if of both."""
     client_id, client_secret = form.get("client_id", ""), form.get("client_secret", "")
     scheme, _, value = authorization.strip().partition(" ")
     if scheme.lower() != "basic":
@@ -63,10 +60,7 @@ def read_credentials(form: Mapping[str, str], authorization: str) -> SentSecret:
 def check_form(
     sent: SentSecret, environment: Environment, *, is_api: bool = False
 ) -> ClientSecretCredentials:
-    """Raises Refused if an id or a secret of this form was never issued: no query, no hash.
-
-    `is_api`: to a protected API.
-    """
+    """Raises Refused if no id or secret of this form was ever issued; `is_api`: to an API."""
     of_id, of_secret = _OF_APIS if is_api else _OF_CLIENTS
     _check(of_id, "client_id", sent.client_id, environment)
     _check(of_secret, "client_secret", sent.client_secret, environment)
@@ -85,10 +79,9 @@ def _check(kind: Prefix, parameter: str, value: str, environment: Environment) -
 
 
 def authenticate(credentials: ClientSecretCredentials, facts: Facts | None) -> AuthenticatedClient:
-    """The client that these credentials belong to.
+    """The client that these credentials belong to; `facts` are those of this very id and secret.
 
-    `facts` are those of this very id and secret. Raises Refused if there are none: an unknown id
-    and a wrong secret are one.
+    Raises Refused if there are none: an unknown id and a wrong secret are one.
     """
     if facts is None:
         raise Refused(ProtocolReason.INVALID_CREDENTIALS)

@@ -1,7 +1,6 @@
-"""A JWT that a client has signed: its parts in base64url (RFC 7515), and its signature: ES256,
-PS256 or EdDSA (RFC 7518, RFC 8037). Pure.
+"""A JWT that a client has signed, an assertion or a DPoP proof: its parts and signature. Pure.
 
-Of assertions and of DPoP proofs. Who may sign, and with what, is for the caller.
+RFC 7515; by ES256, PS256 or EdDSA (RFC 7518, RFC 8037). The caller decides who may sign with what.
 """
 
 import base64

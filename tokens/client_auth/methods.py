@@ -68,10 +68,7 @@ def facts_query(credentials: CheckedCredentials, on_behalf_of: TaxpayerId | None
 def authenticate(
     credentials: CheckedCredentials, facts: Facts | None, at: datetime
 ) -> AuthenticatedClient:
-    """The client that these credentials belong to; `facts` are those that they were read with.
-
-    Raises Refused.
-    """
+    """The client that these credentials belong to, by the facts read with them. Raises Refused."""
     if isinstance(credentials, ClientAssertion):
         return private_key_jwt.authenticate(credentials, facts, at)
     if isinstance(credentials, tls_client_auth.CertificateCredentials):

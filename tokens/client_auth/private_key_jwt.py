@@ -25,10 +25,7 @@ _RSA_BYTES = range(RSA_BITS.start // 8, RSA_BITS.stop // 8 + 1)
 
 
 def authenticate(sent: ClientAssertion, facts: Facts | None, at: datetime) -> AuthenticatedClient:
-    """The client that signed it; `facts` are those of the client and the key that it names.
-
-    Raises Refused: an unknown client, an unknown key and a wrong signature are one.
-    """
+    """The client that signed it, by the facts of the client and key it names. Raises Refused."""
     _check_time(sent, at)
     if not _is_signed(sent, facts.credential.public_jwk if facts else "") or facts is None:
         raise not_accepted()

@@ -50,10 +50,7 @@ class CertificateCredentials(Value):
 def authenticate(
     sent: CertificateCredentials, facts: Facts | None, at: datetime
 ) -> AuthenticatedClient:
-    """The client that its subject is registered for; `facts` are those of both.
-
-    Raises Refused: an unknown client and another client's certificate are one.
-    """
+    """The client that its subject is registered for, by the facts of both. Raises Refused."""
     # The proxy looked, too; but a connection may be older than the end of its certificate.
     sent.certificate.check_time(at)
     if facts is None:

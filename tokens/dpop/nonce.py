@@ -22,10 +22,7 @@ class Nonces:
         return self._of(_window(at))
 
     def is_accepted(self, nonce: str, at: datetime) -> bool:
-        """Whether it is of this window, or of the one before.
-
-        Also of the next one: another node's idea of the time may be a little ahead.
-        """
+        """Whether it is of this window or of one beside it: another node's clock may be ahead."""
         sent = nonce.encode(errors="replace")
         near = (self._of(_window(at) + offset).encode() for offset in (0, -1, 1))
         return any(hmac.compare_digest(sent, right) for right in near)

@@ -25,10 +25,7 @@ _ESCAPED_DOT = re.compile("%2e", re.IGNORECASE)  # in a segment that names a fol
 
 
 def is_same_target(htu: str, address: str) -> bool:
-    """Whether both name the same resource; query and fragment do not count.
-
-    What is no address of HTTP is the same as nothing.
-    """
+    """Whether both name the same resource of HTTP; query and fragment do not count."""
     normalized = _normalized(htu)
     return normalized is not None and normalized == _normalized(address)
 
@@ -90,18 +87,14 @@ class InvalidProof(Exception):
 
 
 class Proof(Value):
-    """A proof whose form is right. It proves nothing before `verified_thumbprint`.
-
-    `jwk` is its key as sent, in JSON; `issued_at` is in seconds since the epoch; `nonce` and `ath`
-    (the hash of an access token) are empty where there are none.
-    """
+    """A proof whose form is right. It proves nothing before `verified_thumbprint`."""
 
     algorithm: str
-    jwk: Hidden[bytes]
+    jwk: Hidden[bytes]  # its key as sent, in JSON
     jti: Hidden[str]
-    issued_at: float
-    nonce: str
-    ath: str
+    issued_at: float  # in seconds since the epoch
+    nonce: str  # empty: none
+    ath: str  # the hash of an access token; empty: none
     signed: Hidden[bytes]
     signature: Hidden[bytes]
 

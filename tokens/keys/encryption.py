@@ -1,9 +1,8 @@
-"""Private keys, and what else must be read again, at rest: encrypted with secrets that the database
-does not hold (contract 2).
+"""Private keys and other secrets at rest, encrypted by KEY_ENCRYPTION_KEYS (contract 2).
 
-Each of KEY_ENCRYPTION_KEYS becomes a Fernet key by HKDF-SHA256 (RFC 5869). The first one encrypts,
-all of them decrypt. To replace one: put the new one in front, rotate the signing key, and remove
-the old one when no key that it encrypted signs any more.
+Each of these becomes a Fernet key by HKDF-SHA256 (RFC 5869). The first one encrypts, all of them
+decrypt. To replace one: put the new one in front, rotate the signing key, and remove the old one
+when no key that it encrypted signs any more.
 """
 
 import base64

@@ -83,9 +83,7 @@ class KeyRing:
         return next((key for key in self.keys[-1:] if key.signs_from > at), None)
 
     def published(self, at: datetime) -> tuple[Key, ...]:
-        """The keys that a verifier may need: the one that signs, the one that waits, and those
-        whose last token may not have expired yet. Never a compromised one.
-        """
+        """Those that sign, wait, or have signed tokens that may be valid; no compromised one."""
         # A compromised key still says when the key before it stopped signing.
         successors = (*self.keys, None)[1:]
         return tuple(

@@ -57,10 +57,7 @@ class KeyRingCache:
             self._lock.release()
 
     def keep_fresh(self) -> threading.Event:
-        """From now on a thread reads the ring, and `get` never waits for the database.
-
-        The event is set when it has tried for the first time.
-        """
+        """From now on only a thread reads the ring; the event is set when it has tried once."""
         self._is_kept_fresh = True
         return repeat(self.read, READ_EVERY.total_seconds(), logger, "signing keys not read")
 
@@ -108,9 +105,7 @@ def keep_key_ring_fresh() -> threading.Event:
 def sign(claims: dict[str, Any], key: Key, typ: str = "at+jwt") -> str:
     """The claims as a signed JWT, an access token unless `typ` names another kind (RFC 9068 2.1).
 
-    A JWS in its compact form (RFC 7515 section 7.1), with `typ`, `alg` and `kid` in its header.
-
-    Raises NoUsableKey for a key whose private part cannot be used.
+    A compact JWS (RFC 7515 section 7.1). Raises NoUsableKey for a key without its private part.
     """
     if key.private_key is None:
         raise NoUsableKey(f"The private part of {key.kid} cannot be used.")

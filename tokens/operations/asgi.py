@@ -1,7 +1,4 @@
-"""The operations of `tokens.operations.paths` on an event loop: many requests at once (ASGI).
-
-The door of the server; Django's view (`tokens.operations.view`) runs the same.
-"""
+"""The door of the server: the operations of `paths` on an event loop, many at once (ASGI)."""
 
 import asyncio
 import time

@@ -1,8 +1,6 @@
 """The database's clock, which decides for all nodes, as this process estimates it (contract 1).
 
-Limits count by the database's own clock, in the statement. A login that is decided before that
-statement needs the time as well; and what a node stamps itself, such as the id of a login event,
-must not be far from it.
+For what is decided before a statement, and for what a node stamps itself, such as an event's id.
 """
 
 import logging

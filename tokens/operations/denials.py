@@ -64,20 +64,14 @@ def throttled(login: Login, decision: Decision, throttle: Throttle) -> RateLimit
 
 
 def check_rejections(node: Node, arrival: Arrival) -> None:
-    """Raises RateLimited if the address of a request that is refused already has to wait.
-
-    Before anything is made for its record. A right request is always accepted.
-    """
+    """Raises RateLimited if the address of a request that is refused already has to wait."""
     check_denied(node, arrival, _rejection_key(arrival), ThrottleCause.REJECTIONS)
 
 
 def record_rejection(
     node: Node, arrival: Arrival, request: RejectedRequest
 ) -> Generator[RejectedRequest, Throttle | None, None]:
-    """The step that records a request which is refused already, after `check_rejections`.
-
-    Raises RateLimited if its address has to wait.
-    """
+    """The step that records a request that is refused already, or raises RateLimited."""
     throttle = yield request
     if throttle is not None:
         node.denials.remember(_rejection_key(arrival), throttle)

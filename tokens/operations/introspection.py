@@ -1,7 +1,4 @@
-"""`POST /connect/introspect`: is this token active? (contract 2, RFC 7662, RFC 9701).
-
-The steps of one request, without any input or output, as those of a login: both doors run them.
-"""
+"""`POST /connect/introspect`: is this token active? (contract 2, RFC 7662, RFC 9701)."""
 
 import logging
 from collections.abc import Generator

@@ -65,13 +65,10 @@ _ROUNDS = 12
 
 
 class EndedLogin(Ended):
-    """Who asked, how it ended (ISSUED, or the reason of the refusal), and the answer.
-
-    `throttled_for` is of what there was too much, where a limit refused it.
-    """
+    """Who asked, how it ended (ISSUED, or the reason of the refusal), and the answer."""
 
     sent: TokenRequest | UnreadableRequest
-    throttled_for: ThrottleCause | None = None
+    throttled_for: ThrottleCause | None = None  # of what there was too much
 
 
 Steps = StepsTo[EndedLogin]
@@ -84,10 +81,7 @@ def log_in(
     raw: RawTokenRequest,
     terms_of: TermsOf = lambda arrival, asked: TERMS,
 ) -> Steps:
-    """The steps of one login. They never raise: whatever happens, the client gets an answer.
-
-    `terms_of` is a step before the others, and may raise Refused.
-    """
+    """The steps of one login, which never raise; `terms_of` comes first and may raise Refused."""
     own, repeated = login_settings(), node.repeated_requests
     try:
         asked = repeated.find(raw) or read_token_request(

@@ -1,7 +1,4 @@
-"""`GET /api/v1/me`: which taxpayer a token represents and what it allows (contract 2).
-
-The steps of one request, without any input or output, as those of a login: both doors run them.
-"""
+"""`GET /api/v1/me`: which taxpayer a token represents and what it allows (contract 2)."""
 
 from collections.abc import Generator, Mapping
 from http import HTTPStatus
@@ -29,10 +26,7 @@ _METHODS = ("GET", "HEAD")
 
 
 def show_token(node: Node, arrival: Arrival, raw: RawTokenRequest) -> Generator[Call, Any, Ended]:
-    """The steps of one request. They never raise: every caller gets an answer.
-
-    Every active token is accepted: call it first when another API refuses a token.
-    """
+    """The steps of one request, for any active token. They never raise: everyone gets an answer."""
     address = f"{called_url(raw.certificate)}{PATH}"
     sent = ApiRequest(raw.method, address, raw.authorization, raw.dpop, raw.certificate)
     try:

@@ -1,7 +1,6 @@
 """What is answered on the event loop, at the paths of callers that prove who they are.
 
-Each is a list of steps, run by `tokens.operations.steps` for both doors: the event loop
-(`tokens.operations.asgi`) and Django's view (`tokens.operations.view`).
+Each is a list of steps, run by `steps` for both doors: the event loop (`asgi`) and `view`.
 """
 
 import logging

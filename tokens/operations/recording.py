@@ -91,10 +91,7 @@ def issued_call(login: Login, issued: IssuedLogin) -> calls.CountedLogin:
 def refused_call(
     login: Login, client: AuthenticatedClient | None, refused: Refused, at: datetime
 ) -> calls.Write | None:
-    """The event of a login that is refused at the moment `at`, and its count.
-
-    None for a reason that is not recorded.
-    """
+    """The event of a login that is refused at `at`, and its count; None: it is not recorded."""
     refusal, arrival, asked = REFUSALS[refused.reason], login.arrival, login.asked
     if not refusal.recorded:
         return None

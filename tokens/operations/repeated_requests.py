@@ -1,7 +1,4 @@
-"""Requests that were denied: what they ask, so that the same bytes are not read again.
-
-A client that hammers repeats itself. Whether it is still denied is looked up each time.
-"""
+"""Requests that were denied: what they ask, so that the same bytes are not read again."""
 
 import hashlib
 

@@ -1,7 +1,4 @@
-"""`POST /connect/revocation`: the client that owns a token ends it for good (RFC 7009).
-
-The steps of one request, without any input or output, as those of a login: both doors run them.
-"""
+"""`POST /connect/revocation`: the client that owns a token ends it for good (RFC 7009)."""
 
 import logging
 import re

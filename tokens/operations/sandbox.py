@@ -1,9 +1,8 @@
 """The step before a login in the test environment: what the clients of the sandbox get.
 
 Most of them are refused by the state that the registry has of them. Here is only what no state can
-do: no answer, an error of ours, always too many logins, and a token that lives for a minute. The
-login is that of the live service, which does not have this step. How often an address may use the
-sandbox is counted by each process: its secrets are public, and each login is recorded.
+do: no answer, an error of ours, always too many logins, and a token that lives for a minute.
+Each process counts how often an address uses the sandbox: its secrets are public.
 """
 
 from datetime import datetime, timedelta
@@ -67,10 +66,7 @@ def log_in_with_sandbox(node: Node, arrival: Arrival, raw: RawTokenRequest) -> S
 
 
 def sandbox_terms(arrival: Arrival, asked: TokenRequest) -> Terms:
-    """The terms of a client of the sandbox that has sent its secret, or of any other client.
-
-    Raises Refused, before anything is read or written.
-    """
+    """The terms of this client. Raises Refused, before anything is read or written."""
     name = _name(asked)
     if not name:
         return TERMS

@@ -22,11 +22,10 @@ from tokens.status_lists.assignment import ReservedIndexes, TokenIndex
 class Terms(NamedTuple):
     """The terms of a login: for a client of the sandbox they differ.
 
-    `lifetime` is that of its token. Without `pauses` a failure counts as a login, and no denial is
-    remembered: nothing that was sent before makes the client wait.
+    Without `pauses` a failure counts as a login, and no denial is remembered.
     """
 
-    lifetime: timedelta = TOKEN_LIFETIME
+    lifetime: timedelta = TOKEN_LIFETIME  # of the token
     pauses: bool = True
 
 
@@ -48,16 +47,13 @@ CHANGES_WITHOUT_LOCK = 3
 
 
 class Start(NamedTuple):
-    """What a login is decided from; without a `reading` the registry is read.
-
-    `rounds` is how often it has started again, `changes` how often because its client had changed.
-    """
+    """What a login is decided from; without a `reading` the registry is read."""
 
     reading: Reading | None
     reserved: ReservedIndexes
     is_proof_used: bool = False
-    rounds: int = 0
-    changes: int = 0
+    rounds: int = 0  # how often it has started again
+    changes: int = 0  # how often because its client had changed
 
     @property
     def is_locked(self) -> bool:

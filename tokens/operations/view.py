@@ -1,7 +1,4 @@
-"""The operations of `tokens.operations.paths` as views of Django: one request at a time.
-
-The same as on the event loop (`tokens.operations.asgi`), but on Django's connection.
-"""
+"""The operations of `paths` as views of Django: one request at a time, on its connection."""
 
 import time
 from collections.abc import Callable

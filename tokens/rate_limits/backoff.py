@@ -19,14 +19,11 @@ FAILURES_EXPIRE_AFTER = timedelta(hours=1)
 
 
 class BucketState(NamedTuple):
-    """What is stored of a bucket; its next failure is accepted from `retry_at` on.
-
-    For a rejected request, `failures` are rejected requests.
-    """
+    """What is stored of a bucket: its failures are failed logins, or rejected requests."""
 
     failures: int
     last_at: datetime
-    retry_at: datetime
+    retry_at: datetime  # the next failure is accepted from then on
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +92,7 @@ _IPV6_PREFIX = 64
 
 
 class Buckets:
-    """The same caller always has the same buckets; others may share them by chance.
-
-    Keyed, so that an attacker cannot look for an innocent caller's bucket to fail in.
-    """
+    """Those of each caller, by a key: no attacker can look for an innocent caller's to fail in."""
 
     def __init__(self, key: bytes) -> None:
         """The key has at most 64 bytes."""
@@ -125,8 +119,7 @@ class Buckets:
 def counted_address(address: str | None) -> str:
     """The address, or the network, that a caller is counted by; None: it has no address.
 
-    An IPv6 address counts as its /64, which one customer holds as a whole (RFC 6177), and an IPv4
-    address in IPv6 notation as itself. Raises ValueError for what is no address.
+    An IPv6 address counts as its /64, which one customer holds (RFC 6177). Raises ValueError.
     """
     if address is None:
         return ""

@@ -19,10 +19,7 @@ class CallLimit:
         return len(self._over)
 
     def seconds_to_wait(self, key: Hashable, now: float, *, burst: int, seconds: float) -> float:
-        """0: the call is counted. Otherwise it is not, and the next one may come after so long.
-
-        The caller may send `burst` calls at once, and one more each `seconds`.
-        """
+        """0: the call is counted. `burst` calls may come at once, and one more each `seconds`."""
         over = max(self._over.get(key, now), now)
         if (wait := over - now - (burst - 1) * seconds) > 0:
             return wait

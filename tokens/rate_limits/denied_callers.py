@@ -36,10 +36,7 @@ class DeniedCallers:
     def note(
         self, cause: ThrottleCause, client_id: str, source: str, at: datetime, reference: UUID
     ) -> None:
-        """Takes a denial that is remembered for the first time.
-
-        A client over its limit has no source: it may have many.
-        """
+        """Takes a denial. A client over its limit has no source: it may have many."""
         hour = at.replace(minute=0, second=0, microsecond=0)
         if hour != self._hour:
             self._hour = hour

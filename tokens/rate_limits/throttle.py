@@ -1,7 +1,4 @@
-"""The answer "not now": until when a caller has to wait (contract 1, Limits). Pure.
-
-A process remembers those that it has met, so that they cost no query.
-"""
+"""The answer "not now": until when a caller has to wait (contract 1, Limits). Pure."""
 
 from collections import OrderedDict
 from collections.abc import Hashable

@@ -34,10 +34,7 @@ class ProtocolReason(StrEnum):
 
 
 class Check(Enum):
-    """The checks of a login, in the contract's order; each value is its statement for staff.
-
-    Three where it is not the same for a secret, a key and a certificate.
-    """
+    """The checks of a login, in the contract's order; each value is its statement for staff."""
 
     METHOD = _("Sent with POST")
     TRANSPORT = _("Sent over HTTPS")
@@ -125,33 +122,23 @@ class Refusal:
     """What a reason means: on the wire, to staff, and to the record.
 
     The catalogues have `text` and `staff_text` of each; other texts are marked for them.
-
-    `text` is public and may hold {since}, {parameter}, {fault} and {detail}, but never what a
-    client sent; `without_date` and `without_detail` replace it where a refusal has none, and
-    `of_assertion` where the client sent a client_assertion, not a secret, and `of_certificate`
-    where it came with a certificate, and `of_detail` for what one detail makes clearer. `spoken`
-    is what the authority says to a caller, where `text` speaks of the authority as of another one.
-    `staff_text` and `fixed_by` are for staff, and on the public page of the reason; `staff_texts`
-    replace it where the kind of credential is known. A reason that `counts_as_failure` slows its
-    caller down instead of using up the client's limit; one that is not `recorded` leaves no login
-    event.
     """
 
     status: int
     error: str
-    text: str
-    staff_text: str
+    text: str  # public; has {since}, {parameter}, {fault}, {detail}, never what was sent
+    staff_text: str  # for staff, and as `fixed_by` on the public page of the reason
     fixed_by: str
     check: Check | None
-    without_date: str = ""
+    without_date: str = ""  # replaces `text`, as the next three and `of_detail` do
     without_detail: str = ""
-    of_assertion: str = ""
-    of_certificate: str = ""
-    spoken: str = ""
+    of_assertion: str = ""  # where a client_assertion was sent
+    of_certificate: str = ""  # where a client certificate came
+    spoken: str = ""  # as the authority itself says it to a caller
     of_detail: Mapping[str, str] = field(default_factory=dict)
-    staff_texts: Mapping[str | None, str] = field(default_factory=dict)
-    counts_as_failure: bool = False
-    recorded: bool = True
+    staff_texts: Mapping[str | None, str] = field(default_factory=dict)  # by kind of credential
+    counts_as_failure: bool = False  # slows its caller down, and uses up no limit
+    recorded: bool = True  # as a login event
 
     def staff_text_of(self, kind: CredentialKind | None) -> str:
         """What was wrong with a login with this kind, in English; None: true for each kind."""

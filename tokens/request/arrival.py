@@ -16,12 +16,9 @@ from tokens.request.token_request import RawTokenRequest
 
 
 class Arrival(Value):
-    """When and from where one login came.
+    """When and from where one login came."""
 
-    `id` is the correlation id, the key of the login event and the `jti` of the token.
-    """
-
-    id: UUID
+    id: UUID  # the correlation id, the key of the login event, the `jti` of the token
     at: datetime
     source_address: str | None
     user_agent: str

@@ -17,13 +17,10 @@ _GZIP = b"\x1f\x8b"  # RFC 1952 section 2.3.1
 
 
 class Form(Value):
-    """The parameters of the body that have a value, and the names of all that were sent.
-
-    `names` are also those without a value, and those in the query string.
-    """
+    """The parameters of the body that have a value, and the names of all that were sent."""
 
     values: Hidden[dict[str, str]]
-    names: Hidden[frozenset[str]] = frozenset()
+    names: Hidden[frozenset[str]] = frozenset()  # also without a value, or in the query string
 
 
 def read_form(body: bytes, content_type: str, query_string: str) -> Form:

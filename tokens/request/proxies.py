@@ -19,10 +19,7 @@ Network = IPv4Network | IPv6Network
 
 
 class TrustedProxies:
-    """The proxies whose X-Forwarded-For and X-Forwarded-Proto are believed, and no others.
-
-    The same for what they report of a client's certificate.
-    """
+    """The proxies that are believed about addresses, schemes and certificates, and no others."""
 
     def __init__(self, networks: Iterable[str], secrets: Iterable[str] = ()) -> None:
         """`secrets`: with any, a certificate counts only with one of them."""
@@ -55,10 +52,7 @@ class TrustedProxies:
         return scheme == "https"
 
     def certificate(self, meta: Mapping[str, str]) -> CertificateHeaders | None:
-        """What the last hop reports of the client's certificate; None if there is none.
-
-        What anyone but a trusted proxy sends is ignored.
-        """
+        """What the last hop, if it is a trusted proxy, reports of the client's certificate."""
         if not self._hop(meta.get("REMOTE_ADDR", ""))[1] or not self._has_secret(meta):
             return None
         reported = CertificateHeaders(

@@ -1,7 +1,4 @@
-"""A login request as sent, and what it asks for (contract 1; RFC 6749 section 4.4.2). Pure.
-
-Bytes and headers in, a `TokenRequest` or a refusal out. Nothing is looked up.
-"""
+"""A login request as sent, and what it asks for (contract 1; RFC 6749 section 4.4.2). Pure."""
 
 import re
 from contextlib import suppress
@@ -29,40 +26,30 @@ _SCOPES = re.compile(rf"{_SCOPE_TOKEN}(?: {_SCOPE_TOKEN})*")  # RFC 6749 section
 
 
 class RawTokenRequest(Value):
-    """The parts of an HTTP request that a login is read from; None where a header is absent.
-
-    `body` may be one byte longer than the limit, to show that it is too long; `body_fault` says why
-    it could not be read. `is_secure`: the client's own connection was HTTPS, or need not be.
-    `on_behalf_of_is_misspelled`: another header was meant as `onbehalfof`. `certificate` is what a
-    trusted proxy reports of the client's certificate; None without one.
-    """
+    """The parts of an HTTP request that a login is read from; None where a header is absent."""
 
     method: str = "POST"
-    is_secure: bool = True
-    body: Hidden[bytes] = b""
-    body_fault: str = ""
+    is_secure: bool = True  # the client's own connection was HTTPS, or need not be
+    body: Hidden[bytes] = b""  # one byte longer than the limit shows that it is too long
+    body_fault: str = ""  # why it could not be read
     content_type: str = ""
     query_string: Hidden[str] = ""
     authorization: Hidden[str] = ""
     accept: str = ""
     on_behalf_of: str | None = None
-    on_behalf_of_is_misspelled: bool = False
-    certificate: CertificateHeaders | None = None
+    on_behalf_of_is_misspelled: bool = False  # another header was meant as `onbehalfof`
+    certificate: CertificateHeaders | None = None  # as a trusted proxy reports it
     dpop: Hidden[str | None] = None
 
 
 class TokenRequest(Value):
-    """What a client asks for. `scopes` is None when no scope is asked for.
-
-    `dpop` is the header of that name as sent, and `certificate` what a trusted proxy reports of the
-    client's certificate: each means something only for some clients.
-    """
+    """What a client asks for; for some clients its proof and its certificate mean nothing."""
 
     credentials: methods.CheckedCredentials
-    scopes: tuple[str, ...] | None
+    scopes: tuple[str, ...] | None  # None: none is asked for
     on_behalf_of: TaxpayerId | None
-    dpop: Hidden[str | None] = None
-    certificate: CertificateHeaders | None = None
+    dpop: Hidden[str | None] = None  # the header as sent
+    certificate: CertificateHeaders | None = None  # as a trusted proxy reports it
 
     @property
     def client_id(self) -> str:
@@ -70,12 +57,9 @@ class TokenRequest(Value):
 
 
 class UnreadableRequest(Value):
-    """What can be recognized in a request that is no `TokenRequest`, for its record only.
+    """What can be recognized in a request that is no `TokenRequest`, for its record only."""
 
-    `client_id` is what is stored and logged of it: cut, printable, and never a secret.
-    """
-
-    client_id: str = ""
+    client_id: str = ""  # as it is stored and logged: cut, printable, and never a secret
     on_behalf_of: TaxpayerId | None = None
 
 
@@ -102,10 +86,7 @@ def read_token_request(
 def read_client_request(
     raw: RawTokenRequest, parameter: str, *, environment: Environment, issuer: str
 ) -> tuple[methods.CheckedCredentials, str]:
-    """Who sends a request about one thing, the parameter of this name, and its value.
-
-    As a login is read: raises Refused with the first fault, in the contract's order.
-    """
+    """Who sends a request about one thing, and the value of this parameter. Raises Refused."""
     sent, value = _read_client_and(parameter, raw)
     return methods.check_form(sent, environment, issuer), value
 

@@ -28,10 +28,7 @@ def compress(statuses: bytes | bytearray) -> str:
 def list_claims(
     issuer: str, number: int, lst: str, at: datetime, horizon: timedelta
 ) -> dict[str, Any]:
-    """The claims of the signed list as it is at this moment (section 5.1).
-
-    `horizon`: how long it may be used while no newer one can be had.
-    """
+    """The claims of the signed list at this moment (section 5.1), usable for `horizon`."""
     issued_at = int(at.timestamp())
     return {
         "iss": issuer,

@@ -68,10 +68,7 @@ def signed(block: OfflineBlock, key: Ed25519PrivateKey, issuer: str) -> str:
 
 
 def read(text: str, keys: Collection[str], issuer: str) -> OfflineBlock:
-    """The block of a file that one of these public keys signed for this service.
-
-    Raises NotAccepted.
-    """
+    """The block of a file that one of these keys signed for this service. Raises NotAccepted."""
     claims = _verified(text, keys)
     if claims.get("iss") != issuer:
         raise NotAccepted(f"it is not for {issuer}")

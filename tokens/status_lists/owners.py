@@ -30,10 +30,7 @@ _NEVER = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class Owners:
-    """The owner of each index, as far as it was read. `version` grows with what is known.
-
-    All moments are by the database's clock.
-    """
+    """The owner of each index, as far as it was read. `version` grows with what is known."""
 
     def __init__(self) -> None:
         self._owners = array("Q")
@@ -42,10 +39,7 @@ class Owners:
         self._place = (_NEVER, -1)  # of the last row that was read
 
     def read(self, now: datetime) -> None:
-        """Reads what is new, and more of what is old; `now` has just been read from the database.
-
-        Raises django.db.DatabaseError.
-        """
+        """Reads what is new, and more of the old, by the database's clock. Raises DatabaseError."""
         began = uptime()
         if now - self._began_at > _READ_ALL_AFTER:
             self._began_at = self._looked_back_at = now

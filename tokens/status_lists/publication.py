@@ -64,10 +64,7 @@ class _Published:
 
 
 class StatusLists:
-    """All lists; what is not set takes no memory but that of its list.
-
-    No request waits for a lock: what was read is replaced as a whole.
-    """
+    """All lists. No request waits for a lock: what was read is replaced as a whole."""
 
     def __init__(self) -> None:
         self._reading = threading.Lock()
@@ -87,10 +84,7 @@ class StatusLists:
         return self._published.numbers
 
     def signed(self, number: int) -> str:
-        """The signed list. Raises UnknownList.
-
-        Raises django.db.DatabaseError if none was read within STATUS_LIST_HORIZON.
-        """
+        """The signed list. Raises UnknownList, or DatabaseError if STATUS_LIST_HORIZON is over."""
         self._be_fresh()
         lists = self._published
         # The next one as well: another node may have begun it just now.
@@ -106,10 +100,7 @@ class StatusLists:
         repeat(self.look, READ_EVERY_SECONDS, logger, "status lists not read")
 
     def look(self) -> None:
-        """Reads again, in the database and in files of operators.
-
-        Raises django.db.DatabaseError; the files were read all the same.
-        """
+        """Reads the database and always the files of operators. Raises django.db.DatabaseError."""
         try:
             with answered_within(ANSWER_SECONDS):
                 self.read()
@@ -120,10 +111,7 @@ class StatusLists:
             self._block_offline()
 
     def read(self) -> None:
-        """Reads what has changed, and ends what is no longer good.
-
-        Raises django.db.DatabaseError.
-        """
+        """Reads what has changed, and ends what is no longer good. Raises DatabaseError."""
         with self._reading:
             before = uptime()
             state = _read_state()
@@ -168,9 +156,7 @@ class StatusLists:
             raise OperationalError("the status lists could not be read, and the last have expired")
 
     def _block_offline(self) -> None:
-        """Sets the bits of clients that are blocked offline, at once, and whatever the database
-        says. The lists have the dates of their other facts: they are no newer.
-        """
+        """Sets the bits of clients that are blocked offline; the lists get no newer date."""
         blocks = offline_blocks()
         blocks.look(datetime.now(UTC))
         found_by = self._owners, self._owners.version, tuple(blocks.since)

@@ -1,7 +1,4 @@
-"""`GET /status/…`: signed status lists, and where they are (contract 2).
-
-Token Status List (TSL), draft-ietf-oauth-status-list-21, sections 8 and 9.
-"""
+"""`GET /status/…`: signed status lists, and where they are (contract 2; TSL sections 8 and 9)."""
 
 from django.conf import settings
 from django.db import DatabaseError

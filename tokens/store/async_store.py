@@ -1,7 +1,4 @@
-"""What logins ask of the database, for many logins at once on an event loop.
-
-The same calls with the same results as `tokens.store.django_store`.
-"""
+"""What logins ask of the database, for many at once on an event loop: as `django_store`."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -53,10 +50,7 @@ class AsyncStore:
         )
 
     def perform(self, call: Call, ends_at: float) -> Awaitable[Any]:
-        """The result of a call, until `ends_at` by the loop's time.
-
-        Raises django.db.DatabaseError.
-        """
+        """The result of a call, until a time of the loop. Raises django.db.DatabaseError."""
         return self._lanes[type(call)].send(call, ends_at)
 
     @asynccontextmanager

@@ -77,10 +77,7 @@ class Lane:
         self.driver: asyncio.Task[None] | None = None
 
     def send(self, call: Call, ends_at: float) -> Awaitable[Any]:
-        """The result of the call; `ends_at` is a time of the loop.
-
-        Raises django.db.DatabaseError.
-        """
+        """The result of the call, until a time of the loop. Raises django.db.DatabaseError."""
         loop = asyncio.get_running_loop()
         if self._count() >= MAX_WAITING:
             raise Overloaded("too many logins are waiting for the database")

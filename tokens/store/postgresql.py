@@ -211,10 +211,9 @@ SELECT {NOW}, end_status_indexes(ARRAY(
 def statement_for(calls: Sequence[Any], *, waits: bool = False) -> Statement[list[Any]]:
     """One statement for calls of one kind; its results are in the order of the calls.
 
-    `waits`: for rows of clients that another session has locked. Such a statement must be for one
-    client: else it would hold up others, and two could wait for each other.
-
-    At most one failure or request of a bucket, and one use of an assertion or a proof.
+    At most one failure or request of a bucket, and one use of an assertion or a proof. `waits`: for
+    rows of clients that another session has locked. Such a statement must be for one client, or it
+    would hold up others, and two could wait for each other.
     """
     made = _STATEMENTS[type(calls[0])](calls)
     return replace(made, sql=made.sql.replace(_LOCK_OR_SKIP, _LOCK)) if waits else made

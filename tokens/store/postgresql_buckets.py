@@ -1,7 +1,4 @@
-"""Failed logins and rejected requests on PostgreSQL: their events, and the buckets they count in.
-
-It repeats in SQL what `tokens.rate_limits.backoff` defines as pure functions.
-"""
+"""Failed logins and rejected requests on PostgreSQL: `rate_limits.backoff`, repeated in SQL."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta

@@ -32,10 +32,7 @@ RECENT_EVENT = ", ".join(
 
 
 def rows_sent(columns: Mapping[str, str]) -> str:
-    """SQL of the rows in the one parameter, each sent as an array of these columns.
-
-    Without the names of its fields a row is read in half of the time.
-    """
+    """SQL of the rows in the one parameter: arrays, as names of fields would take twice as long."""
     fields = enumerate(columns.items())
     values = ", ".join(f"(one ->> {place})::{kind} AS {name}" for place, (name, kind) in fields)
     return f"(SELECT {values} FROM jsonb_array_elements(%s::jsonb) AS one OFFSET 0)"

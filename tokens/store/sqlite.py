@@ -1,7 +1,6 @@
 """Login events on SQLite: one transaction for all logins that wait.
 
-It holds the only write lock from its beginning, so limits need no SQL: the rows are read, the pure
-function decides, the rows are written.
+It has the only write lock, so limits need no SQL: the pure functions decide about the rows read.
 """
 
 import json

@@ -76,14 +76,11 @@ class ApiFacts(Value):
 
 
 class TokenReading(Value):
-    """What is known at the moment `at`, by the database's clock.
-
-    No `caller`: its id is unknown or its secret is wrong.
-    """
+    """What is known at the moment `at`, by the database's clock."""
 
     at: datetime
     token: TokenFacts
-    caller: ApiFacts | None = None
+    caller: ApiFacts | None = None  # None: its id is unknown or its secret is wrong
 
 
 class _Taxpayer(msgspec.Struct):
