@@ -23,11 +23,15 @@ ORDER = ("-at", "-by", "-id")  # the changes of a task are next to each other; a
 def changes_about(record: Model) -> "QuerySet[Change]":
     """The changes of the record and of what belongs to it, newest first.
 
-    To a taxpayer belong its role, its system users with their secrets, the permissions that it
-    granted or was granted, and what was registered and removed before under its identifier; to an
-    intermediary the permissions that it was granted.
+    To a taxpayer belongs also what was registered and removed before under its identifier.
     """
-    rows = Change.objects.filter(_condition(record))
+    condition = _are([record])
+    for related in _related(record):
+        condition |= _are(related)
+    if isinstance(record, Taxpayer):
+        removed = removals_of(record.identifier).order_by().values_list("object_id", flat=True)
+        condition |= Q(object_type=record._meta.model_name, object_id__in=list(removed))
+    rows = Change.objects.filter(condition)
     # In the order of no index: the database first finds these few changes, and then sorts them.
     return rows.order_by(Coalesce("at", "at").desc(), "-by", "-id")
 
@@ -44,16 +48,6 @@ def removal_of(request: HttpRequest, key: str) -> Change | None:
         return None
     of_taxpayer = Change.objects.filter(object_type=Taxpayer._meta.model_name, object_id=key)
     return of_taxpayer.filter(action=actions.UNDO_IMPORT.name).first()
-
-
-def _condition(record: Model) -> Q:
-    condition = _are([record])
-    for rows in _related(record):
-        condition |= _are(rows)
-    if isinstance(record, Taxpayer):
-        removed = removals_of(record.identifier).order_by().values_list("object_id", flat=True)
-        condition |= Q(object_type=record._meta.model_name, object_id__in=list(removed))
-    return condition
 
 
 def _related(record: Any) -> Iterator[list[Any]]:

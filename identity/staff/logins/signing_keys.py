@@ -108,11 +108,9 @@ def badge_of_signing_key(row: SigningKey, at: datetime) -> Badge:
     if row.kid == ring.signer(at).kid:
         return Badge(_("Signing"), "good")
     waiting = ring.waiting(at)
-    return (
-        Badge(_("Published, not yet signing"), "warning")
-        if waiting is not None and row.kid == waiting.kid
-        else Badge(_("Published, no longer signing"), "neutral")
-    )
+    if waiting is not None and row.kid == waiting.kid:
+        return Badge(_("Published, not yet signing"), "warning")
+    return Badge(_("Published, no longer signing"), "neutral")
 
 
 class SigningKeyAdmin(RecordAdmin):
