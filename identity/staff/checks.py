@@ -56,16 +56,13 @@ def check_deployment(**_kwargs: Any) -> list[checks.CheckMessage]:
 
 
 def check_accounts(**_kwargs: Any) -> list[checks.CheckMessage]:
-    """A warning that names the active superusers, in `live` only.
-
-    Empty before the first migration, and while the database cannot be reached.
-    """
+    """A warning that names the active superusers, in `live` only."""
     if settings.ENVIRONMENT != "live":
         return []
     active = get_user_model().objects.filter(is_superuser=True, is_active=True)
     try:
         names = sorted(active.values_list("username", flat=True))
-    except Error:
+    except Error:  # before the first migration, or the database cannot be reached
         return []
     if not names:
         return []

@@ -136,11 +136,7 @@ class FirstPassword(models.Model):
 
 
 class WaitingChange(models.Model):
-    """What one person asked for a staff account, and a second person has not confirmed yet.
-
-    A new role is given when it is confirmed. After every other change the account is not active
-    before. Past `expires_at` it cannot be confirmed, only asked for again.
-    """
+    """What one person asked for a staff account, and a second person has not confirmed yet."""
 
     account = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="waiting_changes"
@@ -149,7 +145,7 @@ class WaitingChange(models.Model):
     role = models.CharField(max_length=150, blank=True)  # the new one; empty: no new role
     asked_by = models.CharField(max_length=150)
     asked_at = models.DateTimeField()
-    expires_at = models.DateTimeField()
+    expires_at = models.DateTimeField()  # after it this cannot be confirmed, only asked for again
     reason = models.CharField(max_length=500)
 
     class Meta:

@@ -1,7 +1,6 @@
 """What protects the staff pages: the policy for browsers; secrets that are typed are taken out.
 
-So no page, list, export or saved view has to look for them, and none is stored or shown: what comes
-in an address ends in the history of the browser, in exports and in saved views (contract 5).
+What is in an address ends in the history of the browser, in exports and saved views (contract 5).
 """
 
 from csp.middleware import CSPMiddleware

@@ -46,18 +46,12 @@ class RegisterApiForm(TaskForm):
 
 
 class RevokeApiSecretForm(TaskForm):
-    """One of the valid secrets.
-
-    `valid`: those that can be chosen, the oldest first; `in_use`: those of them with which the API
-    asked during the last day.
-    """
-
     secret = fields.SelectField(label=gettext_lazy("Secret"))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         at = timezone.now()
-        self.valid = registration.live_secrets(self.record, at)
+        self.valid = registration.live_secrets(self.record, at)  # the oldest first
         lately = at - badges.CHANGED_OVER_AFTER
         self.in_use = [one for one in self.valid if one.last_used_at and one.last_used_at > lately]
         choices = [(str(secret.pk), _label(secret)) for secret in self.valid]

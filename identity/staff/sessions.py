@@ -141,10 +141,7 @@ def _now() -> float:
 
 
 def limit_sessions(get_response: Handler) -> Handler:
-    """Signs out a session that is older than settings.SESSION_LONGEST.
-
-    Otherwise restarts its idle time. A form that was sent too late is saved for the next sign-in.
-    """
+    """Signs out a session that is too old, and saves its form; or restarts its idle time."""
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
         if not request.user.is_authenticated:

@@ -1,7 +1,4 @@
-"""Webhooks: where events are sent, how they answer, and the latest deliveries. Only to read.
-
-Programs change them by the management API, operators by commands.
-"""
+"""Webhooks: where events are sent, how they answer, and the latest deliveries. Only to read."""
 
 from collections.abc import Iterable
 from datetime import datetime

@@ -116,8 +116,7 @@ class StaffAccounts(DefaultAccountAdapter):
     def send_notification_mail(
         self, template_prefix: str, user: AbstractBaseUser, *args: Any, **kwargs: Any
     ) -> None:
-        # allauth calls this when a password or a second factor has changed. Accounts have no e-mail
-        # address, so the change is logged instead.
+        # Of a changed password or second factor. Accounts have no e-mail address: it is logged.
         event = template_prefix.rpartition("/")[2].replace("_", " ")
         log_sign_in(event, self.request, user.get_username(), logging.INFO)
 
@@ -165,10 +164,9 @@ def log_sign_in(
 
 
 def _cipher() -> MultiFernet:
-    """For the secrets of second factors at rest, with a key that is not in the database.
+    """Encrypts second factors at rest, with a key from SECRET_KEY by HKDF-SHA256 (RFC 5869).
 
-    It is derived from SECRET_KEY by HKDF-SHA256 (RFC 5869), not from KEY_ENCRYPTION_KEYS: those are
-    removed after a rotation of the signing keys, and staff would be locked out.
+    Not from KEY_ENCRYPTION_KEYS: they are removed after a rotation, and staff would be locked out.
     """
     keys = []
     for secret in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS):

@@ -74,7 +74,6 @@ class SetUpPasskey(_SetUp, AddWebAuthnView):
 
 
 def _asks_for_a_new_password(form: Any) -> None:
-    """In our words, and ready to type in."""
     new, again = form.fields["password1"], form.fields["password2"]
     next(iter(form.fields.values())).widget.attrs["autofocus"] = True
     for field in form.fields.values():
@@ -93,8 +92,6 @@ class NewPasswordForm(ChangePasswordForm):
 
 
 class OwnPasswordForm(SetPasswordForm):
-    """Twice the same password, which is not the first one."""
-
     def __init__(self, account: StaffAccount, data: Any = None) -> None:
         super().__init__(account, data)
         self.account = account

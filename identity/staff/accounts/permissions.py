@@ -1,7 +1,4 @@
-"""What an account may do: the group of each role, which `migrate` makes, and the backend.
-
-`migrate` makes the permissions to view. Those to act come from the actions (`ACTION_OF`).
-"""
+"""What an account may do: the group of each role, which `migrate` makes, and the backend."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,8 +1,7 @@
 """What a session must have before any page opens: a second step, and a password of its owner.
 
-A second step is required outside the demo. Who signed in with a first password chooses another one;
-the session remembers it, so no page costs a query: a first password that is set later ends all
-sessions of the account.
+The session remembers that a first password must be replaced, so no page costs a query: one that is
+set later ends all sessions of the account.
 """
 
 from allauth.account.authentication import get_authentication_records

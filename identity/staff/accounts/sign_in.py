@@ -1,8 +1,4 @@
-"""The sign-in pages: the way to them, their context, and their forms, with limits of our own.
-
-The libraries raise many kinds of errors for an answer of a key that is malformed or forged. Each of
-them means that it is not the key of this person.
-"""
+"""The sign-in pages: the way to them, their context, and their forms, with limits of our own."""
 
 from typing import Any
 
@@ -62,7 +58,7 @@ class _AnyAnswer:
             return super().clean_credential()  # type: ignore[misc,no-any-return]  # the form's own
         except ValidationError:
             raise
-        except Exception as fault:
+        except Exception as fault:  # the libraries raise many kinds for a forged answer
             raise get_adapter().validation_error("incorrect_code") from fault
 
 

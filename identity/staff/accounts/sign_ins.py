@@ -58,11 +58,8 @@ class OpenSession:
 
 
 def open_sessions(at: datetime, account: StaffAccount | None = None) -> list[OpenSession]:
-    """Of one account, or of all, the latest first.
-
-    A session names its account only inside its data, so all that are alive are read: those of the
-    last half hour, which are few.
-    """
+    """Of one account, or of all, the latest first."""
+    # Only its data name the account of a session, so all of the last half hour are read: a few.
     alive = Session.objects.filter(expire_date__gt=at).iterator()
     decoded = ((row.session_key, row.get_decoded()) for row in alive)
     found = [

@@ -1,7 +1,4 @@
-"""Tasks for the end of a record: extend it, or set an earlier end. Two tasks on purpose.
-
-Extending offers one year more: from the old end, or from today if that has passed.
-"""
+"""Tasks for the end of a record: extend it, or set an earlier end. Two tasks on purpose."""
 
 from datetime import datetime
 from typing import Any, ClassVar, Unpack
@@ -33,8 +30,6 @@ class EndEarlierForm(EditConflictForm):
 
 
 class BulkExtendForm(TaskForm):
-    """One year more for each, or the same last day for all."""
-
     decides = ("length", "expires")
 
     length = fields.RadioField(
@@ -80,7 +75,6 @@ class Extend(_EndTask):
         return {"expires": day, **super().initial(request, record, at)}
 
     def form_context(self, request: HttpRequest, form: TaskForm, at: datetime) -> Context:
-        """And what the proposed day is, in words."""
         context = super().form_context(request, form, at)
         until = ends.a_year_longer(form.record, at)
         if until is None:

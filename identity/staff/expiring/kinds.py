@@ -17,22 +17,16 @@ from tokens.models import ProtectedApiSecret
 
 @dataclass(frozen=True, slots=True)
 class EndingKind:
-    """`end` is the field of its last moment, by which an index finds `rows`.
-
-    Clients of the sandbox are not among them: they end by design, and are not renewed.
-
-    `part_of`: the record that shows it on its page, and whose task replaces it by a new one. Empty:
-    it has its own page, and is extended.
-    """
+    """Clients of the sandbox are not among its rows: they end by design, and are not renewed."""
 
     name: str
     title: Text
     plural: Text
     permission: str  # to see them
-    end: str
+    end: str  # the field of its last moment; an index finds `rows` by it
     rows: "Callable[[], QuerySet[Any]]"
     related: tuple[str, ...]  # what the page shows besides
-    part_of: str = ""
+    part_of: str = ""  # the record on whose page it is replaced; empty: it is extended on its page
 
     def may_be_seen(self, request: HttpRequest) -> bool:
         return request.user.has_perm(self.permission)

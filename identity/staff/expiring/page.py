@@ -1,7 +1,4 @@
-"""*Ending soon*: the secrets, system users, permissions and intermediaries that end, as work.
-
-All kinds in one order. Each is read from one index, and bounded.
-"""
+"""*Ending soon*: the secrets, system users, permissions and intermediaries that end, as work."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -91,10 +88,7 @@ class ExpiringRow:
 
 
 def keys_of(kinds: Iterable[EndingKind], within: str, at: datetime) -> tuple[list[Key], bool]:
-    """What ends within so many days, or has ended, which comes latest first.
-
-    In the order of the list: MAX_ROWS at most, and if there is more.
-    """
+    """What ends within so many days, or has ended (the latest first); and if there is more."""
     found: list[Key] = []
     is_past = within == ENDED
     days = timedelta(days=ENDED_DAYS if is_past else int(within))

@@ -74,10 +74,7 @@ def badge_of_intermediary(row: Intermediary, at: datetime) -> Badge:
 
 
 def badge_of_system_user(row: SystemUser, at: datetime) -> Badge:
-    """What a login for its own taxpayer would get now: a token, or each thing that refuses it.
-
-    For many rows load them `with_credentials`.
-    """
+    """What a login for its own taxpayer would get now. Load many rows `with_credentials`."""
     badge = _badge_of_logins(row, at)
     if not sandbox_name(row.client_id):
         return badge

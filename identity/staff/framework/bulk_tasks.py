@@ -1,8 +1,7 @@
 """One task for several selected records: one page shows what it does to each, then asks.
 
-What was shown is what is done: the form carries a fingerprint of the preview, and if the preview
-has another one by then, it is shown again. All records change or none; those that were refused in
-the preview stay as they are. The history shows all changes as one task.
+The form carries a fingerprint of the preview: if the preview has changed by then, it is shown
+again. All records that it did not refuse change, as one task of the history, or none.
 """
 
 from collections.abc import Sequence
@@ -33,11 +32,7 @@ Plan = Sequence[tuple[Any, Preview]]  # each record, and what the task would do 
 
 
 class BulkTask:
-    """A Task as one of Django's actions; `title` and `description` speak of several records.
-
-    `form`: the form to use instead of that of the task. `related`: what the preview reads besides
-    the records.
-    """
+    """A Task as one of Django's actions; `title` and `description` speak of several records."""
 
     do_not_call_in_templates = True
 
@@ -46,8 +41,8 @@ class BulkTask:
         task: type[Task],
         title: Text,
         description: Text,
-        form: type[TaskForm] | None = None,
-        related: tuple[str, ...] = (),
+        form: type[TaskForm] | None = None,  # instead of that of the task
+        related: tuple[str, ...] = (),  # what the preview reads besides the records
     ) -> None:
         self.task = task
         self.title = self.short_description = title  # the latter is the attribute that Django reads
@@ -146,10 +141,7 @@ def fingerprint(plan: Plan) -> str:
 
 @transaction.atomic
 def perform_all(task: Task, plan: Plan, data: dict[str, Any], by: Author, at: datetime) -> int:
-    """How many were changed: all that the plan does not refuse.
-
-    Raises ServiceError at the first failure; then nothing is changed.
-    """
+    """Change all that the plan does not refuse; how many. Raises ServiceError: none is changed."""
     by = by.in_one_task()
     changing = [record for record, preview in plan if not preview.refusal]
     for record in changing:

@@ -71,22 +71,16 @@ _FIELDS_BY_KIND: dict[str, dict[str | None, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """A change as the pages show it; `url`: the page of its record, empty if there is none.
-
-    `differences`: the title of each field, what it had before, and after.
-    """
+    """A change as the pages show it."""
 
     row: Change
     action: Any
-    differences: list[tuple[Any, str, str]]
-    url: str = ""
+    differences: list[tuple[Any, str, str]]  # the title of each field, its value before, and after
+    url: str = ""  # the page of its record; empty: it has none
 
 
 def recent_changes(request: HttpRequest, record: Model) -> dict[str, Any] | None:
-    """The latest changes of a record and of what belongs to it, newest first.
-
-    With links to more. None if this person may not see them.
-    """
+    """The latest changes of the record and of what belongs to it; None: this person sees none."""
     if not request.user.has_perm("taxpayers.view_change"):
         return None
     rows = list(changes_about(record)[: MAX_RECENT + 1])
@@ -127,7 +121,7 @@ def _about(record: Model) -> str:
 
 
 def entry_of(request: HttpRequest, row: Change) -> HistoryEntry:
-    """The change as the pages show it; an unknown field name is shown as it is."""
+    """The change as the pages show it."""
     return HistoryEntry(row, action_of(row), list(_differences(row)), record_link(request, row))
 
 

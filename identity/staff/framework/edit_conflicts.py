@@ -1,8 +1,7 @@
 """Edit conflicts: a form that was opened before another person's change does not undo it.
 
-The form carries the values that the record had when it was opened. If the record has other values
-by now, the form is refused once and names them. The values that the person entered stay in the
-form; to submit it again overwrites the change on purpose.
+The form carries the values that the record had when it was opened. If the record has others by now,
+the form is refused once and names them; to submit it again overwrites the change on purpose.
 """
 
 import json
@@ -32,8 +31,6 @@ class _OriginalValuesField(forms.CharField):
 
 
 class EditConflictForm(TaskForm):
-    """A form that detects edit conflicts in the fields of `watched`."""
-
     watched: ClassVar[Mapping[str, str]]  # each field, and the attribute of the record
 
     original = _OriginalValuesField(required=False)
@@ -48,10 +45,7 @@ class EditConflictForm(TaskForm):
 
     @classmethod
     def values_for_service(cls, row: Model, data: Mapping[str, Any]) -> dict[str, Any]:
-        """The entered values. Raises ServiceError if the record has changed since the form opened.
-
-        `row`: the record, locked.
-        """
+        """The entered values; `row`: the record, locked. Raises ServiceError if it has changed."""
         if cls._is_outdated(row, data):
             raise ServiceError(cls._message(row))
         return {field: value for field, value in data.items() if field != "original"}

@@ -71,8 +71,6 @@ def _as_values(records: "QuerySet[Any]", columns: Iterable[Column]) -> "QuerySet
 
 
 class ExportingAdmin(RecordAdmin):
-    """A list with export buttons for people who have the permission, and may see the list."""
-
     exported: ClassVar[tuple[Column, ...]]
     export_action: ClassVar[Action] = EXPORT_REGISTRY
 

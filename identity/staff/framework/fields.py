@@ -53,10 +53,7 @@ NameField = partial(
 
 
 class ReasonField(forms.CharField):
-    """Why a change is made, in one line; saved in the history.
-
-    `ready`: usual answers; the browser offers them, without a script.
-    """
+    """Why a change is made; `ready`: usual answers, which the browser offers without a script."""
 
     def __init__(self, *ready: Any, required: bool = True) -> None:
         offered = {"list": "ready_answers"} if ready else {}
@@ -98,13 +95,10 @@ class EvidenceField(CodeField):
 
 def browser_calendar(
     widget: type[forms.DateInput | forms.TimeInput | forms.DateTimeInput] = forms.DateInput,
-    kind: str = "date",
-    form: str = "%Y-%m-%d",
+    kind: str = "date",  # the type of the field in HTML
+    form: str = "%Y-%m-%d",  # how it writes a value
 ) -> forms.Widget:
-    """The calendar or clock of the browser, which needs no script and works with the keyboard.
-
-    `kind`: the type of the field in HTML; `form`: how it writes a value. By default for a day.
-    """
+    """The calendar or clock of the browser, which needs no script and works with the keyboard."""
     look = widgets.UnfoldAdminTextInputWidget().attrs["class"]
     return widget(format=form, attrs={"type": kind, "class": look})
 

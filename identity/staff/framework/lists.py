@@ -1,7 +1,4 @@
-"""One kind of record: its view-only list, which stays fast with millions of rows, and its pages.
-
-In the admin only a task adds or changes anything, and it calls `taxpayers.services`.
-"""
+"""One kind of record: its view-only list, which stays fast with millions of rows, and its pages."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
@@ -133,7 +130,6 @@ class RecordPages(ModelAdmin):
         return str(record)
 
     def url_name(self, page: str) -> str:
-        """The name of the address of one of its pages."""
         return f"{self.opts.app_label}_{self.opts.model_name}_{page}"
 
     def list_url(self, **query: Any) -> str:
@@ -182,10 +178,7 @@ class RecordPages(ModelAdmin):
             return queryset.none(), False
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        """Only what a filter offers: Django would allow any condition, with or without an index.
-
-        Raises UnknownFilter.
-        """
+        """Raises UnknownFilter if no filter offers it: Django would allow what has no index."""
         if not any(lookup in _parameters(spec) for spec in self.get_list_filter(request)):
             raise UnknownFilter(lookup, self.list_url())
         return True
@@ -210,7 +203,6 @@ class RecordPages(ModelAdmin):
 
 
 def _parameters(spec: Any) -> set[str]:
-    """The query parameters that the filter reads."""
     if isinstance(spec, tuple):
         return {f"{spec[0]}__exact", f"{spec[0]}__isnull"}
     return set(getattr(spec, "parameter_names", ())) or {spec.parameter_name}

@@ -1,7 +1,4 @@
-"""Search that always uses an index, and pages of a list, also where the table has millions.
-
-By an address or a network: who is limited to it, and what came from it.
-"""
+"""Search that always uses an index, and pages of a list, also where the table has millions."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -27,7 +24,6 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]  # no subscript at r
 
     @cached_property
     def count(self) -> int:
-        """The number of rows, or `max_rows` if there are more."""
         rows = self.object_list
         if isinstance(rows, QuerySet):
             # Without the order: to sort rows that are only counted would read all of them.
@@ -52,11 +48,8 @@ class TooGeneral(Exception):
 
 @contextmanager
 def limited_search() -> Iterator[None]:
-    """Around the statements of one search. Raises TooGeneral if one of them takes too long.
-
-    PostgreSQL only: SQLite has the few rows of a trial.
-    """
-    if connection.vendor != "postgresql":
+    """Around the statements of one search. Raises TooGeneral if one of them takes too long."""
+    if connection.vendor != "postgresql":  # SQLite has the few rows of a trial
         yield
         return
     try:
@@ -76,8 +69,7 @@ def search_by_index(
 ) -> "QuerySet[Any]":
     """The rows that match one of the conditions, at most MAX_FOUND for each, or the newest of all.
 
-    Each condition must be answered by one index. Together in one OR, none of them would use it.
-    Raises TooGeneral.
+    Each condition must be answered by one index: in one OR, none would use it. Raises TooGeneral.
     """
     keys: set[Any] = set()
     order = ["-pk"] if only_newest else []
@@ -89,10 +81,7 @@ def search_by_index(
 
 
 def taxpayer_conditions(term: str, path: str = "") -> list[Q]:
-    """Conditions that find a taxpayer by its TIN, `TIN:ROB`, its ROB number or parts of its name.
-
-    `path` leads from the listed row to the taxpayer, for example `taxpayer__`.
-    """
+    """Find a taxpayer by TIN, `TIN:ROB`, ROB number or name; `path` leads to it: `taxpayer__`."""
     by_name = Q(**{f"{path}name__has_words": term})
     if " " in term and not _DIGIT.search(term):
         return [by_name]

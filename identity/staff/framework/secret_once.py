@@ -1,9 +1,8 @@
 """A new secret is shown on one page, once (contract 3): it is not stored and not shown again.
 
-The page is a sheet that is handed over to the owner of the secret. It is the response to
-the form itself: the secret is never in a message, a session or a URL, and page_protection.py lets
-no cache store a page. A reload submits the form again; the form carries the id of the newest secret
-at the time when it was opened, so it issues one secret only.
+The page is the response to the form itself: the secret is never in a message, a session or a URL,
+and page_protection.py lets no cache store a page. A reload submits the form again; the form carries
+the id of the newest secret of the time when it was opened, so it issues one secret only.
 """
 
 from collections.abc import Sequence
@@ -27,14 +26,11 @@ from taxpayers.services import ServiceError
 
 @dataclass(frozen=True, slots=True)
 class HandOverFact:
-    """One line of the sheet; `copy_id`: of its element, where it can be copied by itself.
-
-    What has the id `client-secret` is emptied when it was copied.
-    """
+    """One line of the sheet that the owner of the secret gets."""
 
     label: str
     value: str = field(repr=False)
-    copy_id: str = ""
+    copy_id: str = ""  # of its element, if it can be copied; `client-secret` is then emptied
 
 
 class SecretOnceTask(Task):

@@ -1,7 +1,4 @@
-"""Tasks: each change of state has one page, which explains it, asks, and calls the service.
-
-Every button of the staff pages leads to such a page; nothing else in the admin writes.
-"""
+"""Tasks: one page for each change explains it, asks, and calls the service. Nothing else writes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -68,26 +65,17 @@ class Button:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a task would do with one record, or (`refusal`) why it would not change it.
-
-    `note`: what else to know before it is done.
-    """
+    """What a task would do with one record."""
 
     before: Text = ""
     after: Text = ""
-    note: Text = ""
-    refusal: Text = ""
+    note: Text = ""  # what else to know before it is done
+    refusal: Text = ""  # why it would not change the record
 
 
 class TaskForm(forms.Form):
-    """The form of a task. Screen readers read each error with its field.
-
-    `restored`: what was entered before a sign-in, if the form shows it again. `decides`: the fields
-    that change the preview of a task for several records.
-    """
-
-    restored: UnsavedEntries | None = None
-    decides: ClassVar[tuple[str, ...]] = ()
+    restored: UnsavedEntries | None = None  # what was entered before a sign-in, shown again
+    decides: ClassVar[tuple[str, ...]] = ()  # the fields that change the preview of a bulk task
 
     def __init__(
         self, data: Any = None, files: Any = None, *, record: Any = None, initial: Any = None

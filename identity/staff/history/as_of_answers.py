@@ -1,7 +1,4 @@
-"""Who could act for a taxpayer, and what a system user could do, at a moment of the past.
-
-Each answer is the decision of `taxpayers.rules` about the facts of that moment.
-"""
+"""Who could act for a taxpayer, and what a system user could do, as `taxpayers.rules` decide it."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -170,7 +167,6 @@ def _page_of(
 
 
 def _lines(pairs: list[tuple[PastPair, list[PastClient]]], at: datetime) -> list[PairLine]:
-    """Each pair with the decision about its clients."""
     return [
         PairLine(
             pair,

@@ -71,9 +71,8 @@ class HistoryAdmin(ExportingAdmin):
         return reverse("admin:taxpayers_change_report", query=query)
 
     def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        """The report is the list."""
         self._require_history(request)
-        return HttpResponseRedirect(self.list_url())
+        return HttpResponseRedirect(self.list_url())  # the report
 
     def record_title(self, record: Change) -> str:
         return f"{action_of(record)}: {record.label}"

@@ -1,9 +1,8 @@
 """The report of changes for auditors: a period, grouped by task, with links to the records.
 
-The changes of a task share its id, one moment and one person, also those of an import of 500,000
-taxpayers, and follow each other. Changes without an id are one task if the same person made them at
-the same moment. A page of tasks reads a bounded number of changes: behind a large task it goes on
-without reading through it.
+The changes of a task have the same id, moment and person, and follow each other; without an id, the
+moment and the person are the task. A page reads a bounded number of changes: behind a large task,
+such as an import of 500,000 taxpayers, it goes on without reading through it.
 """
 
 from dataclasses import dataclass
@@ -41,10 +40,7 @@ class ChangeGroup:
 def group_changes(
     changes: "QuerySet[Change]", size: int, after: Change | None = None
 ) -> tuple[list[ChangeGroup], bool]:
-    """The first `size` tasks among these changes, in ORDER, and whether there are more.
-
-    `after`: continue behind the task of this change.
-    """
+    """The first `size` tasks, in ORDER, behind that of `after`; and whether there are more."""
     groups: list[ChangeGroup] = []
     last = _last(_task_of(after)) if after else None
     while len(groups) <= size and (batch := _next(changes, last)):

@@ -1,8 +1,7 @@
 """Import of records from a file: upload, preview, confirm (contract 6, `import_registry`).
 
 Nothing is registered before a person has seen the preview. The uploaded file is stored in the
-database, so that any node can serve the next step and the file is uploaded once only. What differs
-from kind to kind stands beside the other tasks of its records.
+database, so that any node can serve the next step.
 """
 
 import io
@@ -82,8 +81,6 @@ class ImportForm(TaskForm):
 
 
 class ImportTask(Task):
-    """Subclasses name the kind, and what else is said of it."""
-
     kind_name: ClassVar[str]
     example: ClassVar[tuple[tuple[str, ...], ...]]  # rows in the order of the columns
     column_notes: ClassVar[Text]

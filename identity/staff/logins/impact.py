@@ -1,7 +1,4 @@
-"""Impact of a change: the logins of the last 7 days that it would have refused.
-
-Every query reads at most the newest MAX_LOGINS logins, and uses one index.
-"""
+"""Impact of a change: the logins of the last 7 days that it would have refused."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,15 +18,11 @@ MAX_LOGINS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Impact:
-    """The logins that got a token and would have been refused.
-
-    `reduced`: how many other logins would have got fewer permissions. `has_more`: there are more
-    logins than were read.
-    """
+    """Of the newest logins that got a token, those that would have been refused."""
 
     refused: list[LoginEvent]
-    reduced: int = 0
-    has_more: bool = False
+    reduced: int = 0  # how many others would have got fewer permissions
+    has_more: bool = False  # there are more logins than were read
 
 
 def impact_of(

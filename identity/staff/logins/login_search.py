@@ -33,11 +33,7 @@ PERIODS = {
 
 
 class TimeFilter(admin.ListFilter):
-    """`period`, or `from` (the first moment) and `to` (the first one that is not included).
-
-    Each of the two is a date, which is a whole day, or a date and a time; any other value is
-    ignored.
-    """
+    """`period`, or `from` (the first moment) and `to` (the first one that is not included)."""
 
     title = gettext_lazy("time range")
     template = "staff/logins/time_filter.html"
@@ -100,7 +96,7 @@ class TimeFilter(admin.ListFilter):
 
 
 def parsed_moment(text: str, *, is_end: bool = False) -> datetime | None:
-    """The moment in the text, in UTC; a date as the first moment of it, or of the next day."""
+    """The moment in the text, in UTC; a date as its first one, or that of the next day. Or None."""
     with suppress(ValueError, OverflowError):
         return parse_moment(text, lambda day: start_of_day(day + timedelta(days=int(is_end))))
     return None

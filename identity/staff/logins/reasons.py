@@ -30,10 +30,7 @@ class StaffText(NamedTuple):
 
 
 def staff_text_of(reason: str, kind: CredentialKind | None = None) -> StaffText:
-    """The text of a recorded reason; one that this version does not know is shown as it is.
-
-    `kind`: what the login was with; None: the text is for all kinds.
-    """
+    """The text of a recorded reason; an unknown one as it is. No `kind`: the text for all kinds."""
     refusal = REFUSALS.get(reason)
     if refusal is None:
         return StaffText(reason, "")
@@ -90,8 +87,6 @@ _ANSWERS = {
 
 @dataclass(frozen=True, slots=True)
 class ShownCheck:
-    """One check as the page shows it: how it ended, and the facts that it looked at."""
-
     result: CheckResult
     fact: str = ""
 

@@ -1,7 +1,4 @@
-"""What uses which secret of a system user: addresses and programs, from its latest logins.
-
-Reads the newest MAX_LOGINS logins of LOOKBACK by one index, so its cost is limited.
-"""
+"""What uses which secret of a system user: addresses and programs, from its latest logins."""
 
 from collections import Counter
 from collections.abc import Collection

@@ -1,7 +1,4 @@
-"""Logins without a record: callers that a limit denied (contract 1, Limits), and references.
-
-A denied caller has one row for each hour, for 30 days.
-"""
+"""Logins without a record: callers that a limit denied (contract 1, Limits), and references."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -36,9 +33,7 @@ _WHAT: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Throttled:
-    """`hours`: in how many hours of those asked for; `row` is the latest."""
-
-    row: ThrottledCaller
+    row: ThrottledCaller  # the latest: a caller has one for each hour
     system_user: SystemUser | None
     hours: int = 1
 

@@ -56,11 +56,9 @@ class WhatIfForm(forms.Form):
 
 
 def what_if(asked: dict[str, Any]) -> Context | None:
-    """The decision for what the form asks; None if the client has no secret at all.
-
-    With the secret, or key, that lives longest: the one that its ERP has, or should have by then.
-    """
+    """The decision for what the form asks; None if the client has no secret at all."""
     user, on_behalf_of, at = asked["client_id"], asked["on_behalf_of"], asked["moment"]
+    # The secret, or key, that lives longest: the one that its ERP has, or should have by then.
     secret = user.usable_credentials.order_by(
         F("revoked_at").desc(nulls_first=True), "-expires_at"
     ).first()
@@ -101,14 +99,10 @@ _CHECKS = _NEEDS_A_REQUEST.union(
 def decide_at(
     facts: Facts,
     at: datetime,
-    source: LoginSource | None = None,
-    proved: Confirmation | None = None,
+    source: LoginSource | None = None,  # None: unknown
+    proved: Confirmation | None = None,  # None: all that its tokens must be bound to
 ) -> tuple[rules.Authorization | None, rules.Refused | None]:
-    """The decision about a login that asks for no scope, at the moment `at`: one of the two.
-
-    No `source`: it is unknown from where it would come. No `proved`: it proves all that its tokens
-    must be bound to.
-    """
+    """The decision about a login that asks for no scope, at the moment `at`: one of the two."""
     request = rules.AuthorizationRequest(
         facts,
         asked_scopes=None,

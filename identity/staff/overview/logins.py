@@ -1,7 +1,4 @@
-"""Logins of the last 24 hours: their chart, the top reasons, and clients that started to fail.
-
-Of the latest logins a limited number is read, so the cost is limited (contract 1).
-"""
+"""Logins of the last 24 hours: their chart, the top reasons, and clients that started to fail."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -49,7 +46,6 @@ class Traffic:
 
     @property
     def top_reasons(self) -> list[tuple[str, int]]:
-        """The most frequent first."""
         return sorted(self.reasons.items(), key=lambda row: (-row[1], row[0]))[:_MAX_REASONS]
 
 
@@ -58,12 +54,9 @@ _LEAST = 3  # the height of the smallest number that is not 0
 
 
 def draw_bars(rows: Sequence[tuple[HourOfLogins, str]]) -> dict[str, Any]:
-    """The chart of these hours as an SVG, each with its address: it needs no script.
-
-    The parts of a bar come from below, each with y and height.
-    """
+    """The chart of these hours, each with its address, as an SVG: it needs no script."""
     highest = max(hour.issued + hour.refused for hour, _url in rows) or 1
-    bars = []
+    bars = []  # the parts of each from below: y and height
     for position, (hour, url) in enumerate(rows):
         parts: list[tuple[int, int]] = []
         top, numbers = HEIGHT, (hour.issued, hour.refused)
@@ -121,27 +114,18 @@ _LAST_TOKEN = f"""(
 
 @dataclass(frozen=True, slots=True)
 class FailingClient:
-    """`last_token_at` is None if none of its latest logins got a token, and there are very many.
-
-    `refusals` are those since `failing_since`: since the last token, of the last 24 hours at most.
-    `reason` is why the latest of them was refused.
-    """
-
     system_user: SystemUser
-    last_token_at: datetime | None
-    failing_since: datetime
-    refusals: int
-    reason: str
+    last_token_at: datetime | None  # None: none of its latest logins got one, of very many
+    failing_since: datetime  # the last token, at most 24 hours ago
+    refusals: int  # since then
+    reason: str  # of the latest of them
 
 
 _Refusals = list[tuple[datetime, str]]  # the newest first
 
 
 def failing_clients(at: datetime) -> list[FailingClient]:
-    """Clients with MIN_REFUSALS in the last 24 hours, all of them after their last token.
-
-    The latest last token comes first.
-    """
+    """Clients with MIN_REFUSALS in 24 hours, all after their last token; the latest token first."""
     refusals: dict[int, _Refusals] = defaultdict(list)
     latest = (
         LoginEvent.objects.filter(

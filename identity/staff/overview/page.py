@@ -1,7 +1,4 @@
-"""The first page: each number is a link to the list that it counts.
-
-Every panel needs the permission of the list that it links to.
-"""
+"""The first page: each number is a link to the list that it counts, and needs its permission."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -40,10 +37,7 @@ _OF_COLLEAGUES = [n for n, one in ACTIONS.items() if one.duty not in (None, Duty
 
 
 def expiring(kind: EndingKind, at: datetime) -> dict[int, int]:
-    """How many of one kind end within so many days, as *Ending soon* lists them.
-
-    More than MAX_COUNTED: that they are more than that.
-    """
+    """How many of one kind end within so many days: MAX_COUNTED + 1 at most."""
     # Reads the beginning of an index once: each shorter period is the start of a longer one.
     end, last = kind.end, at + timedelta(days=EXPIRY_DAYS[-1])
     first = kind.rows().filter(**{f"{end}__gte": at, f"{end}__lt": last}).order_by(end)

@@ -30,10 +30,7 @@ MAX_LISTED = 20
 def listed_permissions(
     request: HttpRequest, granted: "Manager[GrantedPermission]", at: datetime
 ) -> Context:
-    """The permissions on the page of a taxpayer or an intermediary: valid ones first.
-
-    Each with its state and its revocation.
-    """
+    """Those of a taxpayer or an intermediary, valid ones first, with state and revocation."""
     rows = granted.select_related("taxpayer", "intermediary__taxpayer").prefetch_related("codes")
     newest, valid = rows.order_by("-pk"), in_force(at)
     listed = list(newest.filter(valid)[: MAX_LISTED + 1])

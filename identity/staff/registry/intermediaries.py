@@ -1,7 +1,4 @@
-"""Intermediaries, taxpayers that may act for others: the list, the page, the tasks (contract 4).
-
-And the suggestions while a user types a TIN or a name: a few, found by index like any search.
-"""
+"""Intermediaries, taxpayers that may act for others: the list, the page, the tasks (contract 4)."""
 
 from datetime import datetime
 from typing import ClassVar
@@ -31,7 +28,7 @@ MIN_TERM_LENGTH, MAX_TERM_LENGTH, MAX_SUGGESTIONS = 3, 255, 10
 
 
 class AutocompleteAdmin(ExportingAdmin):
-    """A list of taxpayers or of intermediaries that suggests taxpayers."""
+    """A list that suggests taxpayers while a user types a TIN or a name."""
 
     def suggest_view(self, request: HttpRequest) -> JsonResponse:
         """The first taxpayers that match the term `q`; only for people who may see the list."""

@@ -1,7 +1,4 @@
-"""What was typed into the search box, and where it is looked for, each with a group of links.
-
-In records as their lists search them, in logins, and among people.
-"""
+"""What was typed into the search box, and where it is looked for, each with a group of links."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -127,10 +124,7 @@ def registry_groups(request: HttpRequest, typed: TypedText) -> Iterator[Group]:
 
 
 def _rows(request: HttpRequest, pages: RecordAdmin, term: str) -> list[Any]:
-    """As many as a group shows, and one more; without an order, so that an index can answer.
-
-    Raises TooGeneral.
-    """
+    """Those of a group and one more, unordered, so that an index can answer. Raises TooGeneral."""
     rows = pages.get_queryset(request).order_by()
     found: dict[Any, Any] = {}
     with limited_search():

@@ -1,7 +1,6 @@
 """Tasks for how a system user logs in: with a secret, private keys or a certificate (contract 3).
 
-A key or certificate is entered as text, or uploaded as a file. It is removed, or gets an earlier
-last day, by the tasks for secrets: it is in the same table.
+A key or certificate is revoked, or gets an earlier last day, by the tasks for secrets.
 """
 
 from functools import partial

@@ -1,7 +1,4 @@
-"""May this secret, key or certificate go? And the task that revokes those of several system users.
-
-Unused ones, or all after a leak.
-"""
+"""May a secret, key or certificate go? And the task that revokes those of several system users."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,10 +33,7 @@ class Advice:
 
 
 def is_safe_to_revoke(secret: Credential, secrets: Sequence[Credential], at: datetime) -> bool:
-    """Whether this live secret is probably no longer used; `secrets`: all of the system user.
-
-    It was not used for 30 days; or a newer one is in use and this one is not.
-    """
+    """Whether this live secret is probably no longer used; `secrets`: all of the system user."""
     if not secret.is_live(at):
         return False
     last = secret.last_used_at or secret.created_at
@@ -110,8 +104,6 @@ UNUSED, EVERY = "unused", "every"
 
 
 class RevokeSecretsForm(TaskForm):
-    """Which of the valid ones of each system user."""
-
     decides = ("which",)
 
     which = fields.RadioField(

@@ -1,7 +1,6 @@
 """Tasks for the secrets of a system user: issue a new one, set the last day, revoke (contract 3).
 
-The last two begin from the row of one secret and say what will fail before they ask. They are the
-tasks for a key too, so their texts name neither.
+The last two are the tasks for a key and a certificate too, so their texts name none of them.
 """
 
 from datetime import datetime
@@ -30,10 +29,7 @@ class RotateSecretForm(ReplacingSecretForm):
 
 
 class SecretForm(TaskForm):
-    """One valid secret, chosen by the link that led here, and a reason.
-
-    `valid`: the secrets that can be chosen. `chosen`: the one that is, or None.
-    """
+    """One valid secret, chosen by the link that led here."""
 
     secret = forms.ChoiceField(widget=forms.HiddenInput)
 
@@ -99,10 +95,7 @@ class RotateSecret(IssueOnceTask):
 
 
 class SecretTask(Task):
-    """A task for one of the valid secrets, which the address names: `?secret=ID`.
-
-    Its title on the page is short: the secret stands beside it.
-    """
+    """A task for one of the valid secrets, which the address names: `?secret=ID`."""
 
     has_button = False  # the page of the system user has a link beside each secret
     form: ClassVar[type[SecretForm]]

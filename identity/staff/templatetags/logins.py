@@ -36,10 +36,7 @@ def recent_logins(context: Context, system_user: SystemUser) -> dict[str, Any]:
 def secret_use(
     context: Context, system_user: SystemUser, secrets: Sequence[dict[str, Any]], title: str = ""
 ) -> dict[str, Any]:
-    """What uses each of these secrets: all that are valid, and ended ones that are still sent.
-
-    Each entry has the secret as `row`, its badge as `state`, and perhaps `advice` on it.
-    """
+    """What uses these secrets (each `shown_secret`): valid ones, and ended ones still sent."""
     if not may_see_logins(context):
         return {}
     at: datetime = context["at"]

@@ -31,10 +31,7 @@ CREATE_ACCOUNT = Operation(
 def create_account(
     *, username: str, name: str, role: str, **asked: Unpack[history.Asked]
 ) -> sign_in.IssuedPassword:
-    """Create an account with one role and a first password, which is shown once.
-
-    With a duty it is not active before a second person confirms.
-    """
+    """Create an account with one role and a first password, which is shown once."""
     context = history.context_of(CREATE_ACCOUNT, **asked)
     account = StaffAccount(
         username=_validate_username(username),
@@ -95,10 +92,7 @@ CHANGE_ROLE = Operation(
 def change_role(
     *, account: StaffAccount, role: str, **asked: Unpack[history.Asked]
 ) -> StaffAccount:
-    """Give the account this role and no other one, from its next request on.
-
-    A role with a duty waits for a second person. Look at `account.role`: it is the role by now.
-    """
+    """Give the account this role and no other; a role with a duty waits for a second person."""
     context = history.context_of(CHANGE_ROLE, **asked)
     _group(role)
     row = authority.lock_account(account, context.by)
@@ -130,10 +124,7 @@ DEACTIVATE_ACCOUNT = ByReason(
 def set_account_active(
     *, account: StaffAccount, is_active: bool, **asked: Unpack[history.Asked]
 ) -> StaffAccount:
-    """Let the account sign in, or end its sessions now and refuse every further sign-in.
-
-    With a duty it is opened by a second person. Look at `account.is_active`.
-    """
+    """Let the account sign in, or end its sessions now and refuse every further sign-in."""
     operation = ACTIVATE_ACCOUNT if is_active else DEACTIVATE_ACCOUNT
     context = history.context_of(operation, **asked)
     row = authority.lock_account(account, context.by)

@@ -53,7 +53,6 @@ def require_another_manager(account: StaffAccount) -> None:
 
 
 def _managers() -> "QuerySet[StaffAccount]":
-    """The accounts that can sign in and manage accounts."""
     in_role = StaffAccount.groups.through.objects.filter(group__name=ACCOUNT_MANAGER)
     can_manage = Q(pk__in=in_role.values("user_id"))
     if settings.SECOND_PERSON_REQUIRED:  # superusers only read
@@ -64,10 +63,7 @@ def _managers() -> "QuerySet[StaffAccount]":
 
 
 def end_sessions(account: StaffAccount, at: datetime, mark: str = "") -> tuple[int, int]:
-    """Sign the account out everywhere, or from the session with this mark.
-
-    How many were open before, and how many are after.
-    """
+    """End all its sessions, or the one with this mark; how many were open before, and are now."""
     present = open_sessions(at, account)
     ended = [one.key for one in present if mark in ("", one.mark)]
     Session.objects.filter(session_key__in=ended).delete()

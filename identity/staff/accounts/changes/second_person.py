@@ -30,10 +30,7 @@ def has_duty(account: StaffAccount) -> bool:
 
 
 def close_until_confirmed(account: StaffAccount, context: history.ChangeContext) -> dict[str, Any]:
-    """If a second person must confirm this change: the account is not active before.
-
-    Returns what the history adds to the change.
-    """
+    """Deactivate it if a second person must confirm; what the history adds to the change."""
     if not (_is_asked_by_staff(context.by) and has_duty(account)):
         return {}
     account.is_active = False
@@ -91,10 +88,7 @@ CONFIRM_ACCOUNT = Operation(
 def confirm_account(
     *, account: StaffAccount, shown: frozenset[str] | None = None, **asked: Unpack[history.Asked]
 ) -> StaffAccount:
-    """Carry out what others asked for; the account opens if nothing else keeps it closed.
-
-    `shown`: the ids of what this person saw; ServiceError if something else waits by now.
-    """
+    """Carry out what others asked for, if it is what this person saw (`shown`: its ids)."""
     context = history.context_of(CONFIRM_ACCOUNT, **asked)
     row = authority.lock_account(account, context.by)
     waiting = list(row.waiting_changes.all())

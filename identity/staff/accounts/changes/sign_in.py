@@ -1,7 +1,4 @@
-"""What a person signs in with: the first password, their own one, second steps; and sessions.
-
-A first password is generated, shown once and replaced by its owner.
-"""
+"""What a person signs in with: the first password, their own one, second steps; and sessions."""
 
 import secrets
 from collections.abc import Iterator
@@ -47,10 +44,7 @@ SET_FIRST_PASSWORD = Operation(
 
 @history.makes(SET_FIRST_PASSWORD, "account")
 def set_first_password(*, account: StaffAccount, **asked: Unpack[history.Asked]) -> IssuedPassword:
-    """Replace the password by a generated one, which its owner must replace; ends its sessions.
-
-    Of an account with a duty it opens nothing before a second person confirms.
-    """
+    """Replace the password by a generated one, which its owner must replace; ends its sessions."""
     context = history.context_of(SET_FIRST_PASSWORD, **asked)
     row = authority.lock_account(account, context.by)
     issued = issue_password(row, context.at)
@@ -108,10 +102,7 @@ RESET_SECOND_FACTOR = ByReason(
 
 @history.makes(RESET_SECOND_FACTOR, "account")
 def reset_second_factor(*, account: StaffAccount, **asked: Unpack[history.Asked]) -> list[str]:
-    """Remove every second step, so that the next sign-in sets up another; the removed ones.
-
-    An account with a duty is closed before a second person confirms.
-    """
+    """Remove every second step, so that the next sign-in sets up another; the removed ones."""
     context = history.context_of(RESET_SECOND_FACTOR, **asked)
     row = authority.lock_account(account, context.by)
     found = Authenticator.objects.filter(user_id=row.pk)

@@ -19,8 +19,6 @@ _ROLE = {"role": {"required": True, "choices": list(ROLES)}}
 
 
 class _AccountCommand(OperationCommand):
-    """`USERNAME`."""
-
     named: ClassVar[Named | None] = Named(
         *("username", StaffAccount, "There is no staff account {}."),
         metavar="username",
@@ -41,8 +39,6 @@ class _ChangeRole(_AccountCommand):
 
 
 class _FirstPassword(_AccountCommand):
-    """Its answer has a first password, which is shown once."""
-
     operation = sign_in.SET_FIRST_PASSWORD
     note = ""
 

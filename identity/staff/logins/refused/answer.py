@@ -1,7 +1,4 @@
-"""The answer about a refused login: what to tell the caller, what cures it, what changed since.
-
-A login that would get a token now needs no task.
-"""
+"""The answer about a refused login: what to tell the caller, what cures it, what changed since."""
 
 from datetime import datetime
 from typing import Any
@@ -42,10 +39,7 @@ _PROVED_NOTHING = (RegistryReason.DPOP_PROOF_MISSING, RegistryReason.CERTIFICATE
 
 
 def _decided_now(involved: Involved, at: datetime) -> tuple[bool, Refused | None]:
-    """Whether the registry decides how the same login would end now, and why it would be refused.
-
-    None: it would get a token, or that is unknown.
-    """
+    """Whether the registry decides how the same login would end now; and why it would refuse it."""
     event, user, secret = involved.event, involved.system_user, involved.secret
     if event.reason not in _DECIDABLE or user is None or secret is None:
         return False, None

@@ -1,7 +1,4 @@
-"""What staff can do about a refused login: one table from each reason to the tasks that cure it.
-
-Who may do it, whether it is possible now, and its page are the task's own business.
-"""
+"""What staff can do about a refused login: one table from each reason to the tasks that cure it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -34,13 +31,10 @@ class Target(NamedTuple):
 
 
 class Cure(NamedTuple):
-    """A task that would cure the login; `target` is None if it would not cure this one.
+    """A task that would cure the login."""
 
-    `task` is its name: most have that of their action.
-    """
-
-    task: str
-    target: Callable[[Involved], Target | None]
+    task: str  # its name: most have that of their action
+    target: Callable[[Involved], Target | None]  # None: it would not cure this login
 
 
 def _on(named: Callable[[Involved], Model | None]) -> Callable[[Involved], Target | None]:
@@ -153,15 +147,11 @@ CURES: Mapping[str, tuple[Cure, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class OfferedCures:
-    """What the page offers.
-
-    `buttons`: tasks that this person may do now. `not_now`: tasks that are not possible, and why.
-    `for_others`: tasks that need another role, and the roles that have it.
-    """
+    """The tasks that this person may do; those not possible now, and why; and those of others."""
 
     buttons: list[Button] = field(default_factory=list)
     not_now: list[tuple[Text, Text]] = field(default_factory=list)
-    for_others: list[tuple[Text, list[str]]] = field(default_factory=list)
+    for_others: list[tuple[Text, list[str]]] = field(default_factory=list)  # with their roles
 
     def __bool__(self) -> bool:
         return bool(self.buttons or self.not_now or self.for_others)

@@ -17,19 +17,14 @@ from tokens.refusals.table import ProtocolReason
 
 @dataclass(frozen=True, slots=True)
 class Involved:
-    """Each is None if there is no such record, or if the login did not ask for it.
-
-    `system_user`: the client, or the one with the ID that was sent with a wrong secret. `role`: its
-    taxpayer as an intermediary. `represented`: the taxpayer that `onbehalfof` named. `permission`:
-    the newest one that `represented` granted to `role`.
-    """
+    """Each is None if there is no such record, or if the login did not ask for it."""
 
     event: LoginEvent
     secret: Credential | None = None
-    system_user: SystemUser | None = None
-    role: Intermediary | None = None
-    represented: Taxpayer | None = None
-    permission: GrantedPermission | None = None
+    system_user: SystemUser | None = None  # with the ID that was sent, also with a wrong secret
+    role: Intermediary | None = None  # its taxpayer as an intermediary
+    represented: Taxpayer | None = None  # the taxpayer that `onbehalfof` named
+    permission: GrantedPermission | None = None  # the newest one that it granted to `role`
 
     @property
     def own_taxpayer(self) -> Taxpayer | None:

@@ -1,7 +1,4 @@
-"""`verify_history`: is the history unbroken, and is each record what its history says? (contract 5)
-
-It names the first change that does not fit, and each record that differs.
-"""
+"""`verify_history`: is the history unbroken, and is each record what it says? (contract 5)"""
 
 from datetime import datetime
 from itertools import chain, islice
@@ -30,12 +27,8 @@ PROTECTED_APIS = Compared(ProtectedApi, ("name", "audience", "is_active"))
 
 
 def verify(at: datetime) -> tuple[Chain, list[str]]:
-    """Read the whole history and every record, and store what was found.
-
-    What was committed by now gets its place and its hash before. Returns also the first MOST_NAMED
-    differences, a sentence each.
-    """
-    publish_all_changes(at)
+    """Read the history and every record, and store what was found; the first differences."""
+    publish_all_changes(at)  # what was committed by now gets its place and its hash
     found = verify_chain()
     kinds = (kind.differences() for kind in (*COMPARED, ACCOUNTS, PROTECTED_APIS))
     differences = list(islice(chain.from_iterable(kinds), MOST_NAMED))
