@@ -11,6 +11,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -63,8 +64,6 @@ def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
 # Whatever the shell says: every server and every worker would compile every module anew.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-
-
 # Clients share it: to read the authorities of the world takes much longer than a request.
 vars(httpx._transports.default)["create_ssl_context"] = cache(httpx.create_ssl_context)
 
@@ -241,18 +240,15 @@ def node(
     migrated_sqlite: "MigratedSqlite", tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Service]:
     """The service on SQLite, one for all tests that need nothing else."""
-    folder = tmp_path_factory.mktemp("node")
-    environment = service_environment(folder, free_port())
-    migrated_sqlite.write_to(folder / "identity.sqlite3")
-    started = start_service(environment, folder / "service.log")
-    with stopping(started):
-        yield started
+    with _services(migrated_sqlite, tmp_path_factory.mktemp("node")) as start:
+        yield start()
 
 
 @pytest.fixture(scope="session")
 def cluster(
     postgres: Postgres,
     migrated_template: str,
+    migrated_sqlite: "MigratedSqlite",
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator["Cluster"]:
     """Two login nodes and one for the staff, with quick deadlines; no test may stop them."""
@@ -261,18 +257,12 @@ def cluster(
     folder, ports = tmp_path_factory.mktemp("cluster"), free_ports()
     url = postgres.create_database(migrated_template)
     balancer = start_balancer(ports)
-    with stopping(balancer):
-        nodes: list[Service] = []
-        try:
-            for port, serve in ((ports.staff, "staff"), *((p, "login") for p in ports.nodes)):
-                settings = behind(ports) | {"DATABASE_URL": url, "SERVE": serve}
-                environment = service_environment(folder, port, **settings)
-                log = folder / f"node-{port}.log"
-                nodes.append(start_service(environment, log, QUICK))
-            yield Cluster(balancer, nodes[1:])
-        finally:
-            with stopping(*nodes):
-                pass
+    with stopping(balancer), _services(migrated_sqlite, folder) as start:
+        nodes = [
+            start(url, **behind(ports) | {"PORT": str(port), "SERVE": serve, "QUICK": "1"})
+            for port, serve in ((ports.staff, "staff"), *((p, "login") for p in ports.nodes))
+        ]
+        yield Cluster(balancer, nodes[1:])
     postgres.drop_database(url)
 
 
@@ -290,7 +280,8 @@ def service(migrated_sqlite: "MigratedSqlite", tmp_path: Path) -> Iterator[Start
     arguments are settings in the environment; `QUICK="1"` shortens its deadlines
     (tests/servers/quick_config.py). All are stopped at the end of the test.
     """
-    yield from _services(migrated_sqlite, tmp_path)
+    with _services(migrated_sqlite, tmp_path) as start:
+        yield start
 
 
 @pytest.fixture(scope="module")
@@ -298,9 +289,11 @@ def services(
     migrated_sqlite: "MigratedSqlite", tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[StartService]:
     """As `service`, for all tests of a module; mark those with `processes`."""
-    yield from _services(migrated_sqlite, tmp_path_factory.mktemp("services"))
+    with _services(migrated_sqlite, tmp_path_factory.mktemp("services")) as start:
+        yield start
 
 
+@contextmanager
 def _services(migrated: "MigratedSqlite", folder: Path) -> Iterator[StartService]:
     started: list[Service] = []
 

@@ -34,8 +34,6 @@ class Signer:
 
 
 RIGHT, OTHER = Signer("right"), Signer("other")
-
-
 AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 

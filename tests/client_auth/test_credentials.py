@@ -48,8 +48,6 @@ BY_SECRET = ClientSecretCredentials(SENT.method, CLIENT_ID, hash_secret(CLIENT_S
 CERTIFICATE = ClientCertificate("tls$a", "a-thumbprint", AT - HOUR, AT + HOUR)
 BY_CERTIFICATE = CertificateCredentials(CLIENT_ID, CERTIFICATE)
 FACTS = Facts(CLIENT, SECRET)
-
-
 IN_FORM = SentSecret(Method.CLIENT_SECRET_POST, "ci_1", "cs_1")
 IN_HEADER = SentSecret(Method.CLIENT_SECRET_BASIC, "ci_1", "cs_1")
 ASSERTION = {"client_assertion": "a.b.c"}

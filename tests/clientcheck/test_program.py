@@ -497,8 +497,6 @@ FAULTS = [
     (samples.LogsItsSecret, "logs no secret and no token"),
     (samples.ThrowsTheErrorAway, "logs the reference of a refusal"),
 ]
-
-
 # What follows from the fault, beside the fault itself.
 ALSO = {
     samples.LogsInForEachCall: {

@@ -27,8 +27,6 @@ NOW = datetime.now(UTC)
 WRONG = new_client_secret("test")
 DAY = timedelta(days=1)
 DATE = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
-
-
 LOGINS: dict[str, Callable[[Erp, Erp], Sent]] = {
     "right": lambda erp, blocked: login_of(erp),
     "blocked": lambda erp, blocked: login_of(blocked),

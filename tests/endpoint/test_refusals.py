@@ -45,8 +45,6 @@ SPECIFIED = {
     *("invalid_request", "invalid_client", "invalid_grant", "invalid_scope"),
     *("unauthorised_client", "unsupported_grant_type"),
 }
-
-
 # Only for clients whose tokens staff have bound to a key (RFC 9449).
 OF_DPOP = {
     RegistryReason.DPOP_PROOF_MISSING: "invalid_dpop_proof",

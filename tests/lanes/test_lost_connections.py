@@ -27,10 +27,8 @@ from tokens.models import LoginEvent, RevokedToken
 from tokens.store.async_store import AsyncStore
 from tokens.store.postgresql_event import MAX_AGE_SECONDS
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
-
-
 # SQLite has no server whose connections could end.
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
 LOGINS = 12
 Kind = Callable[[list[Credential]], list[Call]]
 KINDS: dict[str, Kind] = {

@@ -56,8 +56,6 @@ def assert_refusal(answer: WireAnswer, status: int, error: str, text: str = "") 
 
 PATHS = (b"GET /", b"GET /errors/", b"POST /connect/token/")
 SMUGGLED = b"GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
-
-
 # Of the login, after its first line and `Host`.
 HEADS = [
     *(b"Content-Length: 3|Transfer-Encoding: chunked||0||", b"Content-Length: 3, 3||abc"),
@@ -201,8 +199,6 @@ def test_no_answer_repeats_what_a_client_sent(node: Service, request_text: bytes
 
 
 TOO_LONG = "longer than 32768 bytes"
-
-
 END = b" HTTP/1.1\r\nHost: x\r\n\r\n"
 MANY = b"".join(b"X-%d: a\r\n" % n for n in range(101))
 

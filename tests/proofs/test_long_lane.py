@@ -11,8 +11,6 @@ from tests.servers.processes import CHECKOUT, completed
 from tests.servers.service import clean_environment
 
 LANE = runpy.run_path(str(CHECKOUT / ".ci" / "long_lane.py"))
-
-
 ROOMS = ("browser", "live", "operations", "packages", "proofs", "staff", "webhooks")
 MODULES = [
     str(path.relative_to(CHECKOUT))

@@ -23,10 +23,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 START_SECONDS = 90.0  # on a machine that is busy with other tests
 STOP_SECONDS = 25.0  # a little more than the service gives to the requests that it has begun
 PORTS = range(20_000, 32_000)  # below those that Linux gives to outgoing connections
-
-
 Process = subprocess.Popen[bytes]
-
 # A folder with a file for each process that runs, named by its id: what ends this process
 # ends those.
 running: Path | None = None

@@ -15,8 +15,6 @@ TEMPLATE_ENGINE = ("django.shortcuts", "django.template")
 SETTINGS = ("identity.settings",)  # it names modules as Django wants it, and is named so
 _MODULE = re.compile(r"\w+(\.\w+)+")
 FRAMEWORKS = ("django", "oauth2_provider", "oauthlib", "rest_framework")
-
-
 Floors = dict[str, Sequence[Sequence[str]]]  # rooms of each folder, floor by floor, from the top
 
 

@@ -27,27 +27,25 @@ def rows_read_by(work: Callable[[], object]) -> list[int]:
     """For each query of it, how many rows that step of its plan has read that reads the most."""
     with CaptureQueriesContext(connection) as sent:
         work()
-    most = []
-    with connection.cursor() as cursor:
-        for query in sent.captured_queries:
-            cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {query['sql']}")
-            (answer,) = cursor.fetchone() or ("[]",)
-            (explained,) = json.loads(answer) if isinstance(answer, str) else answer
-            most.append(max(map(_rows_read, _steps_of(explained["Plan"]))))
-    return most
+    return [max(map(_rows_read, _explained(query["sql"]))) for query in sent.captured_queries]
 
 
 def tables_read_by(sql: str, parameters: Any) -> set[str]:
     """The tables of which such a statement reads a page, of the table or of an index."""
+    return {
+        step["Relation Name"]
+        for step in _explained(sql, parameters)
+        if "Relation Name" in step and step["Shared Hit Blocks"] + step["Shared Read Blocks"]
+    }
+
+
+def _explained(sql: str, parameters: Any = None) -> list[dict[str, Any]]:
+    """Each step of its plan, with what the step did: the statement is executed."""
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}", parameters)
         (answer,) = cursor.fetchone() or ("[]",)
     (explained,) = json.loads(answer) if isinstance(answer, str) else answer
-    return {
-        step["Relation Name"]
-        for step in _steps_of(explained["Plan"])
-        if "Relation Name" in step and step["Shared Hit Blocks"] + step["Shared Read Blocks"]
-    }
+    return _steps_of(explained["Plan"])
 
 
 def _rows_read(step: dict[str, Any]) -> int:

@@ -45,8 +45,6 @@ from tokens.store.postgresql_buckets import count_rejections
 
 LONG_AGO = CounterState(datetime(1970, 1, 1, tzinfo=UTC), 0)  # of a client that never logged in
 EPOCH, SECRET_ID = 77, 5
-
-
 ALL = (*LOGINS, *FAILURES, *REJECTIONS)
 
 
