@@ -13,6 +13,7 @@ from taxpayers.credentials import IDS, Prefix, new_client_id, new_client_secret
 from tests.support.answers import UUID7, body_of, headers_of
 from tests.support.erp import FORM, Erp
 from tests.support.moments import why
+from tokens.keys.ring import generate
 from tokens.models import ProtectedApi
 from tokens.protected_apis.registration import register_protected_api
 
@@ -83,6 +84,12 @@ def claims_of(token: str) -> dict[str, Any]:
     """What a token says; its signature is the matter of other tests."""
     claims: dict[str, Any] = jwt.decode(token, options={"verify_signature": False})
     return claims
+
+
+def forged(token: str) -> str:
+    """The same header and the same claims, signed by another key."""
+    header = jwt.get_unverified_header(token)
+    return jwt.encode(claims_of(token), generate("ES256"), "ES256", header)
 
 
 def post(

@@ -3,12 +3,17 @@
 The moment is an argument.
 """
 
+import hashlib
+import hmac
+import json
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import jwt
 import pytest
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from jwt.utils import base64url_encode
 from msgspec.structs import replace
 
 from taxpayers.facts.token_binding import Confirmation, TokenBinding
@@ -181,6 +186,70 @@ def assert_not_ours(token: str) -> None:
 def test_other_claims_are_not_ours_though_our_key_signed_them(changes: dict[str, Any]) -> None:
     claims = {name: value for name, value in (claims_of() | changes).items() if value is not None}
     assert_not_ours(sign(claims, NEW))
+
+
+def encoded(value: Any) -> str:
+    data = value if isinstance(value, bytes) else json.dumps(value).encode()
+    return base64url_encode(data).decode()
+
+
+ACTING = replace(LOGIN, actor=ACTOR, permissions=("x:y",))
+HEADER = {"typ": "at+jwt", "alg": "ES256", "kid": NEW.kid}
+RIGHT, STRANGER = sign(claims_of(), NEW), new_key(AT)
+
+
+def with_header(signature: str = RIGHT.rpartition(".")[2], **changes: Any) -> str:
+    """The right token, but for its header; a member given as None is left out."""
+    header = {name: value for name, value in (HEADER | changes).items() if value is not None}
+    return f"{encoded(header)}.{RIGHT.split('.')[1]}.{signature}"
+
+
+def signed(key: Key, **changes: Any) -> str:
+    """By this key, with these differences of the right header."""
+    return jwt.encode(claims_of(), key.private_key, "ES256", HEADER | changes)  # type: ignore[arg-type]
+
+
+def with_mac(secret: bytes) -> str:
+    """The classic attack: the public key, which everybody knows, as the secret of an HMAC."""
+    content = with_header(alg="HS256").rpartition(".")[0]
+    return f"{content}.{encoded(hmac.new(secret, content.encode(), hashlib.sha256).digest())}"
+
+
+def last_letter_changed() -> str:
+    """The last of the 86 letters of a signature carries four bits that are not used."""
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    return RIGHT[:-1] + letters[letters.index(RIGHT[-1]) ^ 1]
+
+
+PUBLIC_KEY = NEW.private_key.public_key()  # type: ignore[union-attr]
+FOREIGN_TOKENS = {
+    "alg none": with_header("", alg="none"),
+    "no alg": with_header(alg=None),
+    "HS256 with the public key as PEM":
+        with_mac(PUBLIC_KEY.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)),
+    "HS256 with the public key as JWK": with_mac(json.dumps(NEW.public_jwk).encode()),
+    "RS256 with an EC key": with_header(alg="RS256"),
+    "another key": signed(STRANGER, kid=STRANGER.kid),
+    "another key under our kid": signed(STRANGER),
+    "another key in the header": signed(STRANGER, jwk=STRANGER.public_jwk),
+    "no kid": with_header(kid=None),
+    "kid a path": with_header(kid="../../dev/null"),
+    "crit": signed(NEW, crit=["x"], x=1),
+    "detached": with_header(b64=False),
+    "header nested too deep": f"{encoded(b'[' * 20_000)}.e30.e30",
+    "header not UTF-8": f"{encoded(bytes(range(128, 256)))}.e30.e30",
+    "header not JSON": f"{encoded(b'{')}.e30.e30",
+    "payload of another token": RIGHT.replace(RIGHT.split(".")[1], encoded(claims_of(ACTING))),
+    "last letter changed": last_letter_changed(),
+    "an encrypted token": f"{RIGHT}.e30.e30",
+    "a client secret": "cs_test_0123456789",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("token", FOREIGN_TOKENS.values(), ids=FOREIGN_TOKENS)
+def test_a_token_that_our_key_has_not_signed_as_it_is_is_not_ours(token: str) -> None:
+    assert is_accepted(signed(NEW), AT)
+    assert_not_ours(token)
 
 
 @pytest.mark.parametrize("kind", ["JWT", "jwt", "AT+JWT", "logout+jwt", None])

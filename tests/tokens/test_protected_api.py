@@ -1,16 +1,11 @@
 """A protected API: which tokens it accepts, and the whole 401 and 403 for others (contract 2)."""
 
-import base64
-import json
 import re
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-import jwt
 import pytest
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.db import OperationalError, connection, transaction
 from django.http import HttpResponse
 from django.test import Client
@@ -24,15 +19,13 @@ from rest_framework.views import APIView
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Taxpayer
 from taxpayers.rules import Authorization
-from tests.introspection.api import claims_of, token_of
+from tests.introspection.api import claims_of, forged, token_of
 from tests.support import make
 from tests.support.answers import body_of, headers_of
 from tests.support.erp import Erp
 from tests.support.moments import now
 from tests.support.outages import database_out_of_reach
 from tokens.access_tokens.issuing import issue_access_token
-from tokens.keys.ring import Key, generate, public_jwk
-from tokens.keys.signer import current_key_ring
 
 pytestmark = pytest.mark.django_db
 
@@ -128,105 +121,9 @@ def test_a_token_whose_login_is_not_recorded_is_refused() -> None:
 
 
 # --- 401 ----------------------------------------------------------------------------------------
-def our_key() -> Key:
-    at = now()
-    return current_key_ring(at).signer(at)
-
-
-def resigned(header: dict[str, Any] | None = None, **claims: Any) -> str:
-    """A token by our own key, with other claims; None leaves a claim out."""
-    signer = our_key()
-    payload = claims_of(new_token()) | claims
-    payload = {k: v for k, v in payload.items() if v is not None}
-    headers = {"typ": "at+jwt", "kid": signer.kid, **(header or {})}
-    return jwt.encode(payload, signer.private_key, signer.alg, headers)  # type: ignore[arg-type]
-
-
-def unsigned(alg: str) -> str:
-    return with_changed_header(lambda header: {**header, "alg": alg}, signature=b"")
-
-
-def hs256_with_the_public_key(form: str) -> str:
-    """The classic attack: the public key, which is public, as the secret of an HMAC."""
-    signer = our_key()
-    assert signer.private_key is not None
-    pem = signer.private_key.public_key().public_bytes(
-        Encoding.PEM, PublicFormat.SubjectPublicKeyInfo
-    )
-    secret = pem if form == "pem" else json.dumps(signer.public_jwk).encode()
-    algorithm = jwt.algorithms.HMACAlgorithm(jwt.algorithms.HMACAlgorithm.SHA256)
-    header, payload, _ = with_changed_header(lambda header: {**header, "alg": "HS256"}).split(".")
-    return f"{header}.{payload}.{b64(algorithm.sign(f'{header}.{payload}'.encode(), secret))}"
-
-
-def foreign(kid: str | None = None, **header: Any) -> str:
-    """Valid claims, signed by another key, under its own `kid` or ours."""
-    private_key = generate("ES256")
-    own = public_jwk(private_key, "ES256")
-    headers = {"typ": "at+jwt", "kid": kid or own["kid"], **header}
-    return jwt.encode(claims_of(new_token()), private_key, "ES256", headers)
-
-
-def b64(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
-
-
-def with_changed_header(
-    change: Callable[[dict[str, Any]], Any] = lambda header: header, signature: bytes | None = None
-) -> str:
-    """A valid token, except that its header was changed after it was signed."""
-    header, payload, old_signature = new_token().split(".")
-    changed = change(json.loads(base64.urlsafe_b64decode(header + "==")))
-    return ".".join(
-        (
-            b64(json.dumps(changed).encode()),
-            payload,
-            old_signature if signature is None else b64(signature),
-        )
-    )
-
-
-def with_other_claims() -> str:
-    header, _, signature = new_token().split(".")
-    _, payload, _ = new_token(actor=TaxpayerId("D1"), permissions=("x:y",)).split(".")
-    return f"{header}.{payload}.{signature}"
-
-
-def last_letter_changed() -> str:
-    """The last of the 86 letters of a signature carries four bits that are not used."""
-    token = new_token()
-    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-    return token[:-1] + letters[letters.index(token[-1]) ^ 1]
-
-
-FOREIGN_TOKENS: dict[str, Callable[[], str]] = {
-    "alg none": lambda: unsigned("none"),
-    "no alg": lambda: with_changed_header(lambda header: {"typ": "at+jwt", "kid": header["kid"]}),
-    "HS256 with the public key as PEM": lambda: hs256_with_the_public_key("pem"),
-    "HS256 with the public key as JWK": lambda: hs256_with_the_public_key("jwk"),
-    "RS256 with an EC key": lambda: with_changed_header(lambda header: {**header, "alg": "RS256"}),
-    "another key": foreign,
-    "another key under our kid": lambda: foreign(our_key().kid),
-    "another key in the header": lambda: foreign(
-        our_key().kid, jwk=public_jwk(generate("ES256"), "ES256")
-    ),
-    "no kid": lambda: with_changed_header(lambda header: {"typ": "at+jwt", "alg": "ES256"}),
-    "kid a path": lambda: with_changed_header(lambda header: {**header, "kid": "../../dev/null"}),
-    "crit": lambda: resigned({"crit": ["x"], "x": 1}),
-    "detached": lambda: with_changed_header(lambda header: {**header, "b64": False}),
-    "header nested too deep": lambda: f"{b64(b'[' * 20_000)}.e30.e30",
-    "header not UTF-8": lambda: f"{b64(bytes(range(128, 256)))}.e30.e30",
-    "header not JSON": lambda: f"{b64(b'{')}.e30.e30",
-    "payload of another token": with_other_claims,
-    "last letter changed": last_letter_changed,
-    "an encrypted token": lambda: f"{new_token()}.e30.e30",
-    "a client secret": lambda: "cs_test_0123456789",
-}
-
-
-@pytest.mark.parametrize("make", FOREIGN_TOKENS.values(), ids=FOREIGN_TOKENS.keys())
-def test_a_token_that_is_not_ours_is_refused(make: Callable[[], str]) -> None:
-    assert_401(get(f"Bearer {make()}", accept="text/html"), FOREIGN)
+def test_a_token_that_is_not_ours_is_refused() -> None:
+    """Each kind of them: tests/tokens/test_access_tokens.py."""
+    assert_401(get(f"Bearer {forged(new_token())}", accept="text/html"), FOREIGN)
 
 
 @pytest.mark.parametrize(
