@@ -258,9 +258,6 @@ def test_a_log_line_names_clients_keys_and_references() -> None:
     assert {name: line[name] for name in fields} == fields
 
 
-def test_a_reason_that_staff_enter_has_no_secret() -> None:
-    assert validate_reason(f"leaked: {BODY}") == f"leaked: {HIDDEN}"
-
-
-def test_an_error_description_has_no_secret() -> None:
-    assert error_description(f"unknown: {BODY}") == f"unknown: {HIDDEN}"
+@pytest.mark.parametrize("made", [validate_reason, error_description])
+def test_a_reason_of_staff_and_an_error_description_have_no_secret(made: Any) -> None:
+    assert made(f"leaked: {BODY}") == f"leaked: {HIDDEN}"
