@@ -211,9 +211,6 @@ def test_browsers_are_told_no_more_of_https_than_was_asked_for(
     assert_shown(changes | {"SERVE": "staff"}, True, HOSTS, 404, header)
 
 
-# --- The staff pages ------------------------------------------------------------------------------
-
-
 def staff_warnings() -> list[str]:
     return [str(message.id).removeprefix("staff.") for message in staff_checks.check_deployment()]
 

@@ -237,9 +237,6 @@ def test_checks_that_get_no_answer_are_given_up(monkeypatch: pytest.MonkeyPatch)
         asyncio.run(Readiness().in_thread(hang))
 
 
-# --- Public --------------------------------------------------------------------------------------
-
-
 @pytest.mark.django_db
 def test_the_public_may_ask_whether_the_service_is_ready_and_which_version_it_is() -> None:
     response = get("/health", accept="text/html")

@@ -62,8 +62,6 @@ def test_a_header_with_an_underscore_does_not_stand_for_another() -> None:
     assert seen["HTTP_X_FORWARDED_FOR"] == "10.0.0.1"
 
 
-# --- Long bodies ----------------------------------------------------------------------------------
-
 PART = b"a" * BUFFERED_BODY_BYTES
 LONGEST = 5 * BUFFERED_BODY_BYTES
 
@@ -146,9 +144,6 @@ def test_long_bodies_have_places_of_their_own_and_each_is_given_back() -> None:
         assert body_of(await call(bridge, PART, PART))["CONTENT_LENGTH"] == str(2 * len(PART))
 
     asyncio.run(scenario())
-
-
-# --- What it translates ---------------------------------------------------------------------------
 
 
 def test_a_request_that_ends_too_early_reaches_no_page() -> None:

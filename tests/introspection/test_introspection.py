@@ -55,9 +55,6 @@ def acting(intermediary: Erp) -> tuple[str, str]:
     return tin, token_of(intermediary, on_behalf_of=tin)
 
 
-# --- Active ---------------------------------------------------------------------------------------
-
-
 def test_an_active_token_is_answered_with_all_that_it_says(api: Api, erp: Erp) -> None:
     token = token_of(erp)
     claims = claims_of(token)
@@ -76,9 +73,6 @@ def test_an_introspection_is_one_statement_and_changes_nothing(
         with statements_sent() as words:
             api.introspect(token)
         assert [word for word in words if word not in ("SAVEPOINT", "RELEASE")] == ["SELECT"]
-
-
-# --- Inactive: the token --------------------------------------------------------------------------
 
 
 def test_a_token_that_is_not_ours_is_inactive_and_nothing_more(api: Api, erp: Erp) -> None:

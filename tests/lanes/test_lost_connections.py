@@ -245,9 +245,6 @@ def test_a_text_with_a_nul_is_refused_and_never_cut() -> None:
         asyncio.run(ask("cut\0here"))
 
 
-# --- Commits that no standby has confirmed --------------------------------------------------------
-
-
 WAITING = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
 
 

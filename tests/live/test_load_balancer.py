@@ -28,9 +28,6 @@ def jti_of(answer: httpx.Response) -> str:
     return str(claims_of(answer.json()["access_token"])["jti"])
 
 
-# --- The login through the proxy ------------------------------------------------------------------
-
-
 def test_staff_sign_in_at_an_address_with_a_port(cluster: Cluster) -> None:
     name = f"{STAFF_HOST['Host']}:{cluster.ports.https}"
     with cluster.client(STAFF_ADDRESS) as browser:
@@ -140,18 +137,12 @@ def test_the_page_of_a_reason_is_public_through_the_proxy(cluster: Cluster) -> N
     assert "<h1>Parameter missing</h1>" in page.text
 
 
-# --- What is refused in the same shape, by a node or by the proxy itself --------------------------
-
-
 def test_a_wrong_method_is_refused_with_json(cluster: Cluster) -> None:
     for method in ("GET", "PUT", "DELETE", "TRACE"):
         with cluster.client() as client:
             answer = client.request(method, PATH)
         assert_proxy_answer(answer, 405, "invalid_request", "POST only")
         assert answer.headers["Allow"] == "POST"
-
-
-# --- Without a node -------------------------------------------------------------------------------
 
 
 def test_without_any_node_the_proxy_answers_as_the_service_would() -> None:
@@ -169,9 +160,6 @@ def test_without_any_node_the_proxy_answers_as_the_service_would() -> None:
             assert 5 <= int(answer.headers["Retry-After"]) <= 60
             log_with(answer.headers["correlationId"], cluster)
         assert erp.client_secret not in balancer.log
-
-
-# --- What the proxy writes down -------------------------------------------------------------------
 
 
 def test_the_proxys_log_names_each_login_and_keeps_no_query(cluster: Cluster) -> None:

@@ -74,9 +74,6 @@ def test_a_token_is_limited_by_its_permissions_if_it_has_some(
     assert {code for code in codes if token.may(code)} == allowed
 
 
-# --- Who signed it --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("typ", ["JWT", "at+JWT", "statuslist+jwt", "token-introspection+jwt", ""])
 def test_another_kind_of_jwt_is_refused_though_our_key_signed_it(issuer: Issuer, typ: str) -> None:
     refusal_of(issuer, issuer.token(typ=typ))
@@ -158,9 +155,6 @@ def test_a_token_that_is_too_long_and_claims_that_are_no_object_are_refused(issu
         refusal_of(issuer, sign(claims, issuer.signer))  # type: ignore[arg-type]
 
 
-# --- What it says ---------------------------------------------------------------------------------
-
-
 def each(claim: str, *values: Any) -> list[dict[str, Any]]:
     return [{claim: value} for value in values]
 
@@ -219,9 +213,6 @@ def test_a_token_is_accepted_from_its_first_to_its_last_second_with_little_leewa
     assert str(refusal_of(issuer, token)) == expired
 
 
-# --- The header -----------------------------------------------------------------------------------
-
-
 def test_a_request_without_one_bearer_token_is_refused_and_told_how(issuer: Issuer) -> None:
     verifier, token = issuer.verifier(), issuer.token()
     for headers, text in (
@@ -246,9 +237,6 @@ def test_no_refusal_repeats_what_was_sent(issuer: Issuer) -> None:
         description = refusal_of(issuer, sent).body["error_description"]
         assert sent not in description
         assert all(0x20 <= ord(c) <= 0x7E and c not in '"\\' for c in description)
-
-
-# --- The issuer -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

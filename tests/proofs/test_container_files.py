@@ -288,9 +288,6 @@ def test_each_proxy_of_the_chart_is_configured_by_the_image_and_serves_its_half(
             assert ("Service", found) in usual()
 
 
-# --- Secrets --------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def secrets(tmp_path: Path) -> Path:
     made = tmp_path / "secrets"
@@ -327,8 +324,6 @@ def test_the_settings_of_a_node_pass_every_check(name: str, secrets: Path, tmp_p
         env={"PATH": os.environ["PATH"], "VAR_DIR": str(tmp_path / "var"), **given},
     )
 
-
-# --- The image ------------------------------------------------------------------------------------
 
 PAGES = [
     "/guide",

@@ -372,9 +372,6 @@ def test_the_first_refusal_is_the_one_that_a_login_with_a_valid_secret_gets() ->
             )
 
 
-# --- What tokens must be bound to -----------------------------------------------------------------
-
-
 BY_KEY, CERTIFICATE = (
     Confirmation(b, "a-thumbprint") for b in (TokenBinding.DPOP, TokenBinding.TLS)
 )

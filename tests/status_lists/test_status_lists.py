@@ -58,9 +58,6 @@ def represented_by(intermediary: Erp, **permission: Any) -> str:
     return str(granted.taxpayer.identifier)
 
 
-# --- Which index a token gets ---------------------------------------------------------------------
-
-
 def test_tokens_of_one_secret_for_one_taxpayer_have_one_index(intermediary: Erp) -> None:
     first, second = (represented_by(intermediary) for _ in range(2))
     references = [
@@ -87,9 +84,6 @@ def test_a_token_that_may_do_more_has_the_same_index_and_the_row_says_so(interme
     assert not is_ended(first)
 
 
-# --- When a bit is set ----------------------------------------------------------------------------
-
-
 def test_time_alone_sets_the_bit_without_a_login_or_a_change(erp: Erp) -> None:
     token = token_of(erp)
     SystemUser.objects.update(expires_at=now() + DAY)
@@ -103,9 +97,6 @@ def test_time_alone_sets_the_bit_without_a_login_or_a_change(erp: Erp) -> None:
     assert not is_ended(token)
     StatusIndex.objects.update(check_at=past)
     assert is_ended(token)
-
-
-# --- A set bit stays ------------------------------------------------------------------------------
 
 
 def test_an_index_that_cannot_be_checked_ends_and_holds_up_no_other(
@@ -149,9 +140,6 @@ def test_a_bit_is_cleared_by_a_process_that_goes_on(
     assert bits_of(read_list(uri, get(LIST)))[idx // 8] == 0
 
 
-# --- Logins ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("column", ["index", "version"])
 def test_a_node_that_remembers_an_index_that_is_not_there_does_not_use_it(
     column: str, erp: Erp
@@ -171,9 +159,6 @@ def test_no_index_is_given_twice_while_its_end_waits(erp: Erp) -> None:
     assert StatusChange.objects.filter(ended_index__isnull=False).count() == 1
     others = [token_of(new_erp()) for _ in range(3)]
     assert reference_of(first) not in map(reference_of, others)
-
-
-# --- The answer -----------------------------------------------------------------------------------
 
 
 def test_the_answer_is_a_signed_list(erp: Erp, settings: Settings) -> None:

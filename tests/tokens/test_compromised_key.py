@@ -174,7 +174,6 @@ def test_of_two_who_stop_a_key_at_once_one_succeeds(monkeypatch: pytest.MonkeyPa
     assert Change.objects.count() == 2
 
 
-# --- What it means for tokens ---------------------------------------------------------------------
 def is_accepted(token: str) -> bool:
     response = Client().get("/api/v1/me", headers={"authorization": f"Bearer {token}"})
     assert response.status_code in (200, 401)

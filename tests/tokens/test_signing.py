@@ -340,7 +340,6 @@ def test_a_forked_worker_reads_for_itself() -> None:
     assert os.waitpid(child, 0)[1] == 0
 
 
-# --- The thread of a server that reads for all logins -------------------------------------------
 def test_a_server_reads_its_keys_every_second_and_no_login_waits_for_that(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
