@@ -73,8 +73,7 @@ def test_a_clock_that_is_off_is_named(seconds: int, shown: str) -> None:
 
     with patch.object(clock, "wall_clock", wrong_clock):
         assert_not_ready(
-            clock=f"{shown} the database's: check NTP",
-            **dict.fromkeys(NAMES[2:], "not checked"),
+            clock=f"{shown} the database's: check NTP", **dict.fromkeys(NAMES[2:], "not checked")
         )
 
 

@@ -21,15 +21,7 @@ from typing import Any
 
 from proofs.mutants.in_memory import try_in_memory
 from proofs.mutants.making import Mutant, mutants_of
-from proofs.mutants.trying import (
-    TIME_IS_OVER,
-    Copy,
-    Known,
-    function_at,
-    learn,
-    prepare,
-    try_each,
-)
+from proofs.mutants.trying import TIME_IS_OVER, Copy, Known, function_at, learn, prepare, try_each
 
 _HERE = Path(__file__).resolve().parent
 

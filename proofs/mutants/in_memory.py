@@ -106,9 +106,7 @@ class _Loop(Chosen):
 
 
 def _run(
-    session: pytest.Session,
-    items: list[pytest.Item],
-    replaced: list[tuple[FunctionType, CodeType]],
+    session: pytest.Session, items: list[pytest.Item], replaced: list[tuple[FunctionType, CodeType]]
 ) -> None:
     """Until a test fails; ends the process."""
     status = _FAILED

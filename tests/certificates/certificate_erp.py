@@ -68,14 +68,11 @@ class CertificateErp:
 
 
 def new_certificate_erp(
-    issued: IssuedCertificate | None = None,
-    **system_user: Any,
+    issued: IssuedCertificate | None = None, **system_user: Any
 ) -> CertificateErp:
     """A system user that logs in with this certificate."""
     issued = issued or certificate()
     user = use_public_credential(
-        system_user=SystemUserFactory.create(**system_user),
-        certificate=issued.pem,
-        **why(),
+        system_user=SystemUserFactory.create(**system_user), certificate=issued.pem, **why()
     )
     return CertificateErp(user, issued)

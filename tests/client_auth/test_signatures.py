@@ -31,11 +31,7 @@ from tokens.client_auth.assertion import (
 )
 from tokens.client_auth.certificate import CertificateHeaders, read_certificate
 from tokens.client_auth.compact_jws import is_signature
-from tokens.client_auth.private_key_jwt import (
-    _stand_in,
-    authenticate,
-    last_moment,
-)
+from tokens.client_auth.private_key_jwt import _stand_in, authenticate, last_moment
 from tokens.dpop.proof import InvalidProof, read_proof, verified_thumbprint
 
 ALGORITHMS = ("ES256", "PS256", "EdDSA")

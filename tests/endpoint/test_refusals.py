@@ -318,11 +318,7 @@ def test_each_reason_has_its_answer_its_record_and_its_line(
     before = LoginEvent.objects.count()
     response = as_response(send(sent))
     assert_refused(
-        response,
-        reason=row.reason,
-        says=says,
-        fixed_by=row.fixed_by,
-        headers=row.headers,
+        response, reason=row.reason, says=says, fixed_by=row.fixed_by, headers=row.headers
     )
     assert LoginEvent.objects.count() == before + (row.reason != "rate_limited")
     # A failure counts for its pair and its address, what comes before a secret for its address.

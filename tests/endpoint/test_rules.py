@@ -19,13 +19,7 @@ from taxpayers.facts.values import (
     RepresentedFacts,
 )
 from taxpayers.identifiers import TaxpayerId
-from taxpayers.rules import (
-    AuthorizationRequest,
-    Refused,
-    RegistryReason,
-    check_credential,
-    decide,
-)
+from taxpayers.rules import AuthorizationRequest, Refused, RegistryReason, check_credential, decide
 
 AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 TICK = timedelta(microseconds=1)

@@ -11,9 +11,7 @@ from tokens.metrics import ISSUED
 from tokens.refusals.table import ProtocolReason
 from tokens.store import postgresql
 
-pytestmark = [
-    *(pytest.mark.django_db(transaction=True), pytest.mark.postgresql, pytest.mark.slow),
-]
+pytestmark = [*(pytest.mark.django_db(transaction=True), pytest.mark.postgresql, pytest.mark.slow)]
 STEPS = 10_000
 
 

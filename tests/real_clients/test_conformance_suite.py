@@ -26,8 +26,7 @@ def filled_in(registered: Registered, tmp_path_factory: pytest.TempPathFactory) 
     command = [sys.executable, str(FOLDER / "fill_in.py")]
     for wanted in (0, 1):  # what exists is not overwritten
         done = completed(
-            [*command, registered.tin, str(file)],
-            env={**registered.service.environment},
+            [*command, registered.tin, str(file)], env={**registered.service.environment}
         )
         assert done.returncode == wanted, done.stderr
     assert stat.S_IMODE(file.stat().st_mode) == 0o600

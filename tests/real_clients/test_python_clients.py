@@ -19,13 +19,7 @@ from oauthlib.oauth2.rfc6749.errors import OAuth2Error
 from requests_oauthlib import OAuth2Session
 
 from tests.introspection.api import INACTIVE, INTROSPECT, REVOKE, claims_of
-from tests.real_clients.registered import (
-    ALGORITHMS,
-    PERMISSION,
-    SECRET_METHODS,
-    Client,
-    Registered,
-)
+from tests.real_clients.registered import ALGORITHMS, PERMISSION, SECRET_METHODS, Client, Registered
 from tests.support.erp import PATH
 
 pytestmark = pytest.mark.gate

@@ -300,9 +300,7 @@ def test_other_changes_end_no_token(world: World, api: Api) -> None:
     issue_secret(reason="a test", system_user=world.user, **by(OPERATOR))
     make.permission(intermediary=world.erp.role)
     make.permission(
-        taxpayer=world.permission.taxpayer,
-        intermediary=world.erp.role,
-        codes=["documents:cancel"],
+        taxpayer=world.permission.taxpayer, intermediary=world.erp.role, codes=["documents:cancel"]
     )
     users(expires_at=now() + DAY, logins_per_minute=99)(world)
     secrets(allowed_networks="192.0.2.0/24")(world)

@@ -248,12 +248,7 @@ def test_without_its_database_a_node_publishes_the_last_list_until_that_expires(
 HOUR = timedelta(hours=1)
 
 
-def take(
-    erp: Erp,
-    check_at: datetime | None,
-    *,
-    changed: bool = False,
-) -> datetime | None:
+def take(erp: Erp, check_at: datetime | None, *, changed: bool = False) -> datetime | None:
     """The next check after a login by the present facts, or by those from before a change."""
     secret, counter = Credential.objects.get(), RateLimitCounter.objects.get()
     epoch = counter.epoch + changed

@@ -82,10 +82,7 @@ def is_accepted(token: str, at: datetime) -> bool:
         return False
 
 
-BOUND = {
-    TokenBinding.DPOP: {"jkt": "a-thumbprint"},
-    TokenBinding.TLS: {"x5t#S256": "a-thumbprint"},
-}
+BOUND = {TokenBinding.DPOP: {"jkt": "a-thumbprint"}, TokenBinding.TLS: {"x5t#S256": "a-thumbprint"}}
 ROB, ACTOR = TaxpayerId("C2584563222", "202001234567"), TaxpayerId("D1111111111", "R-1")
 IN, REPORTS = "InvoicingAPI", "Reports"
 # What differs in a login, and in its claims.

@@ -12,12 +12,7 @@ from pytest_django.fixtures import Settings
 from identity.traces.endpoint import TracedEndpoint
 from identity.traces.export import Export
 from taxpayers.credentials import new_client_secret
-from tests.endpoint.test_event_loop import (
-    Answer,
-    Sent,
-    ask,
-    login_of,
-)
+from tests.endpoint.test_event_loop import Answer, Sent, ask, login_of
 from tests.facts.test_confirmation import limit_changes_before_each_count
 from tests.servers.processes import until
 from tests.support.erp import Erp, new_erp
@@ -67,9 +62,7 @@ def names(spans: Iterable[Span]) -> list[str]:
     return [span.name for span in spans]
 
 
-def test_a_login_is_a_span_with_one_for_each_call_of_the_database(
-    collector: Collector,
-) -> None:
+def test_a_login_is_a_span_with_one_for_each_call_of_the_database(collector: Collector) -> None:
     (answer,) = answers_to([login_of(new_erp())])
     (request,) = requests_of(collector, 1)
     assert (request.name, request.parent, request.is_error) == ("POST /connect/token", "", False)

@@ -9,13 +9,7 @@ from pathlib import Path
 
 from proofs.chaos.callers import Caller, Kind, block
 from proofs.chaos.promises import Promise
-from proofs.chaos.protected_apis import (
-    REFUSED_WITHIN,
-    Api,
-    Callers,
-    faults,
-    start_apis,
-)
+from proofs.chaos.protected_apis import REFUSED_WITHIN, Api, Callers, faults, start_apis
 from proofs.chaos.scenarios.database import UNDER_WAY
 from proofs.chaos.scenarios.scenario import Scenario, Stage
 from proofs.chaos.site import OFFLINE_KEY
