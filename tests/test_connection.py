@@ -4,6 +4,7 @@ import asyncio
 import json
 import socket
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -61,6 +62,12 @@ class Peer:
             return None
         return answers_in(received) or None
 
+    async def answer_after(self, seconds: float) -> WireAnswer:
+        """The first answer; by then it has come."""
+        answers = await self.after(seconds)
+        assert answers
+        return answers[0]
+
 
 def meet(scenario: Callable[[Peer], Awaitable[None]], application: Any = None) -> None:
     async def answer(scope: Any, receive: Any, send: Any) -> None:
@@ -103,10 +110,9 @@ def test_a_slow_request_is_answered_with_408(sent: bytes, part: str, seconds: fl
     async def scenario(peer: Peer) -> None:
         await peer.send(sent)
         assert await peer.after(seconds - 0.1) == []
-        answers = await peer.after(seconds + 0.1)
-        assert answers
-        assert (answers[0].status, answers[0].reason) == (408, "invalid_request")
-        assert f"its {part} took too long to arrive" in answers[0].json["error_description"]
+        answer = await peer.answer_after(seconds + 0.1)
+        assert (answer.status, answer.reason) == (408, "invalid_request")
+        assert f"its {part} took too long to arrive" in answer.json["error_description"]
 
     meet(scenario)
 
@@ -116,9 +122,7 @@ def test_a_head_is_refused_with_the_first_byte_that_is_too_much() -> None:
         await peer.send(POST + b"A: " + b"a" * (limits.MAX_HEADER_BYTES - len(POST) - 3))
         assert await peer.after(0) == []
         await peer.send(b"a")
-        answers = await peer.after(0)
-        assert answers
-        assert answers[0].status == 400
+        assert (await peer.answer_after(0)).status == 400
 
     meet(scenario)
 
@@ -131,9 +135,7 @@ def test_a_large_upload_on_a_slow_line_has_a_second_more_for_each_16_kib() -> No
             await peer.send(part)
         assert await peer.after(limits.BODY_SECONDS + 3.9) == []
         await peer.send(part)
-        answers = await peer.after(limits.BODY_SECONDS + 4)
-        assert answers
-        assert answers[0].status == 200
+        assert (await peer.answer_after(limits.BODY_SECONDS + 4)).status == 200
 
     meet(scenario)
 
@@ -224,9 +226,7 @@ def test_an_application_that_does_not_answer_is_a_503() -> None:
     async def scenario(peer: Peer) -> None:
         await peer.send(GET)
         assert await peer.after(limits.ANSWER_SECONDS - 1) == []
-        answers = await peer.after(limits.ANSWER_SECONDS + 1)
-        assert answers
-        assert answers[0].status == 503
+        assert (await peer.answer_after(limits.ANSWER_SECONDS + 1)).status == 503
 
     async def silent(scope: Any, receive: Any, send: Any) -> None:
         await asyncio.Event().wait()
@@ -266,9 +266,8 @@ def test_a_body_has_its_length_or_comes_in_chunks(headers: Any, sent: bytes) -> 
 def test_an_answer_that_cannot_be_written_is_a_500_and_nothing_of_it_is_sent() -> None:
     async def scenario(peer: Peer) -> None:
         await peer.send(GET)
-        answers = await peer.after(0)
-        assert answers
-        assert (answers[0].status, answers[0].json["error"]) == (500, "server_error")
+        answer = await peer.answer_after(0)
+        assert (answer.status, answer.json["error"]) == (500, "server_error")
 
     async def wrong(scope: Any, receive: Any, send: Any) -> None:
         await send(START | {"headers": [(b"A", b"\0")]})
@@ -326,12 +325,18 @@ STAFF_APPLICATIONS = {
 }
 
 
-@pytest.fixture(scope="module")
-def modules(migrated_sqlite: MigratedSqlite, tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """What a process has imported that has answered a login."""
-    folder = tmp_path_factory.mktemp("login")
-    migrated_sqlite.write_to(folder / "identity.sqlite3")
-    environment = service_environment(folder, 0, SERVE="login")
+def parents(module: str) -> set[str]:
+    parts = module.split(".")
+    return {".".join(parts[:length]) for length in range(1, len(parts) + 1)}
+
+
+@pytest.mark.processes
+def test_a_process_that_has_answered_a_login_has_imported_none_of_the_pages(
+    migrated_sqlite: MigratedSqlite, tmp_path: Path
+) -> None:
+    """Neither those of the staff, nor those for developers, of which none was opened."""
+    migrated_sqlite.write_to(tmp_path / "identity.sqlite3")
+    environment = service_environment(tmp_path, 0, SERVE="login")
     manage(environment, "register_taxpayer", TIN, "--name", "A company")
     issued = json.loads(manage(environment, "issue_credentials", TIN, "--name", "ERP", "--json"))
     program = ("-W", "error", "-m", "tests.support.login_worker")
@@ -339,23 +344,8 @@ def modules(migrated_sqlite: MigratedSqlite, tmp_path_factory: pytest.TempPathFa
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert answer["status"] == "200 OK"
-    return set(answer["modules"])
-
-
-def parents(module: str) -> set[str]:
-    parts = module.split(".")
-    return {".".join(parts[:length]) for length in range(1, len(parts) + 1)}
-
-
-@pytest.mark.processes
-def test_no_module_of_the_staff_pages_is_imported(modules: set[str]) -> None:
+    modules = set(answer["modules"])
     assert {name for name in modules if parents(name) & STAFF_APPLICATIONS} == set()
-
-
-@pytest.mark.processes
-def test_no_module_of_the_pages_for_developers_is_imported_before_the_first_one_is_opened(
-    modules: set[str],
-) -> None:
     of_developers = {name for name in modules if parents(name) & {"identity.developers"}}
     assert of_developers == {"identity.developers", "identity.developers.urls"}
     assert not modules & {"yaml", "jsonschema", "drf_spectacular"}

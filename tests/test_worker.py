@@ -168,34 +168,29 @@ def crowd(size: int) -> Iterator[tuple[socket.socket, list[socket.socket]]]:
         yield listening, clients
 
 
-async def accepted(
-    listening: socket.socket, share: Share, turns: int, wanted: int, pause: float = 0
-) -> int:
-    """How many are accepted in so many turns of the loop; as soon as there are enough."""
+@pytest.mark.parametrize(
+    ("size", "always", "turns", "pause"),
+    [(300, False, 20, 0), (3, True, 3000, 0.01)],
+    ids=["a crowd, at once", "left to others, and no process takes it"],
+)
+def test_who_is_in_the_queue_is_accepted(size: int, always: bool, turns: int, pause: float) -> None:
     opened: list[Greeter] = []
 
     def protocol() -> Greeter:
         opened.append(Greeter())
         return opened[-1]
 
-    listener = Listener(listening, protocol, share, 0)
-    for _ in range(turns):
-        await asyncio.sleep(pause)
-        if len(opened) == wanted:
-            break
-    count = len(opened)
-    await listener.close()
-    return count
+    async def accept(listening: socket.socket) -> None:
+        listener = Listener(listening, protocol, Share(always=always), 0)
+        for _ in range(turns):
+            await asyncio.sleep(pause)
+            if len(opened) == size:
+                break
+        assert len(opened) == size
+        await listener.close()
 
-
-def test_a_crowd_in_the_queue_is_accepted_at_once() -> None:
-    with crowd(300) as (listening, _):
-        assert asyncio.run(accepted(listening, Share(always=False), 20, 300)) == 300
-
-
-def test_who_gives_way_accepts_after_all_if_no_other_process_does() -> None:
-    with crowd(3) as (listening, _):
-        assert asyncio.run(accepted(listening, Share(always=True), 3000, 3, pause=0.01)) == 3
+    with crowd(size) as (listening, _):
+        asyncio.run(accept(listening))
 
 
 def test_the_door_is_closed_while_there_is_a_fault_and_open_when_it_is_over(
