@@ -97,6 +97,8 @@ def test_a_client_id_and_a_reference_are_found_in_a_pasted_message(
 
 def test_a_person_is_found_by_name_and_leads_to_their_changes(officer: Client) -> None:
     get_user_model().objects.create_user("nurul.h", first_name="Nurul", last_name="Huda")
+    get_user_model().objects.create_user("li")
+    assert found(officer, "li") == {"Exact match": ["li"]}
     assert found(officer, "huda nurul") == {"Changes by a person": ["Nurul Huda"]}
     assert found(officer, "nurul.h") == {"Exact match": ["Nurul Huda"]}
     page = officer.get(URL, {"q": "nurul.h"}).content.decode()

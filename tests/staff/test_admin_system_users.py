@@ -14,6 +14,7 @@ from identity.staff.logins import impact
 from taxpayers.models import Change, GrantedPermission, SystemUser, Taxpayer
 from taxpayers.services import Author, ServiceError, change_system_user
 from taxpayers.services.granted_permissions import codes_of
+from taxpayers.services.management_clients import why_only_operators
 from tests.support import make
 from tests.support.erp import Erp, new_erp
 from tests.support.factories import SUBMIT, VIEW
@@ -34,6 +35,15 @@ def test_only_on_behalf_is_offered_where_the_taxpayer_is_an_intermediary(officer
     wrong |= {"reason": "new system", "method": "client_secret"}
     response = officer.post(url, wrong | {"scopes": ["InvoicingAPI"], "logins_per_minute": "12"})
     assert "is not an intermediary" in errors_of(response)
+
+
+def test_of_a_client_of_the_management_api_no_form_gives_access(officer: Client) -> None:
+    client = make.system_user(scopes="RegistryAPI:read")
+    for task in ("change_system_user", "issue_credential"):
+        page = officer.get(task_url(client, task), follow=True)
+        assert page.redirect_chain == [(page_url(client), 302)]
+        assert why_only_operators(client) in text_of(page)
+    assert officer.get(task_url(client, "block_system_user")).status_code == 200
 
 
 def test_who_unblocks_sees_why_it_is_blocked_and_what_works_again(

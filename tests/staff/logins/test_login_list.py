@@ -74,6 +74,8 @@ def test_logins_are_filtered_by_result_and_period_and_by_who_can_fix_them(viewer
         "period=1h": [issued],
     }.items():
         assert found(viewer, query) == logins, query
+    page = viewer.get(f"{list_url(LoginEvent)}?period=7").content.decode()
+    assert re.findall(r'href="\?period=([^"&]*)" aria-current="true"', page) == ["7", "7"]
 
 
 def test_a_time_is_a_period_or_two_moments_and_nothing_else(viewer: Client) -> None:
@@ -191,6 +193,7 @@ def test_the_page_of_a_system_user_has_its_5_newest_logins(viewer: Client) -> No
         stored_login(AT + minute * MINUTE, "", user, source_address=f"192.0.2.{minute}")
     page = text_of(viewer.get(page_url(user))).partition("Recent logins")[2]
     assert [f"192.0.2.{minute}" in page for minute in range(6)] == [False, *[True] * 5]
+    assert f"{user.taxpayer.name} by" not in page
 
 
 def test_a_page_that_a_role_may_not_open_has_the_menu(viewer: Client) -> None:
