@@ -20,7 +20,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import urlencode
-from uuid import UUID
+from uuid import RFC_4122, UUID
 
 import httpx
 import pytest
@@ -32,6 +32,7 @@ from clientcheck.clientcheck import (
     FAIL,
     FORM,
     NEW_SECRET,
+    NOT_SEEN,
     NOTE,
     OWN,
     PASS,
@@ -45,10 +46,12 @@ from clientcheck.clientcheck import (
     Refused,
     Request,
     Server,
+    Token,
     as_html,
     as_json,
     as_text,
     check,
+    new_reference,
     read_on_behalf_of,
 )
 from tests.clientcheck import sample_erp as samples
@@ -93,6 +96,8 @@ def test_an_erp_system_logs_in_calls_an_api_and_reads_the_report() -> None:
         assert answer.headers["Date"]
         made = UUID(answer.headers["correlationId"]).int >> 80
         assert abs(made / 1000 - time.time()) < 60
+        references = [UUID(new_reference(time.time())) for _ in range(99)]
+        assert {(one.version, one.variant) for one in references} == {(7, RFC_4122)}
         twice = f"{urlencode(LOGIN)}&scope=&scope=&client_id=x"
         refused = ask(port, "POST", "/connect/token", twice, **{"Content-Type": FORM})
         assert "the parameter client_id is sent more than once" in refused.text
@@ -236,6 +241,7 @@ def test_doctor_examines_the_running_service(
         "secret": PASS,
         "address": PASS,
     }
+    assert checks["dns"]["seen"] == "127.0.0.1 is 127.0.0.1."
     assert "C7770000001" in checks["onbehalfof"]["seen"]
     assert "in 364 days" in checks["secret"]["seen"]
     assert "127.0.0.1" in checks["address"]["seen"]
@@ -294,6 +300,7 @@ class Stub(BaseHTTPRequestHandler):
         self.answer({"issuer": self.issuer or f"http://{self.headers['Host']}"}, {})
 
     def do_POST(self) -> None:
+        time.sleep(0.02)
         self.received.append(self.rfile.read(int(self.headers["Content-Length"])))
         headers = {
             "X-Represented-Taxpayer": "C9990000003",
@@ -399,6 +406,10 @@ def test_an_answer_without_an_end_ends_the_doctor_and_not_its_machine(
 
 def test_doctor_finds_a_lost_header_and_a_secret_that_ends() -> None:
     findings = examined_by(Stub)
+    (login,) = (finding.seen for finding in findings if finding.name == "login")
+    took = re.match(r"Status 200 OK in (\d+) ms\.", login)
+    assert took is not None
+    assert int(took[1]) >= 20
     failed = {finding.name: finding for finding in findings if finding.state == FAIL}
     assert set(failed) == {"clock", "onbehalfof", "secret"}
     assert all(finding.advice for finding in failed.values())
@@ -464,7 +475,7 @@ def findings_of(erp: type[GoodErp]) -> list[Finding]:
     return check(sample.authority, "\n".join(sample.log))
 
 
-# What each sample of an ERP system is shown: its name, the check, what was seen.
+# What each sample of an ERP system is shown: its name, the check, what was seen, the advice.
 SEEN = (Path(__file__).parent / "seen.txt").read_text().splitlines()
 
 
@@ -516,8 +527,7 @@ ALSO = {
 def test_a_fault_is_found_and_nothing_else_is_called_one(erp: type[GoodErp], name: str) -> None:
     findings = findings_of(erp)  # type: ignore[arg-type]  # a class can be hashed
     failed = {finding.name: finding for finding in findings if finding.state == FAIL}
-    assert f"{erp.__name__}: {name}: {failed[name].seen}" in SEEN
-    assert failed[name].advice
+    assert f"{erp.__name__}: {name}: {failed[name].seen} {failed[name].advice}" in SEEN
     assert failed.keys() - {name} <= ALSO.get(erp, set())
     text = json.dumps(as_json(findings))
     assert not any(hidden in text for hidden in (SECRET, NEW_SECRET, "eyJ"))
@@ -544,6 +554,18 @@ def test_full_jitter_is_no_fault_and_pauses_that_stay_alike_are() -> None:
             at += pause
         states = states_of(check(authority))
         assert (states["waits longer after each 503"] == PASS) is passes, pauses
+
+
+def test_most_logins_have_to_come_early_to_be_a_fault() -> None:
+    for moments, fails in (((0, 60, 70, 75, 140), False), ((0, 60, 70, 75, 80, 145), True)):
+        authority = Authority()
+        for at in moments:
+            token = Token("t", OWN, at, at + 100)
+            authority.logins.append(Login(at, OWN, token=token))
+        states = states_of(check(authority))
+        assert (states["a token is used for many calls"] == FAIL) is fails
+        assert list(states.values()).count(NOT_SEEN) > 2  # among them what only a log shows
+        assert len(states) == len(CHECKS) + 2
 
 
 def test_a_third_login_within_a_second_after_a_cut_is_a_fault() -> None:

@@ -39,7 +39,7 @@ def test_only_on_behalf_is_offered_where_the_taxpayer_is_an_intermediary(officer
 
 def test_of_a_client_of_the_management_api_no_form_gives_access(officer: Client) -> None:
     client = make.system_user(scopes="RegistryAPI:read")
-    for task in ("change_system_user", "issue_credential"):
+    for task in ("change_system_user", "rotate_secret"):
         page = officer.get(task_url(client, task), follow=True)
         assert page.redirect_chain == [(page_url(client), 302)]
         assert why_only_operators(client) in text_of(page)
