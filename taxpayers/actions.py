@@ -1,7 +1,6 @@
 """What the history can say was done: the actions of the registry, and what an action is. Pure.
 
-The rooms above have modules of this name for theirs; `identity.staff.actions` has all. An operation
-with its own record (`taxpayers.operations`) says which of them it writes.
+The rooms above have modules of this name for theirs; `identity.staff.actions` has all.
 """
 
 from collections.abc import Mapping
@@ -23,18 +22,13 @@ _ = marked
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One kind of change. Its name is stored and public: it never changes.
+    """One kind of change. Its name, also of a permission of staff, is public: it never changes."""
 
-    Staff need the permission of that name where it has a duty of staff. `of`: the model of the
-    rows that it is about. `event`: the type of the event that webhooks send; empty: none.
-    `past_by_kind` replaces `past` for a change that names the kind of its credential.
-    """
-
-    of: str
+    of: str  # the model of the rows that it is about
     duty: Duty | None  # None: for everybody's own account, or for operators only
     name: str
     past: str  # as the history shows it, marked for translation
-    event: str = ""
+    event: str = ""  # type of the event that webhooks send; empty: none
     past_by_kind: Mapping[str | None, str] = field(default_factory=dict, hash=False)
 
     def past_of(self, kind: str | None) -> str:

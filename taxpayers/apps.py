@@ -29,10 +29,7 @@ class TaxpayersConfig(AppConfig):
 def check_triggers(
     *, databases: Sequence[str] | None = None, **_kwargs: Any
 ) -> list[checks.CheckMessage]:
-    """Without them a change by SQL would not reach logins, nor the status lists.
-
-    `manage.py check --database default` and `migrate` run it.
-    """
+    """Without them a change by SQL would not reach logins, nor the status lists."""
     faults = (triggers.fault(connections[alias]) for alias in databases or ())
     hint = "Run manage.py migrate."
     return [checks.Warning(fault, hint, id="taxpayers.W001") for fault in faults if fault]

@@ -56,10 +56,7 @@ class NotAnswered(ConnectionLost):
 
 
 class AsyncSession:
-    """One connection, opened when it is first needed and again when it broke.
-
-    One statement at a time.
-    """
+    """One connection, opened when it is needed and again when it broke; one statement at a time."""
 
     def __init__(self) -> None:
         self._connection: psycopg.AsyncConnection[Row] | None = None

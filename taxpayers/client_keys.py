@@ -117,18 +117,12 @@ def algorithm_of(name: str) -> str:
 
 @lru_cache(maxsize=4096)
 def load_key(jwk: str) -> PublicKey:
-    """The key of a `ClientKey.jwk`. Parsed ones are remembered: parsing costs as much as a query.
-
-    Raises UnusableKey.
-    """
+    """The key of a `ClientKey.jwk`: to parse it costs as much as a query. Raises UnusableKey."""
     return _public_key(json.loads(jwk))
 
 
 def read_public_jwk(jwk: dict[str, Any]) -> tuple[PublicKey, str]:
-    """The key that a client sends beside what it signed, and its thumbprint (RFC 7638).
-
-    Raises UnusableKey for one that could not be registered either, and for a private one.
-    """
+    """The key that a client sends, and its thumbprint (RFC 7638). Raises UnusableKey."""
     if _PRIVATE_MEMBERS & jwk.keys():
         raise UnusableKey(KeyFault.PRIVATE)
     key = _public_key(jwk)

@@ -83,10 +83,7 @@ def new_client_secret(environment: Environment, kind: Prefix = Prefix.CLIENT_SEC
 
 
 def public_credentials(name: str) -> Credentials:
-    """The credentials that everybody can compute from this name: only for the sandbox of `test`.
-
-    A live service refuses them by their form.
-    """
+    """Credentials that everybody can compute from this name: only for the sandbox of `test`."""
     return Credentials(
         _from_number(Prefix.CLIENT_ID, "test", _public_number(f"client_id {name}")),
         _from_number(Prefix.CLIENT_SECRET, "test", _public_number(f"client_secret {name}")),
@@ -119,10 +116,7 @@ def is_client_id(text: str, kind: Prefix = Prefix.CLIENT_ID) -> bool:
 
 
 def hash_secret(client_secret: str) -> str:
-    """What is stored of a secret: the algorithm's name and the digest, `sha256$…`.
-
-    Fast on purpose: 256 random bits cannot be guessed, so slowness would protect nothing.
-    """
+    """What is stored of a secret: `sha256$…`. Fast, as 256 random bits cannot be guessed anyway."""
     return f"{_HASH}${hashlib.sha256(client_secret.encode()).hexdigest()}"
 
 

@@ -23,21 +23,17 @@ class EvidenceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known of an approval. Texts are empty where they say nothing.
-
-    `approved_by` is an opaque id of the person, no name. `words_version` and `words_hash` name the
-    text that the person agreed to. `at`: when; None: when it was entered.
-    """
+    """What is known of an approval. Texts are empty where they say nothing."""
 
     kind: EvidenceKind
-    approved_by: str = ""
+    approved_by: str = ""  # an opaque id of the person, no name
     capacity: str = ""
     sign_in_method: str = ""
     sign_in_level: str = ""
-    words_version: str = ""
+    words_version: str = ""  # of the text that the person agreed to
     words_hash: str = ""
     paper_form: str = ""
-    at: datetime | None = None
+    at: datetime | None = None  # None: when it was entered
 
     def stored(self, entered_at: datetime) -> dict[str, str]:
         """As the registry, the history and the APIs have it."""

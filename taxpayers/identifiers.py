@@ -9,10 +9,7 @@ TIN_PATTERN, ROB_PATTERN = "[A-Z0-9]{5,20}", "[A-Z0-9-]{5,20}"  # unless a count
 
 
 class MalformedIdentifier(ValueError):
-    """The text is not a taxpayer identifier. The message says what is wrong with it.
-
-    `text` is the message with {kind} and {pattern} still in it, for translation.
-    """
+    """No taxpayer identifier: the message says why; `text` is the message without its values."""
 
     def __init__(self, text: str, kind: str = "", pattern: str = "") -> None:
         super().__init__(text.format(kind=kind, pattern=pattern))
@@ -20,10 +17,7 @@ class MalformedIdentifier(ValueError):
 
 
 class TaxpayerId(Value):
-    """A taxpayer's name: a TIN, and a ROB number where there is one (`rob` is empty otherwise).
-
-    `str()` is the notation of the `onbehalfof` header: `<TIN>` or `<TIN>:<ROB>`.
-    """
+    """A taxpayer's name: a TIN, and a ROB number where there is one (`rob` is empty otherwise)."""
 
     tin: str
     rob: str = ""
@@ -41,8 +35,7 @@ class Notation(Value):
     def parse(self, text: str) -> TaxpayerId:
         """The taxpayer that `text` names; outer blanks are trimmed, letters upper-cased.
 
-        Raises MalformedIdentifier for anything but `<TIN>` or `<TIN>:<ROB>`, also for an empty
-        text, a list, or a colon without a ROB number.
+        Raises MalformedIdentifier for anything but `<TIN>` or `<TIN>:<ROB>`.
         """
         tin, separator, rob = text.strip(" \t").partition(":")
         if not separator:

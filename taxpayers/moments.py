@@ -64,10 +64,7 @@ def to_utc(moment: datetime) -> datetime:
 
 
 def parse_moment(text: str, of_day: Callable[[date], datetime]) -> datetime:
-    """A moment in ISO 8601, or `of_day` of a whole day; in UTC.
-
-    Raises ValueError, or OverflowError for one that cannot be shown in the time zone.
-    """
+    """A moment in ISO 8601, or `of_day` of a day; in UTC. Raises ValueError, or OverflowError."""
     try:
         day = date.fromisoformat(text)
     except ValueError:

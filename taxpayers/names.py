@@ -1,7 +1,4 @@
-"""Names as a search compares them: without case, accents and punctuation. Pure.
-
-The database folds the stored names in the same way: `taxpayers.models.name_lookups`.
-"""
+"""Names without case, accents and punctuation, as `models.name_lookups` folds stored ones. Pure."""
 
 import re
 import unicodedata

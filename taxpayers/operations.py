@@ -1,8 +1,4 @@
-"""A record for each operation: what every door says of it, and whether it asks why. Pure.
-
-It stands beside its service. The pages, the tasks of the management API and the commands take their
-titles and their explanations from it, and where a reason is all that is needed, what they do.
-"""
+"""A record for each operation, beside its service: what every door says of it. Pure."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -30,9 +26,7 @@ def never(_row: Any, _at: datetime) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What a person or a program can ask for.
-
-    The catalogues have its title and effect, which are translated where they are shown.
+    """What a person or a program can ask for; its title and effect are translated where shown.
 
     `refusal` says, in the reader's language, why it is not possible for this record now, whatever
     else is given: the service raises it, and the page shows it and no form.
@@ -72,11 +66,7 @@ SERVICES: dict[Operation, tuple[Callable[..., Any], str]] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ByReason(Operation):
-    """One that needs only a record and a reason.
-
-    `unneeded` says why there is nothing to do, or nothing: then the service changes nothing, and
-    the page shows this and no form.
-    """
+    """One that needs only a record and a reason; `unneeded` says why there is nothing to do."""
 
     unneeded: Callable[[Any], str]
 

@@ -62,10 +62,7 @@ _ID_PREFIXES = ("ci_live_", "ci_test_", "pa_live_", "pa_test_")
 
 
 def hide_secrets(text: str) -> str:
-    """The text with `[hidden]` for everything in it that could be a secret or a token.
-
-    Nothing but `[hidden]` if it has more than 32 percent signs, and anything to hide.
-    """
+    """The text with `[hidden]` for everything in it that could be a secret or a token."""
     if len(text) < _SHORTEST or _SUSPECT.search(text) is None or _is_known(text):
         return text
     if "%" in text:
@@ -85,10 +82,7 @@ class Shown(str):
 
 
 def shown(text: str, length: int) -> str:
-    """What is stored of a text that a client sent: without secrets, printable, at most so long.
-
-    Only its beginning is examined: what is sent may be many kilobytes.
-    """
+    """What is stored of a text that a client sent: without secrets, printable, at most so long."""
     # Cut again: a text in which a secret is hidden may be longer or shorter than before.
     hidden = hide_secrets(text[: EXAMINED * length])[:length]
     # PostgreSQL stores no NUL, and a log line no line break.
@@ -98,18 +92,12 @@ def shown(text: str, length: int) -> str:
 
 
 def hide_marked_secrets(text: str) -> str:
-    """The text with only those secrets and tokens hidden that are known by their form.
-
-    For names: nothing else in a name may change.
-    """
+    """A name without the secrets that are known by their form; nothing else of it changes."""
     return _MARKED.sub(rf"\1\2{HIDDEN}", text)
 
 
 def holds_secret(text: str) -> bool:
-    """Whether a secret or a token is in it, also percent-encoded: for texts that staff type.
-
-    Only by its form, so that what staff look for, a key ID for example, is never taken for one.
-    """
+    """Whether something in a text that staff type has the form of a secret, also encoded."""
     for _ in range(_ENCODINGS):
         if _PASTED.search(text) is not None:
             return True

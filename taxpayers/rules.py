@@ -71,10 +71,9 @@ OWN_TAXPAYER = "own_taxpayer"  # the detail: onbehalfof names the client's own t
 
 
 class Authorization(Value):
-    """The permission to be issued one token. Only `decide` makes one.
+    """The permission to be issued one token, bound to `confirmation`. Only `decide` makes one.
 
     `permissions` is empty unless there is an actor; `asked_scopes` is None if none was asked for.
-    The token is bound to `confirmation`.
     """
 
     client_id: str
@@ -93,19 +92,14 @@ class Authorization(Value):
 
 
 class AuthorizationRequest(Value):
-    """What is decided: the facts, the scopes asked for (None: none) and known, the moment.
-
-    `confirmation` is what the client has proved to possess, besides its secret. `source`: where the
-    login comes from. None if there is no login: a token that was issued is decided
-    about again, or staff ask about a login. A network ends no token.
-    """
+    """What is decided: the facts, the scopes asked for (None: none) and known, the moment."""
 
     facts: Facts
     asked_scopes: tuple[str, ...] | None
     known_scopes: tuple[str, ...]
     at: datetime
-    confirmation: Confirmation = UNBOUND
-    source: LoginSource | None = None
+    confirmation: Confirmation = UNBOUND  # what the client has proved to possess
+    source: LoginSource | None = None  # None: no login, but a question. A network ends no token
 
 
 def decide(request: AuthorizationRequest) -> Authorization:

@@ -17,10 +17,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 
 def answered_within(seconds: float) -> contextlib.AbstractContextManager[None]:
-    """If the block takes longer, the connection of this thread is shut down.
+    """If the block takes longer, the connection of this thread is shut down (PostgreSQL only).
 
-    What waits for an answer on it then fails with django.db.OperationalError. PostgreSQL only:
-    SQLite runs in this process.
+    What waits for an answer on it then fails with django.db.OperationalError.
     """
     return _unless_done(seconds, shut_down)
 

@@ -1,12 +1,10 @@
 """Plain SQL for the hot path, on the connection that Django manages.
 
-On PostgreSQL a statement is prepared on its first use and answers in binary, which costs half of
-what the same statement costs through Django's cursor; on SQLite Python's own cursor saves a quarter
-of a login. Django's is used while queries are logged. (Behind a pooler a connection has no
-`prepare_threshold`, and then psycopg prepares nothing.)
+On PostgreSQL a statement is prepared on its first use and answers in binary: half of what it costs
+through Django's cursor. On SQLite Python's own cursor saves a quarter of a login. Django's is used
+while queries are logged. (Behind a pooler psycopg prepares nothing.)
 
-A connection that can serve no more is replaced, here and not at the end of a request: one that the
-server closed, and one whose prepared statements no longer fit the tables.
+A connection that can serve no more is replaced, here and not at the end of a request.
 """
 
 import select
@@ -75,10 +73,7 @@ def fetch_with_reconnect(sql: str, parameters: Parameters) -> list[Row]:
 
 
 class _Session(threading.local):
-    """What belongs to the open connection of this thread.
-
-    Its cursor, because a new one costs a quarter of a statement; and a look at its socket.
-    """
+    """The cursor and the socket of this thread's connection: a new cursor costs time."""
 
     def __init__(self) -> None:
         self._cursor: psycopg.Cursor[Row] | None = None

@@ -27,10 +27,9 @@ _DESCRIPTIONS = {
 class ServiceError(Exception):
     """A change that cannot be made: one line for the person who asked, with what to do.
 
-    `text` is English, and the catalogues have it; it is translated, then filled with `values`. One
-    that they do not have stays as it is. For programs: a code that never changes, and which of the
-    fields that a service takes is at fault, under each of the names that it has, the most specific
-    first.
+    `text` is English; it is translated if the catalogues have it, then filled with `values`. For
+    programs: a code that never changes, and the field at fault, by each of its names, the most
+    specific first.
     """
 
     def __init__(
@@ -59,10 +58,7 @@ def rule_of(fault: MalformedIdentifier) -> str:
 
 
 def validate_text(text: str, what: object, longest: int, *fields: str) -> str:
-    """The text without outer blanks, and without any secret or token that was pasted into it.
-
-    Raises ServiceError if it is blank, too long or unprintable.
-    """
+    """The text without outer blanks and pasted secrets. Raises ServiceError."""
     stripped = hide_marked_secrets(text.strip())
     if not stripped:
         raise ServiceError("Give {what}: it is missing or blank.", "blank", *fields, what=what)
@@ -133,10 +129,7 @@ def validate_known(
 
 
 def validate_evidence(evidence: Evidence | None, at: datetime) -> dict[str, str] | None:
-    """What is stored of it; None: there is none, and EVIDENCE_REQUIRED does not ask for it.
-
-    Raises ServiceError if it is missing, incomplete, or of the future.
-    """
+    """What is stored of it; None: none, where that is allowed. Raises ServiceError."""
     if evidence is None:
         if settings.EVIDENCE_REQUIRED:
             raise ServiceError(

@@ -28,10 +28,7 @@ class NetworkFault(StrEnum):
 
 
 class UnusableNetwork(ValueError):
-    """The text is no network that a secret can be limited to.
-
-    `text` is what was entered, cut; `instead` the network that was probably meant.
-    """
+    """No network that a secret can be limited to; `instead`: the one that was probably meant."""
 
     def __init__(self, fault: NetworkFault, text: str, instead: str = "") -> None:
         super().__init__(fault, text, instead)
@@ -45,10 +42,7 @@ class LoginSource(Value):
 
 
 def read_networks(texts: Iterable[str]) -> list[str]:
-    """The networks in CIDR notation, sorted, each once; a single address is a network of one.
-
-    Raises UnusableNetwork.
-    """
+    """The networks in CIDR notation, sorted, each once. Raises UnusableNetwork."""
     networks = {_read(text.strip()) for text in texts}
     return [str(n) for n in sorted(networks, key=lambda n: (n.version, n))]
 

@@ -14,14 +14,10 @@ class TokenBinding(StrEnum):
 
 
 class Confirmation(Value):
-    """What a client has proved to possess, and its token is bound to (RFC 7800 section 3.1).
+    """What a client has proved to possess, and its token is bound to (RFC 7800 section 3.1)."""
 
-    `binding` says whether `thumbprint` is that of a key (RFC 7638) or of a certificate (RFC 8705
-    section 3.1), both SHA-256 in base64url; it is empty where a token is bound to nothing.
-    """
-
-    binding: str = TokenBinding.BEARER
-    thumbprint: str = ""
+    binding: str = TokenBinding.BEARER  # a key, a certificate, or nothing
+    thumbprint: str = ""  # SHA-256 in base64url (RFC 7638, RFC 8705 3.1); empty: not bound
 
 
 UNBOUND = Confirmation()

@@ -10,19 +10,14 @@ CERTIFICATE = "client_certificate"  # what a refusal names where a request has n
 
 
 class CredentialFacts(Value):
-    """The secret that matched, or the key that an assertion names: then `public_jwk` is not empty.
-
-    A key proves nothing before a signature was verified with it. `is_certificate`: it is a name in
-    the certificate of the client's connection. Logins may come only from `allowed_networks`; none:
-    from anywhere.
-    """
+    """The secret that matched, the key that an assertion names, or the name in a certificate."""
 
     id: int
     hint: str
     expires_at: datetime
     revoked_at: datetime | None
-    public_jwk: str = ""
-    allowed_networks: tuple[str, ...] = ()
+    public_jwk: str = ""  # of a key, which proves nothing before a signature was verified with it
+    allowed_networks: tuple[str, ...] = ()  # from where logins may come; none: from anywhere
     is_certificate: bool = False
 
     @property
@@ -54,12 +49,7 @@ class PermissionFacts(Value):
 
 
 class ClientFacts(Value):
-    """What the registry knows of a client, its own taxpayer and its role.
-
-    `allowed_permissions`: the codes that its tokens may carry at most; none: all that are granted.
-    `has_allowed_taxpayers`: whether it may act for some taxpayers only; whether the one named by a
-    login is among them is `RepresentedFacts.is_allowed`.
-    """
+    """What the registry knows of a client, its own taxpayer and its role."""
 
     id: int
     client_id: str
@@ -71,8 +61,8 @@ class ClientFacts(Value):
     expires_at: datetime | None
     intermediary: IntermediaryFacts | None
     token_binding: str = TokenBinding.BEARER
-    allowed_permissions: tuple[str, ...] = ()
-    has_allowed_taxpayers: bool = False
+    allowed_permissions: tuple[str, ...] = ()  # which tokens carry at most; none: all granted
+    has_allowed_taxpayers: bool = False  # whether it may act for some taxpayers only
     only_on_behalf: bool = False
 
     @property
@@ -83,68 +73,47 @@ class ClientFacts(Value):
 
 
 class RepresentedFacts(Value):
-    """What the registry knows of the taxpayer named by `onbehalfof`, seen from the client.
-
-    `is_active` is None when there is no such taxpayer. `is_allowed`: whether the client, if it is
-    limited to some taxpayers, may act for this one, be there such a taxpayer or not.
-    """
+    """What the registry knows of the taxpayer named by `onbehalfof`, seen from the client."""
 
     taxpayer: TaxpayerId
-    is_active: bool | None
+    is_active: bool | None  # None: there is no such taxpayer
     permissions: tuple[PermissionFacts, ...] = ()
-    is_allowed: bool = True
+    is_allowed: bool = True  # whether the client's limit allows this one, registered or not
 
 
 class StatusFacts(Value):
-    """The index in status lists of the tokens that this secret got for this taxpayer.
-
-    `scopes` and `permissions` are all that any of these tokens may do; `version` is another one
-    when they are.
-    """
+    """The index in status lists of the tokens that this secret got for this taxpayer."""
 
     index: int
-    version: int
-    scopes: tuple[str, ...]
+    version: int  # another one when the scopes or permissions are
+    scopes: tuple[str, ...]  # all that any of these tokens may do
     permissions: tuple[str, ...] = ()
 
 
 class Facts(Value):
-    """All that the registry says about one attempt.
-
-    `epoch` changes with every change that could alter a decision about this client, and never
-    returns: facts with the client's present epoch are the present facts. `status` is None where no
-    token has an index yet; it is known only to logins, and no rule looks at it.
-    """
+    """All that the registry says about one attempt."""
 
     client: ClientFacts
     credential: CredentialFacts
     represented: RepresentedFacts | None = None
-    epoch: int = 0
-    status: StatusFacts | None = None
+    epoch: int = 0  # the facts are true while the client has it (`taxpayers.facts.epochs.row`)
+    status: StatusFacts | None = None  # None: no token has one yet. Only logins know it
 
 
 class FactsQuery(Value):
-    """Whose facts: the id and the hash of the secret as sent, and the taxpayer of `onbehalfof`.
-
-    For a key `lookup` is its name, `taxpayers.client_keys.key_name`, for a certificate the hash of
-    its subject.
-    """
+    """Whose facts: the id as sent, by what the credential is found, and who is in `onbehalfof`."""
 
     client_id: str
-    lookup: Hidden[str]
+    lookup: Hidden[str]  # the hash of a secret or of a subject, or `client_keys.key_name`
     on_behalf_of: TaxpayerId | None
 
 
 class Reading(Value):
-    """What is known of a client at the moment `at`, by the database's clock.
-
-    No facts: the id is unknown or the secret is wrong. `counter` is when the client's latest window
-    began and how many logins it has; None unless the registry itself was read.
-    """
+    """What is known of a client at the moment `at`, by the database's clock."""
 
     at: datetime
-    facts: Facts | None
-    counter: tuple[datetime, int] | None = None
+    facts: Facts | None  # None: the id is unknown or the secret is wrong
+    counter: tuple[datetime, int] | None = None  # of the client's window; None: facts of the node
 
     @property
     def is_remembered(self) -> bool:

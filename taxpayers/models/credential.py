@@ -21,17 +21,14 @@ MAX_LIVE_CREDENTIALS = len(SLOTS)
 
 
 class Credential(models.Model):
-    """What a system user logs in with: a secret, a public key or the name of a certificate.
-
-    Logins find it by `lookup`: the hash of a secret, which itself is never stored, the name of a
-    key (private_key_jwt), or the digest of a name in a certificate (tls_client_auth).
-    """
+    """What a system user logs in with: a secret, a public key or the name of a certificate."""
 
     system_user = models.ForeignKey(
         SystemUser, models.CASCADE, related_name="credentials", verbose_name=_("system user")
     )
     # NULL once it is revoked, or expired and replaced.
     slot = models.PositiveSmallIntegerField(null=True, editable=False)
+    # The hash of a secret, which itself is never stored; the name of a key; the hash of a subject.
     lookup = models.CharField(max_length=80, editable=False)
     hint = models.CharField(_("ends with"), max_length=8, editable=False)
     public_jwk = models.TextField(
@@ -131,10 +128,7 @@ class Credential(models.Model):
 
     @property
     def last_used_at(self) -> datetime | None:
-        """The start of the minute in which it last got a token; None if it never did.
-
-        Of its first minute the moment when it was created.
-        """
+        """The start of the minute in which it last got a token, or when it was created if later."""
         usage: RateLimitCounter | None = getattr(self.system_user, "usage", None)
         used_at = usage.last_use_of(self.pk) if usage else None
         return used_at and max(used_at, self.created_at)

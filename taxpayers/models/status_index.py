@@ -70,10 +70,7 @@ class StatusChange(NoPage):
 
 
 class EndedStatusIndex(NoPage):
-    """An index whose bit is set. One process at a time adds rows: who read up to `number` has all.
-
-    Later, when all tokens of the index have expired, it is free to be used again.
-    """
+    """An index whose bit is set. One process at a time adds rows, in the order of `number`."""
 
     number = models.BigAutoField(primary_key=True)
     index = models.BigIntegerField(unique=True)

@@ -1,7 +1,6 @@
 """Every change of state of the registry: keyword-only, atomic, recorded in the history.
 
-These functions raise `ServiceError`, with one line for the person who asked; then nothing has
-changed.
+They raise `ServiceError`, with one line for the person who asked; then nothing has changed.
 """
 
 from taxpayers.services.acting_limits import limit_system_user

@@ -90,10 +90,7 @@ def _contradiction(row: TaxpayerRow, name: str, is_active: bool) -> str:
 
 
 def insert_taxpayers(rows: list[TaxpayerRow], context: ChangeContext) -> None:
-    """Insert these rows and their history, or nothing.
-
-    Raises IntegrityError if one is registered.
-    """
+    """Insert these rows and their history, or nothing. Raises IntegrityError if one is there."""
     same, given = _same_in_each_change(context), ", ".join(_GIVEN)
     columns = ", ".join(map(connection.ops.quote_name, (*same, *_OF_CHANGE)))
     insert_rows = f"""INSERT INTO taxpayers ({given}, created_at)

@@ -99,10 +99,7 @@ def create_secret(
     also: Mapping[str, Any] | None = None,
     public_secret: str = "",
 ) -> IssuedSecret:
-    """Create a secret; the rest as for `store_new`.
-
-    `public_secret`: the one that a client of the sandbox has; all others get a random one.
-    """
+    """Create a secret, as `store_new`; `public_secret` is that of a client of the sandbox."""
     clear = public_secret or new_client_secret(settings.ENVIRONMENT)
     row = Credential(lookup=hash_secret(clear), hint=hint_of(clear))
     store_new(owner, [row], expires_at, context, allowed_networks, also)
@@ -179,10 +176,7 @@ RETIRE_SECRET = Operation(
 def retire_credential(
     *, credential: Credential, last_moment: datetime, **asked: Unpack[history.Asked]
 ) -> Credential:
-    """Let a live one end earlier; nothing happens if it ends by then anyway.
-
-    Raises ServiceError if it is no longer live.
-    """
+    """Let it end earlier, unless it ends by then anyway. Raises ServiceError if it is not live."""
     context = history.context_of(RETIRE_SECRET, **asked)
     validate_end(last_moment, credential.label, context.at, "last_moment")
     owner = lock_to_stop(credential.system_user, context.by)
@@ -207,10 +201,7 @@ REVOKE_SECRET = Operation(
 def revoke_credential(
     *, credential: Credential, spare_last: bool = False, **asked: Unpack[history.Asked]
 ) -> Credential:
-    """Revoke it now and for good; nothing happens if it was revoked before.
-
-    With `spare_last` it raises LastLiveCredential if its system user could no longer log in then.
-    """
+    """Revoke it now and for good; safe to repeat. `spare_last`: LastLiveCredential for the last."""
     context = history.context_of(REVOKE_SECRET, **asked)
     owner = lock_to_stop(credential.system_user, context.by)
     row = history.lock_for_update(credential)

@@ -107,10 +107,7 @@ APPROVE_CONNECTION = Operation(
 
 @history.makes(APPROVE_CONNECTION, "request")
 def approve_connection(**given: Unpack[Approval]) -> PermissionRequest:
-    """Register a system user that logs in with the key. `codes`: some of its scopes.
-
-    Raises OtherTaxpayer, or ServiceError.
-    """
+    """Register a system user that logs in with the key. Raises OtherTaxpayer, or ServiceError."""
     row, context, to_store, approved = _approved(APPROVE_CONNECTION, **given)
     user = register_system_user_without_secret(
         taxpayer=approved.owner,

@@ -34,14 +34,11 @@ class AuthorKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who makes a change, and from which address if it came over the network.
-
-    `task_id` is the same in all changes that are made as one; None: a single change.
-    """
+    """Who makes a change, and from which address if it came over the network."""
 
     name: str
     address: str | None = None
-    task_id: UUID | None = None
+    task_id: UUID | None = None  # the same in all changes that are made as one
     kind: AuthorKind = AuthorKind.PERSON
 
     @classmethod
@@ -57,10 +54,7 @@ class Author:
         return self.name.removesuffix(CLIENT) if self.kind is AuthorKind.CLIENT else ""
 
     def in_one_task(self) -> "Author":
-        """The same person; all changes by this author are one task in the history.
-
-        A task that has begun goes on: a request of a program is one.
-        """
+        """The same author, whose changes are one task in the history; a task that began goes on."""
         return replace(self, task_id=self.task_id or uuid4())
 
 
@@ -87,10 +81,7 @@ def makes(
     row: str = "",
     within: Callable[..., Any] = transaction.atomic,  # makes a ContextDecorator
 ) -> Callable[[_Service], _Service]:
-    """Decorates the service of an operation: it is atomic, and the doors find it.
-
-    `row`: which argument is the record; empty: it makes one.
-    """
+    """Decorates the service of an operation: atomic, found by the doors; `row` is its record."""
 
     def decorated(service: _Service) -> _Service:
         atomic: _Service = within()(service)
@@ -114,10 +105,7 @@ def switches(on: Operation, off: Operation, row: str) -> Callable[[_Service], _S
 
 
 def context_of(change: Operation | Action, **asked: Unpack[Asked]) -> ChangeContext:
-    """The change that is made. Raises ServiceError without a reason that it needs.
-
-    An action without its operation always needs one.
-    """
+    """The change that is made. Raises ServiceError without a reason that it needs."""
     if isinstance(change, Operation):
         action, rule = change.action, change.reason
     else:
@@ -129,10 +117,7 @@ def context_of(change: Operation | Action, **asked: Unpack[Asked]) -> ChangeCont
 
 
 def lock_for_update(row: _Row) -> _Row:
-    """The row as it is now; no other session can change it until the transaction ends.
-
-    Raises ServiceError if it no longer exists.
-    """
+    """The row as it is now, locked for the transaction. Raises ServiceError if it is gone."""
     model = type(row)
     try:
         return model._default_manager.select_for_update().get(pk=row.pk)
@@ -159,10 +144,7 @@ def record_change(
     before: dict[str, Any] | None = None,
     after: dict[str, Any],
 ) -> None:
-    """Write a change of `row`, or of many rows of a model, into the history.
-
-    Never pass a secret or a hash.
-    """
+    """Write a change of one or many rows into the history. Never pass a secret or a hash."""
     change_of(row, context, before=before or {}, after=after).save()
 
 

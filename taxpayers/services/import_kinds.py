@@ -1,7 +1,4 @@
-"""Imports from files, by the pages, the command and the management API: all rows or none.
-
-Of each kind: its columns, how a row is read, and what checks and stores them.
-"""
+"""Imports from files, by the pages, the command and the management API: all rows or none."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -73,9 +70,8 @@ class ImportKind:
     ) -> ImportResult:
         """Register every row of the file `source` in one transaction; safe to repeat.
 
-        Calls `progress` with the number of rows that were checked since. Raises BadRowsError, with
-        all bad rows, if one is bad, and ServiceError if another import is running, or if others
-        register one of them at the same moment.
+        Tells `progress` how many rows are checked. Raises BadRowsError with all bad rows, and
+        ServiceError while another import is running, or if others register one of the rows.
         """
         reason = reason_of_import(source)
         context = ChangeContext(self.operation.action, by.in_one_task(), at, reason)

@@ -89,10 +89,7 @@ CHANGE_SECRET = Operation(
 def change_credential(
     *, credential: Credential, allowed_networks: Collection[str], **asked: Unpack[Asked]
 ) -> Credential:
-    """Let logins with it come from these networks only; none: from anywhere.
-
-    Raises ServiceError if it is no longer live.
-    """
+    """Let logins with it come from these networks only; none: from anywhere. It must be live."""
     context = context_of(CHANGE_SECRET, **asked)
     networks = validate_networks(allowed_networks)
     owner = lock_to_change(credential.system_user, context.by)
@@ -103,10 +100,7 @@ def change_credential(
 
 
 def networks_for_new(owner: SystemUser, given: Collection[str] | None) -> str:
-    """Those of a new credential; None: those of the newest one that is not revoked.
-
-    So that a change of credentials does not open what was limited. Raises ServiceError.
-    """
+    """Those of a new credential; None: those of the newest one, so that a limit stays."""
     if given is not None:
         return validate_networks(given)
     newest = owner.credentials.filter(revoked_at__isnull=True).order_by("-pk").first()

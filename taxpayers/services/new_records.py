@@ -12,13 +12,8 @@ _Codes = GrantedPermission.codes.through
 
 @dataclass(frozen=True, slots=True)
 class NewRecord:
-    """`row` has a key if it was registered before with the same values.
-
-    `fields` is what the history stores; of a permission its `codes` too.
-    """
-
-    row: Any
-    fields: dict[str, Any]
+    row: Any  # with a key: it was registered before with the same values
+    fields: dict[str, Any]  # what the history stores; of a permission its `codes` too
 
     @property
     def is_new(self) -> bool:
@@ -35,10 +30,7 @@ def save_new(record: NewRecord, context: ChangeContext) -> Any:
 
 
 def save_all_new(records: Sequence[NewRecord], context: ChangeContext) -> None:
-    """Store these, which are new and of one kind, with one statement for each table.
-
-    Only inside a transaction.
-    """
+    """Store these new ones of one kind, by one statement for each table. Only in a transaction."""
     if not records:
         return
     type(records[0].row)._default_manager.bulk_create([record.row for record in records])

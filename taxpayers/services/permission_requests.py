@@ -39,10 +39,7 @@ def ask_permission(
     return_address: str = "",
     **asked: Unpack[history.Asked],
 ) -> PermissionRequest:
-    """Ask this taxpayer, whether it exists or not. Safe to repeat while the request is open.
-
-    Raises ServiceError for what no taxpayer could approve, or if too many requests are open.
-    """
+    """Ask this taxpayer, whether it exists or not. Safe to repeat while the request is open."""
     at = asked["at"]
     if taxpayer == intermediary.taxpayer.identifier:
         raise ServiceError("{taxpayer} needs no permission to act for itself.", taxpayer=taxpayer)

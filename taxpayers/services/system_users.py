@@ -40,10 +40,7 @@ _RETURN_ADDRESS = re.compile(
 
 
 class NewSystemUser(history.Asked, total=False):
-    """What a new system user is, however it logs in. Omitted: the defaults.
-
-    `allowed_permissions`, `allowed_taxpayers`, `only_on_behalf` as for `limit_system_user`.
-    """
+    """What a new system user is. Omitted: the defaults. Limits are as for `limit_system_user`."""
 
     taxpayer: Required[Taxpayer]
     name: Required[str]
@@ -62,11 +59,7 @@ def register_system_user(
     allowed_networks: Collection[str] = (),
     **given: Unpack[NewSystemUser],
 ) -> IssuedSecret:
-    """Register a system user of the taxpayer, with its first secret.
-
-    `allowed_networks` of the secret as for `change_secret`. Raises ServiceError if the taxpayer has
-    one of that name: its secret cannot be shown again.
-    """
+    """Register a system user of the taxpayer, with its first secret."""
     context, owner, stored = create_system_user(**given)
     return create_secret(owner, credentials_expire_at, context, allowed_networks, stored)
 
@@ -89,7 +82,6 @@ def create_system_user(
     """Create it without anything to log in with; also the change, and what is stored of it there.
 
     `public_id`: the id that a client of the sandbox has; all others get a random one.
-    Raises ServiceError as `register_system_user`.
     """
     context = history.context_of(ISSUE_CREDENTIALS, **asked)
     check_scopes(scopes or (), context.by)

@@ -33,8 +33,7 @@ def imported_by(change: Change) -> "QuerySet[Taxpayer]":
 def why_not_undone(change: Change, _at: datetime) -> str:
     """Why this is no change of an import that can be undone; empty if it can.
 
-    Of a large import this looks at the last rows only, since pages ask often: `undo_import` looks
-    at all.
+    Of a large import it looks at the last rows only: pages ask often. `undo_import` looks at all.
     """
     if change.action != actions.IMPORT_REGISTRY.name:
         return _("This is not an import of taxpayers.")
@@ -76,10 +75,7 @@ def _while_none_is_imported() -> Iterator[None]:
 
 @makes(UNDO_IMPORT, "change", _while_none_is_imported)
 def undo_import(*, change: Change, **asked: Unpack[Asked]) -> int:
-    """Remove every taxpayer that the import of this change registered; how many those were.
-
-    All or none. Raises ServiceError if something was built upon one, or another import is running.
-    """
+    """Remove every taxpayer that this import registered, all or none; how many those were."""
     asked["by"] = asked["by"].in_one_task()
     context = context_of(UNDO_IMPORT, **asked)
     # Who refers to one of them waits for the lock, and then finds it gone.

@@ -11,10 +11,7 @@ MAX_UPLOADS = 3
 
 
 def save_upload(*, name: str, content: bytes, by: Author, at: datetime) -> UploadedFile:
-    """Save the file for UPLOAD_LIFETIME, and delete all expired ones.
-
-    Of one person the newest MAX_UPLOADS are saved, so that one person cannot fill the database.
-    """
+    """Save it for UPLOAD_LIFETIME, and of one person only the newest MAX_UPLOADS."""
     UploadedFile.objects.filter(at__lt=at - UPLOAD_LIFETIME).delete()
     own = UploadedFile.objects.filter(by=by.name)
     older = own.order_by("-pk").values_list("pk", flat=True)[MAX_UPLOADS - 1 :]

@@ -122,10 +122,7 @@ def is_numbered() -> bool:
 
 @transaction.atomic
 def number_changes() -> list[Change]:
-    """Give the next changes their places and hashes, at most BATCH; these, in their order.
-
-    Others that do the same wait for the end of the transaction.
-    """
+    """Give at most BATCH changes places and hashes; another one that does so waits."""
     if connection.vendor == "postgresql":  # on SQLite no other process writes now
         with connection.cursor() as cursor:
             cursor.execute(_LOCK)

@@ -1,7 +1,4 @@
-"""Change how a system user logs in, and what its tokens must be bound to (RFC 9449, RFC 8705 3).
-
-What it logged in with before ends in the same moment.
-"""
+"""Change how a system user logs in, and what its tokens must be bound to (RFC 9449, RFC 8705 3)."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -85,8 +82,7 @@ def use_public_credential(
 ) -> SystemUser:
     """Let it log in with these keys or this certificate, and with nothing else from now on.
 
-    As for `register_public_credential`. Raises ServiceError if it does so already, and for a
-    certificate where no client can present one.
+    As for `register_public_credential`. Raises ServiceError if it does so already.
     """
     method, operation, rows = _read(keys, certificate)
     owner, networks = _change(system_user, method, **asked)
@@ -108,10 +104,7 @@ USE_CLIENT_SECRET = Operation(
 def use_client_secret(
     *, system_user: SystemUser, expires_at: datetime | None = None, **asked: Unpack[Asked]
 ) -> IssuedSecret:
-    """Let it log in with a new secret, and no longer with a key or certificate: these are removed.
-
-    The secret as for `issue_secret`. Raises ServiceError if it does so already.
-    """
+    """Let it log in with a new secret, as of `issue_secret`, and no longer with anything else."""
     owner, networks = _change(system_user, "", **asked)
     return create_secret(owner, expires_at, context_of(ROTATE_SECRET, **asked), networks)
 
@@ -125,10 +118,7 @@ def register_system_user_without_secret(
     allowed_networks: Collection[str] = (),
     **given: Unpack[NewSystemUser],
 ) -> SystemUser:
-    """Register a system user that logs in with these keys, or with this certificate.
-
-    As `register_system_user`; keys and certificate as for `use_public_credential`.
-    """
+    """As `register_system_user`, with keys or a certificate as for `use_public_credential`."""
     method, _operation, rows = _read(keys, certificate)
     context, owner, stored = create_system_user(**given, token_endpoint_auth_method=method)
     store_new(owner, rows, credentials_expire_at, context, allowed_networks, stored)
@@ -149,10 +139,7 @@ BIND_TOKENS = Operation(
 def bind_tokens(
     *, system_user: SystemUser, binding: TokenBinding, **asked: Unpack[Asked]
 ) -> SystemUser:
-    """Let it get only tokens that are bound so; those that are not end at once.
-
-    `TokenBinding.BEARER`: any token again. Nothing happens if it is so already.
-    """
+    """Let it get only tokens that are bound so; others end at once. `BEARER`: any token again."""
     if binding == TokenBinding.TLS:
         refuse_if(why_not_taken())
     context = context_of(BIND_TOKENS, **asked)

@@ -1,7 +1,4 @@
-"""Registers the keys and certificates that system users log in with; two live ones at most.
-
-Keys are public ones (RFC 7523), and of a certificate its subject (RFC 8705).
-"""
+"""Registers public keys (RFC 7523) and subjects of certificates (RFC 8705) to log in with."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -70,11 +67,10 @@ def register_public_credential(
     allowed_networks: Collection[str] | None = None,
     **asked: Unpack[Asked],
 ) -> SystemUser:
-    """Register these public keys (JWK, JWK Set or PEM) beside the present one.
+    """Register these public keys (JWK, JWK Set or PEM), or the subject of the certificate (PEM).
 
-    Or the subject of the certificate (PEM). Valid until `expires_at`; None: for
-    settings.SECRET_LIFETIME. `allowed_networks` as for `issue_secret`. Raises ServiceError if there
-    would be more than two live ones, or if the system user logs in with something else.
+    Valid until `expires_at` (None: for settings.SECRET_LIFETIME), from `allowed_networks` as for
+    `issue_secret`. Raises ServiceError if the system user logs in with something else.
     """
     operation = REGISTER_CLIENT_KEY if certificate is None else REGISTER_CLIENT_CERTIFICATE
     context = context_of(operation, **asked)
@@ -85,10 +81,7 @@ def register_public_credential(
 
 
 def new_credentials(keys: str, certificate: str | None) -> list[Credential]:
-    """The keys, or the subject of the certificate, not stored yet.
-
-    Raises ServiceError, which never shows any of the text.
-    """
+    """The keys, or the subject, not stored yet. Raises ServiceError, which never shows the text."""
     if certificate is None:
         return [
             Credential(lookup=key_name(key.kid), hint=hint_of(key.kid), public_jwk=key.jwk)

@@ -1,7 +1,4 @@
-"""Register a client of the sandbox, move the end of its secret, reset its counter.
-
-Only with ENVIRONMENT=test: each function raises ServiceError otherwise.
-"""
+"""Changes of the clients of the sandbox. Without ENVIRONMENT=test they raise ServiceError."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -29,10 +26,9 @@ def register_sandbox_client(
     at: datetime,
     **facts: Any,
 ) -> IssuedSecret:
-    """As `register_system_user`, with the public id and secret of this client; no limit is usual.
+    """As `register_system_user`, with its public id and secret. Only inside a transaction.
 
     Its tokens may have to be bound to a certificate even where MTLS_URL is not set: it is refused.
-    Only inside a transaction.
     """
     _only_in_test()
     public = CREDENTIALS[name]
@@ -51,10 +47,7 @@ def register_sandbox_client(
 
 @transaction.atomic
 def move_sandbox_secret_end(*, name: str, last_moment: datetime, by: Author, at: datetime) -> None:
-    """Let the secret of this client end at that moment, be it earlier or later; safe to repeat.
-
-    No other secret ever ends later than it was issued for: it is replaced.
-    """
+    """Let its secret end at that moment, earlier or later: no other secret ever ends later."""
     _only_in_test()
     owner = lock_for_update(SystemUser.objects.get(client_id=CREDENTIALS[name].client_id))
     secret = lock_for_update(owner.credentials.get())
