@@ -81,10 +81,7 @@ CountResult = Quota | UsedBefore | ProofUsedBefore | None
 
 
 class FailedLogin(NamedTuple):
-    """A failed login, for the bucket of its caller and id and the bucket of its address.
-
-    Stored unless its caller has to wait.
-    """
+    """A failed login, counted in two buckets; stored unless its caller has to wait."""
 
     event: Event
     pair_bucket: int
@@ -121,8 +118,6 @@ class TakeStatusIndex(NamedTuple):
     From then on the index is also used by tokens with these scopes and permissions. By the facts of
     this epoch they are good, and none of it ends by time until `check_at` (None: ever). Nothing
     is taken, and no row is changed, if the client has another epoch.
-
-    `reserve`: so many unused ones more for this process, where the database can do that.
     """
 
     system_user_id: int
@@ -134,7 +129,7 @@ class TakeStatusIndex(NamedTuple):
     permissions: tuple[str, ...]
     epoch: int
     check_at: datetime | None
-    reserve: int = 0
+    reserve: int = 0  # so many unused ones more for this process, on PostgreSQL
 
 
 class TakenIndex(NamedTuple):
@@ -145,10 +140,7 @@ class TakenIndex(NamedTuple):
 
 
 class RejectedRequest(NamedTuple):
-    """A request that was refused before authentication, for the bucket of its address.
-
-    Stored unless its caller has to wait.
-    """
+    """A request refused before authentication; stored unless its address has to wait."""
 
     event: Event
     bucket: int

@@ -1,7 +1,4 @@
-"""Why a login ended as it did: every check in order, and what to do next (contract 6).
-
-Read only from the login event, so it shows the facts of that moment, not of today.
-"""
+"""Why a login ended so, by its event alone: every check, and what to do next (contract 6)."""
 
 from collections.abc import Callable, Set
 from dataclasses import dataclass
@@ -62,10 +59,7 @@ def refusal_of(event: LoginEvent) -> Refused | None:
 
 
 def explain(event: LoginEvent, kind: CredentialKind | None = None) -> Explanation:
-    """Every check of this login, passed, failed or not reached, with the advice for the failed.
-
-    `kind`: what it was with; None: as its refusal says.
-    """
+    """Every check of this login, with advice for the failed; `kind`: None: as its refusal says."""
     refused = refusal_of(event)
     kind = kind or kind_named_by(event.parameter)
     return Explanation(

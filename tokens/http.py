@@ -32,10 +32,7 @@ _FORBIDDEN_CHARACTER = re.compile(r"[^\x20-\x21\x23-\x5B\x5D-\x7E]")
 
 
 def error_description(text: str) -> str:
-    """The text without secrets, and with a question mark for each character that is not allowed.
-
-    RFC 6749 section 5.2, RFC 6750 section 3.
-    """
+    """The text without secrets, and with ? for what is not allowed (RFC 6749 5.2, RFC 6750 3)."""
     return _FORBIDDEN_CHARACTER.sub("?", hide_secrets(text))
 
 
@@ -67,10 +64,7 @@ def read_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
 
 
 def imported_on_first_use(view: str, **arguments: str) -> Callable[..., HttpResponseBase]:
-    """The view of this dotted name, with these arguments beside those of the path.
-
-    A process that answers logins starts without the code of other addresses.
-    """
+    """The view of this dotted name: a process that answers logins starts without its code."""
 
     def call(request: HttpRequest, **parts_of_path: str) -> HttpResponseBase:
         response: HttpResponseBase = import_string(view)(request, **arguments, **parts_of_path)

@@ -1,7 +1,6 @@
 """`X-System-Warning`: what will be refused from a date on, announced in answers before that.
 
-The operators write the warnings into SYSTEM_WARNINGS. Without any, no login passes this module.
-A condition looks only at the request, so a warning tells nothing about a client. Pure.
+A condition of SYSTEM_WARNINGS looks only at the request: so it tells nothing about a client. Pure.
 """
 
 import re

@@ -54,10 +54,9 @@ def read_cells(
     optional: Collection[str],
     ignored: Collection[str] = (),
 ) -> Iterator[tuple[int, list[str]]]:
-    """The names of the columns, then the cells of each row as they are, with their line.
+    """The names of the columns, then the cells of each row that is not blank, with their line.
 
-    The header names the columns in any order; blank rows are left out. Raises ServiceError as soon
-    as the file turns out to be malformed.
+    Raises ServiceError as soon as the file turns out to be malformed.
     """
     lines = _Lines(file)
     columns, delimiter = _header(next(lines, ""), needed, optional, ignored)
@@ -112,16 +111,14 @@ def _header(
 
 
 class _Lines:
-    """The lines of the file as texts. Raises ServiceError at the first that cannot be one of CSV.
-
-    `begin_row`: what follows is the next row; each may have _MAX_ROW_BYTES.
-    """
+    """The lines of the file as texts. Raises ServiceError at the first that cannot be of CSV."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._number = self._bytes = self._bytes_before_row = 0
 
     def begin_row(self) -> None:
+        """What follows is the next row, of at most _MAX_ROW_BYTES."""
         self._bytes_before_row = self._bytes
 
     def __iter__(self) -> Iterator[str]:

@@ -1,7 +1,4 @@
-"""A file as rows of one kind: every row read, every bad one named (contract 6).
-
-What a row is, `row_kinds` says. Reading does not use the database.
-"""
+"""A file as rows of a kind (`row_kinds`): every row read, every bad one named (contract 6)."""
 
 import re
 from collections.abc import Callable
@@ -83,12 +80,9 @@ class ParsedFile(Generic[AnyRow]):
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of a file. Those of an export that an import does not read are ignored.
+    """The columns of a file. Those of an export that an import does not read are ignored."""
 
-    `parse` raises ServiceError or MalformedIdentifier for a bad row.
-    """
-
-    parse: Callable[[CsvRow, Notation], Any]
+    parse: Callable[[CsvRow, Notation], Any]  # raises ServiceError or MalformedIdentifier
     needed: tuple[str, ...]
     optional: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
@@ -102,10 +96,7 @@ class Columns:
 def read_file(
     file: BinaryIO, notation: Notation, max_rows: int, columns: Columns
 ) -> ParsedFile[Any]:
-    """Every row of the file; a second row with the same key is a bad one.
-
-    Raises ServiceError if the file as a whole cannot be read.
-    """
+    """Every row; a second one with the same key is bad. Raises ServiceError if none can be read."""
     parsed: ParsedFile[Any] = ParsedFile()
     first_lines: dict[str, int] = {}
     lines = read_cells(file, columns.needed, columns.optional, (*IGNORED, *columns.ignored))

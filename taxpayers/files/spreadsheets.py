@@ -24,10 +24,7 @@ _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 
 
 def workbook_to_csv(workbook: BinaryIO) -> bytes:
-    """The first sheet as CSV in UTF-8, each row on the line of its number.
-
-    Raises ServiceError if it cannot be read, or would take more memory or time than it may.
-    """
+    """The first sheet in UTF-8, each row on the line of its number. Raises ServiceError."""
     with TemporaryFile() as sent, TemporaryFile() as converted:
         shutil.copyfileobj(workbook, sent)
         sent.seek(0)
@@ -65,10 +62,7 @@ def _convert(workbook: IO[bytes], converted: IO[bytes]) -> int:
 
 
 def write_workbook(rows: Iterable[Sequence[str]], title: str) -> IO[bytes]:
-    """A temporary XLSX file, open at its beginning; all cells are texts, never formulas.
-
-    The same rows make the same bytes.
-    """
+    """A temporary XLSX file of texts, open at its beginning; the same for the same rows."""
     file = TemporaryFile()  # noqa: SIM115 - the caller closes it
     with xlsxwriter.Workbook(file, {"constant_memory": True}) as workbook:
         workbook.set_properties({"created": datetime(1980, 1, 1, tzinfo=UTC)})

@@ -56,11 +56,7 @@ class TooLargeError(Exception):
 
 
 def check_archive(workbook: BinaryIO) -> None:
-    """Unpack every entry once, and keep nothing.
-
-    Raises TooLargeError beyond one of the limits above, and any other exception if the archive is
-    malformed.
-    """
+    """Unpack every entry once. Raises TooLargeError, or any error if it is malformed."""
     # Counted before zipfile makes an object for each; by chance it is in compressed data once in
     # 4 gigabytes.
     packed = workbook.read()

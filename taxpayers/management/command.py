@@ -54,9 +54,7 @@ def add_reason(parser: CommandParser, *, is_required: bool = False) -> None:
 class ServiceCommand(BaseCommand):
     """A command overrides `add_arguments` and `act`; this class does the rest.
 
-    `--json`, also of errors; exit 0, or another code with one line on stderr. `call_command` raises
-    CommandError with that line. Its help says what the record of its `operation` says, and the
-    `note`.
+    `call_command` raises CommandError with the line that stands on stderr.
     """
 
     operation: ClassVar[Operation]

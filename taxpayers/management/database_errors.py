@@ -9,10 +9,7 @@ _UNMIGRATED = {"42P01", "42703"}
 
 
 def describe(fault: Error, consequence: str = "") -> str:
-    """What is wrong, and what follows from it; one line, without any password.
-
-    `consequence` is left out if the database is only not migrated: the line then says what to do.
-    """
+    """What is wrong, and what follows from it; one line, without any password."""
     line = (str(fault).strip().splitlines() or ["no reason given"])[0]
     if _is_unmigrated(fault, line):
         return "The database is not up to date. Run manage.py migrate, then this command again."

@@ -1,7 +1,4 @@
-"""Finds the records that a command line names; if there is none, the error says what to do.
-
-One, or many system users: those named, those of a file of any size, or all.
-"""
+"""Finds the records that a command line names; if there is none, the error says what to do."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -79,10 +76,7 @@ def find_system_user(client_id: str) -> SystemUser:
 
 
 def find_secret(system_user: SystemUser, hint: str) -> Credential:
-    """The secret that ends with these four characters; of several, the live one.
-
-    Raises ServiceError, which lists the secrets, if there is none.
-    """
+    """The secret that ends so; of several, the live one. Raises ServiceError, which lists them."""
     secrets = list(system_user.credentials.order_by("-created_at"))
     found = [secret for secret in secrets if secret.hint == hint_of(hint)]
     live = [secret for secret in found if secret.slot is not None]

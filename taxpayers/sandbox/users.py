@@ -7,9 +7,5 @@ from taxpayers.sandbox.clients import SANDBOX_CLIENT_IDS
 
 
 def sandbox_users() -> "QuerySet[SystemUser]":
-    """Few, and found by the index of client ids; none where ENVIRONMENT is live.
-
-    As `exclude(system_user__in=sandbox_users())` they are read once, and the rows of the list still
-    come in the order of their index.
-    """
+    """Few, and found by the index of client ids; none where ENVIRONMENT is live."""
     return SystemUser.objects.filter(client_id__in=SANDBOX_CLIENT_IDS).order_by()

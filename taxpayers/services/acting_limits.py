@@ -39,8 +39,8 @@ def limit_system_user(
 ) -> SystemUser:
     """Limit it to these permission codes and to acting for these taxpayers; none: no such limit.
 
-    It replaces the limit before. `only_on_behalf`: no token for its own taxpayer, also without one of
-    these; None leaves it as it is. Raises ServiceError if its taxpayer is no intermediary.
+    It replaces the limit before. `only_on_behalf`: no token for its own taxpayer, also without such
+    a limit; None leaves that as it is. Raises ServiceError if its taxpayer is no intermediary.
     """
     context = context_of(LIMIT_SYSTEM_USER, **asked)
     row = lock_to_change(system_user, context.by)

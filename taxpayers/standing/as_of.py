@@ -41,18 +41,12 @@ _SECRET = (("secret_expires_at", "expires_at"), ("allowed_networks", "allowed_ne
 
 
 def history_begins_at() -> datetime | None:
-    """The moment of the first recorded change; None if there is none.
-
-    Of the time before it nothing is known.
-    """
+    """When the first change was recorded: of the time before it nothing is known."""
     return Change.objects.order_by("at").values_list("at", flat=True).first()
 
 
 def rows_as_of(rows: Iterable[_Row], at: datetime) -> list[_Row]:
-    """Those of these rows that were there at the moment, with their values of it.
-
-    They are changed in memory: never save them.
-    """
+    """Those of these rows that were there at the moment, with its values: never save them."""
     present = [row for row in rows if row.created_at <= at]
     _undo_later_changes(present, at)
     for row in present:
@@ -73,10 +67,7 @@ def system_users_as_of(users: Iterable[SystemUser], at: datetime) -> list[System
 
 
 def secrets_as_of(owners: Sequence[SystemUser], at: datetime) -> dict[int, list[Credential]]:
-    """The secrets that these system users had at the moment, by the user's key, newest first.
-
-    The history names a secret by its last characters and stores it with its owner.
-    """
+    """The secrets that they had at the moment, by the system user's key, newest first."""
     firsts = {f"first_{name}": Min("pk", filter=Q(before__has_key=key)) for key, name in _SECRET}
     later = _changes_of(owners).filter(at__gt=at, before__has_key="secret")
     rows = later.values("object_id", secret=KT("before__secret")).annotate(**firsts)

@@ -26,10 +26,7 @@ def standing_of_row(row: SystemUser, at: datetime) -> Standing:
 
 
 def credentials_of(row: SystemUser) -> list[Credential]:
-    """Its secrets, keys or certificates that are neither revoked nor replaced, the oldest first.
-
-    Two at most; they may have expired.
-    """
+    """Those neither revoked nor replaced, the oldest first: two at most, which may have expired."""
     present = (secret for secret in _unrevoked_of(row) if secret.slot is not None)
     return sorted(present, key=lambda secret: secret.pk)
 

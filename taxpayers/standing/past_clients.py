@@ -1,7 +1,4 @@
-"""Clients, and for which taxpayers they could act, in the past: facts for the same decision.
-
-`taxpayers.rules.decide` decides about the past as it does about a login now.
-"""
+"""Clients, and for which taxpayers they could act, in the past: facts for `rules.decide`."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -118,10 +115,7 @@ def decide_as_of(
     known_scopes: tuple[str, ...],
     at: datetime,
 ) -> Authorization | None:
-    """The token that the client could get at the moment; None if it had no secret at all.
-
-    Raises Refused.
-    """
+    """The token that it could get; None: it had no secret at all. Raises Refused."""
     secret = client.best_credential()
     if secret is None:
         return None

@@ -24,13 +24,8 @@ _OF_LIMIT = RegistryReason.OWN_TAXPAYER_NOT_ALLOWED
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """`valid_credentials` are those that are neither expired nor revoked, the last to end first.
-
-    `refusals` is everything else that refuses every login, in the contract's order.
-    """
-
-    valid_credentials: tuple[CredentialFacts, ...]
-    refusals: tuple[Refused, ...]
+    valid_credentials: tuple[CredentialFacts, ...]  # the last to end first
+    refusals: tuple[Refused, ...]  # what else refuses every login, in the contract's order
 
     @property
     def gets_token(self) -> bool:

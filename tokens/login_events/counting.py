@@ -64,10 +64,7 @@ def _mark(key: int, at: datetime) -> CountingMark:
 
 
 def _advance(key: int, settled: UUID, most: int, work: Callable[[UUID, UUID], None]) -> UUID | None:
-    """Does the work for at most so many events behind a mark; returns where it is then.
-
-    The work gets the first of them, and the end. None: another process does it at this moment.
-    """
+    """Does the work from a mark on, and returns where it is then; None: another process does it."""
     with transaction.atomic():
         mark = CountingMark.objects.select_for_update(skip_locked=True).filter(pk=key).first()
         if mark is None:
@@ -100,10 +97,7 @@ def _count(start: UUID, end: UUID) -> None:
 
 
 def by_hour(start: UUID, end: UUID) -> dict[tuple[datetime, str], int]:
-    """How many logins from `start` to before `end`, by hour and reason, read from the events.
-
-    Hours are those of the authority's time zone, so that they make up its days.
-    """
+    """How many logins from `start` to before `end`, by hour of the authority's days and reason."""
     rows = (
         LoginEvent.objects.filter(pk__gte=start, pk__lt=end)
         .order_by()
@@ -114,10 +108,7 @@ def by_hour(start: UUID, end: UUID) -> dict[tuple[datetime, str], int]:
 
 
 def note_first_uses(*, by: Author, at: datetime) -> int:
-    """Record the first use of each permission that a settled login shows; how many there were.
-
-    Safe to call concurrently: while one process does it, the others return at once.
-    """
+    """Record the first use of each permission that a settled login shows; how many there were."""
     settled, count = first_id(at - SETTLED_AFTER), 0
 
     def note(start: UUID, end: UUID) -> None:

@@ -19,10 +19,7 @@ _NAME = re.compile(rf"{TABLE}_(\d{{4}})_(\d{{2}})")
 
 
 def first_id(at: datetime) -> UUID:
-    """The lowest id that an event of the moment `at` or later can have (RFC 9562 section 5.7).
-
-    A moment before 1970 counts as 1970, where the time of a UUIDv7 begins.
-    """
+    """The lowest id that an event of the moment `at` or later can have (RFC 9562 section 5.7)."""
     return UUID(int=max(0, int(at.timestamp() * 1000)) << 80)
 
 
@@ -72,9 +69,8 @@ _LOCK_TIMEOUT_MS, _RETRY_SECONDS, _TRIES = 100, 0.5, 60
 def make_partitions(at: datetime) -> list[str]:
     """Creates what is missing for the month of `at` and MONTHS_AHEAD more; returns the new names.
 
-    Events of such a month that lie in the default partition move into the new one. Safe to repeat,
-    also after an interruption, and to run beside logins. Raises django.db.OperationalError if the
-    table stayed busy.
+    Moves their events out of the default partition. Safe to repeat, and to run beside logins.
+    Raises django.db.OperationalError if the table stayed busy.
     """
     if not is_partitioned():
         return []
@@ -90,10 +86,7 @@ def make_partitions(at: datetime) -> list[str]:
 
 
 def drop_partition(name: str) -> None:
-    """Drops a month's partition with all its events, without reading them.
-
-    Raises django.db.OperationalError if the table stayed busy.
-    """
+    """Drops a month's partition with all its events. Raises OperationalError if it stayed busy."""
     _run_with_short_locks(f"ALTER TABLE {TABLE} DETACH PARTITION {name}")
     with connection.cursor() as cursor:
         cursor.execute(f"DROP TABLE {name}")  # detached: nothing else uses it

@@ -1,7 +1,4 @@
-"""The reference of a login, which ends every answer, and the login that it names (contract 5).
-
-Where none is recorded, why that may be.
-"""
+"""The reference that ends every answer, and its login, or why none is recorded (contract 5)."""
 
 import re
 from collections.abc import Mapping

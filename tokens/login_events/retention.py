@@ -27,12 +27,11 @@ Pruned = Counter[str]  # of deleted "months", where there are partitions, and of
 
 
 def prune(before: datetime) -> Iterator[Pruned]:
-    """Deletes what happened before the moment.
+    """Deletes what happened before the moment, and yields what each step has deleted.
 
-    Yields what each step has deleted. On PostgreSQL whole months are dropped, without reading them;
-    the month of `before` stays until all of it is older. In the default partition, and on SQLite,
-    rows are deleted in small batches, each in its own transaction, so that a login never waits
-    long. Raises django.db.OperationalError if the table stayed busy.
+    On PostgreSQL whole months, once all of one is older; in the default partition, and on SQLite,
+    rows in small batches, each in its own transaction, so that a login never waits long. Raises
+    django.db.OperationalError if the table stayed busy.
     """
     delete = _delete_logins
     if partitions.is_partitioned():
@@ -51,11 +50,7 @@ def prepare(at: datetime) -> None:
 
 
 def prune_expired(at: datetime) -> int:
-    """Deletes rows that are not needed any more, in small batches; how many these were.
-
-    Revoked tokens, used assertions and used proofs that have expired, and throttled callers of 30
-    days ago.
-    """
+    """Deletes what is not needed any more, in small batches; how many rows these were."""
     deleted = 0
     for kind, column, more in _EXPIRING:
         rows: QuerySet[Any] = kind._default_manager.filter(**{f"{column}__lt": at - more})

@@ -1,7 +1,4 @@
-"""`count_logins` counts logins ahead, `prune_logins` deletes those older than LOGIN_RETENTION.
-
-What timers run, every few minutes and every night (contract 6).
-"""
+"""What timers run: `count_logins` every few minutes, `prune_logins` each night (contract 6)."""
 
 import re
 import sys

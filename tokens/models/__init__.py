@@ -7,8 +7,8 @@ from tokens.models.logins import (
     LoginEvent,
     RevokedToken,
     SigningKey,
+    ThrottledCaller,
     UsedAssertion,
     UsedProof,
 )
 from tokens.models.protected_apis import ProtectedApi, ProtectedApiSecret
-from tokens.models.throttled import ThrottledCaller

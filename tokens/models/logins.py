@@ -133,10 +133,7 @@ class _UsedOnce(NoPage):
 
 
 class UsedAssertion(_UsedOnce):
-    """A client assertion that was used, until it expires (RFC 7523 section 3).
-
-    The key is a hash of the client and the `jti`: `ClientAssertion.use_id`.
-    """
+    """A client assertion that was used (`ClientAssertion.use_id`), until it expires (RFC 7523)."""
 
     class Meta(_UsedOnce.Meta):
         db_table = "used_assertions"
@@ -144,10 +141,7 @@ class UsedAssertion(_UsedOnce):
 
 
 class UsedProof(_UsedOnce):
-    """A DPoP proof that was used, until it would be refused for its age (RFC 9449 section 11.1).
-
-    The key is a hash of the client, its key and the `jti`: `Proof.use_id`.
-    """
+    """A DPoP proof that was used (`Proof.use_id`), until it would be too old (RFC 9449)."""
 
     class Meta(_UsedOnce.Meta):
         db_table = "used_proofs"
@@ -155,10 +149,7 @@ class UsedProof(_UsedOnce):
 
 
 class FailureBucket(NoPage):
-    """Failed logins of all callers whose keyed hash is this number: a table of a fixed size.
-
-    The numbers, also those of rejected requests, are in `tokens.rate_limits.backoff`.
-    """
+    """Failures of all callers whose keyed hash is this number (`tokens.rate_limits.backoff`)."""
 
     id = models.PositiveIntegerField(primary_key=True)
     failures = models.PositiveIntegerField()
@@ -167,6 +158,29 @@ class FailureBucket(NoPage):
 
     class Meta(NoPage.Meta):
         db_table = "failure_buckets"
+
+
+class ThrottledCaller(NoPage):
+    """A client, an address, or both, with the first denial of the hour that was remembered."""
+
+    hour = models.DateTimeField()
+    cause = models.CharField(max_length=16)  # a ThrottleCause
+    client_id = models.CharField(max_length=64, blank=True)
+    source = models.CharField(max_length=43, blank=True)  # the address, or its IPv6 network
+    at = models.DateTimeField()
+    reference = models.UUIDField()  # of that denial; the others of the hour have no record
+
+    class Meta(NoPage.Meta):
+        db_table = "throttled_callers"
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["hour", "cause", "client_id", "source"], name="throttled_once_an_hour"
+            )
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["client_id", "-hour"], name="throttled_by_client"),
+            models.Index(fields=["source", "-hour"], name="throttled_by_source"),
+        ]
 
 
 class LoginCount(NoPage):

@@ -1,7 +1,4 @@
-"""Changes of protected APIs: registration, secrets, end (contract 2 and 3).
-
-Keyword-only, atomic, recorded in the history. They raise ServiceError; then nothing has changed.
-"""
+"""Changes of protected APIs, as those in `taxpayers.services` (contract 2 and 3)."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -64,10 +61,7 @@ def register_protected_api(
     secret_expires_at: datetime | None = None,
     **asked: Unpack[history.Asked],
 ) -> IssuedApiSecret:
-    """Register an API for one audience of the settings' scopes, with its first secret.
-
-    Raises ServiceError if there is one of that name: its secret cannot be shown again.
-    """
+    """Register an API for one audience of the settings' scopes, with its first secret."""
     name, context = validate_name(name), history.context_of(REGISTER_PROTECTED_API, **asked)
     audiences = {scope["audience"] for scope in settings.SCOPES.values()}
     validate_known([audience], audiences, _("audience"))
@@ -117,8 +111,7 @@ def issue_api_secret(
 ) -> IssuedApiSecret:
     """Issue a further secret, valid until `expires_at` (None: for settings.SECRET_LIFETIME).
 
-    With `retire_old_at` the present ones end at that moment, unless they end before. Raises
-    ServiceError if two secrets are live.
+    With `retire_old_at` the present ones end at that moment, unless they end before.
     """
     context = history.context_of(ROTATE_API_SECRET, **asked)
     owner = history.lock_for_update(protected_api)

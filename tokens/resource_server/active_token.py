@@ -1,7 +1,4 @@
-"""Who calls one of our own addresses: who sends an access token (RFC 6750 2.1, RFC 9449 7).
-
-Steps without any input or output, as those of a login: what they need from the database they yield.
-"""
+"""The steps that find who calls our own addresses, by a token (RFC 6750 2.1, RFC 9449 7)."""
 
 import re
 from collections.abc import Generator
@@ -43,15 +40,12 @@ BEARER_CHALLENGE = 'Bearer error="invalid_token"'  # RFC 6750 section 3
 
 @dataclass(frozen=True, slots=True)
 class ActiveToken:
-    """A token that was active at the moment `at`, and the facts of its login at that moment.
-
-    `login.credential` is the secret by which it was issued.
-    """
+    """A token that was active at the moment `at`, and the facts of its login at that moment."""
 
     is_authenticated: ClassVar[bool] = True  # Django REST framework expects it of a `user`
 
     token: AccessToken
-    login: Facts
+    login: Facts  # its credential is the secret by which the token was issued
     at: datetime
 
 
@@ -114,18 +108,12 @@ def _active(token: AccessToken, reading: TokenReading) -> ActiveToken:
 
 
 def verified_token(header: str, at: datetime) -> AccessToken:
-    """The token of this header Authorization, by its signature and time. Raises InvalidToken.
-
-    Whether it is still active, and whether it was stolen, is not asked.
-    """
+    """The token of this header, only by its signature and time. Raises InvalidToken."""
     return verified(_token(header, _scheme(header)), at)
 
 
 def verified(encoded: str, at: datetime, *audiences: str) -> AccessToken:
-    """The content of a token by its signature and time, for these audiences; none: for any.
-
-    Raises InvalidToken.
-    """
+    """Its content, by its signature and time, for these audiences or any. Raises InvalidToken."""
     own = login_settings()
     return verify(
         encoded,

@@ -1,7 +1,4 @@
-"""Who calls, for the REST framework: by an access token, or by a key that no client has yet.
-
-One request at a time, on Django's connection. A key is proved by a DPoP proof (RFC 9449 section 4).
-"""
+"""Who calls, for the REST framework: by an access token, or by a key that no client has yet."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -36,10 +33,7 @@ class Challenge(APIException):
 
 
 class ActiveTokenAuthentication(BaseAuthentication):
-    """An `ActiveToken` as `request.user`, its `AccessToken` as `request.auth`.
-
-    A token of a blocked client is refused at once, as the registry is asked.
-    """
+    """An `ActiveToken` as `request.user`, its `AccessToken` as `request.auth`."""
 
     def authenticate(self, request: Request) -> tuple[active_token.ActiveToken, AccessToken]:
         """Raises Challenge, or django.db.DatabaseError."""

@@ -1,7 +1,6 @@
 """Pages by a cursor: each costs the same, and no change of the list repeats or hides a record.
 
-A cursor is the place of the last record of a page in the order of the list, signed, so that only
-what this service wrote is read.
+A cursor is the place of the last record of a page, signed, so that no other text is read.
 """
 
 from collections.abc import Sequence
@@ -33,11 +32,7 @@ class BadCursor(ValueError):
 def page_of(
     rows: "QuerySet[Any]", order: Sequence[str], *, cursor: str, limit: int, name: str
 ) -> ListPage:
-    """The page after this cursor (empty: the first one) of the list `name`.
-
-    `order` names columns, together unique; with a minus sign the greatest comes first. Raises
-    BadCursor.
-    """
+    """The page after this cursor (empty: the first) in an order of `keyset`. Raises BadCursor."""
     ordered = rows.order_by(*order)
     if cursor:
         ordered = ordered.filter(behind(order, _read(cursor, name, len(order))))

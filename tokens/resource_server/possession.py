@@ -36,13 +36,10 @@ class MustBeBound(InvalidToken):
 
 
 class ApiRequest(Value):
-    """A request to one of our own addresses, as far as its token or its key is checked.
-
-    `address` is the whole one that was called, without its query: a DPoP proof is for it.
-    """
+    """A request to one of our own addresses, as far as its token or its key is checked."""
 
     method: str
-    address: str
+    address: str  # the whole one, without its query: a DPoP proof is for it
     authorization: Hidden[str] = ""
     dpop: Hidden[str | None] = None
     certificate: CertificateHeaders | None = None
@@ -51,10 +48,7 @@ class ApiRequest(Value):
 def check_possession(
     sent: ApiRequest, scheme: str, encoded: str, token: AccessToken, at: datetime
 ) -> Proof | None:
-    """The proof of the request, if the token is bound to a key; None: it needs none.
-
-    Raises InvalidToken if the token is sent in another way than it must be, or InvalidProof.
-    """
+    """The proof of the request; None: it needs none. Raises InvalidToken, or InvalidProof."""
     binding = token.confirmation.binding
     if scheme == DPOP:
         if binding != TokenBinding.DPOP:
@@ -80,10 +74,7 @@ def _has_certificate(sent: CertificateHeaders | None, token: AccessToken, at: da
 
 
 def use_once(proof: Proof, client_id: str, thumbprint: str) -> Generator[ProofUse, bool, None]:
-    """The step that stores the use of a proof, for all nodes.
-
-    Raises InvalidProof if it was used before.
-    """
+    """The step that stores the use of a proof. Raises InvalidProof if it was used before."""
     if not (yield ProofUse(proof.use_id(client_id, thumbprint), proof.last_moment)):
         raise InvalidProof(ProofFault.USED_BEFORE)
 

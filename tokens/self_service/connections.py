@@ -1,7 +1,6 @@
 """`/api/v1/connections`: an ERP system with a new key asks whether it may log in as its taxpayer.
 
-There is no token yet, and never a secret: each call proves the key (DPoP, RFC 9449). Anyone can
-ask, so calls are limited by address before anything is verified; the taxpayer is not looked up.
+Each call proves the key (DPoP, RFC 9449). Anyone can ask, so an address is limited before that.
 """
 
 import logging

@@ -29,8 +29,7 @@ _ON_BEHALF = (
 class PermissionsView(SelfServiceView):
     """What taxpayers have granted to the intermediary of this client.
 
-    Only for a token in which the client represents its own taxpayer. A client that is limited gets
-    no such token: it sees what it may do for the taxpayer that its token represents.
+    For a token for its own taxpayer; a limited client sees what its represented one granted.
     """
 
     http_method_names = ("get", "head")
@@ -95,8 +94,7 @@ def usable_permissions(
 ) -> "QuerySet[GrantedPermission]":
     """Permissions for the intermediary of this client, in force or to come, of one taxpayer or all.
 
-    Subqueries and a second query, not joins: so PostgreSQL reads the index permission_pair in its
-    order from the cursor on, and ends with the page. With a join it read all taxpayers up to it.
+    Subqueries and a second query: with joins PostgreSQL read all taxpayers up to the page.
     """
     intermediary = Intermediary.objects.filter(taxpayer__system_users=system_user_id).values("pk")
     rows = GrantedPermission.objects.filter(

@@ -49,18 +49,14 @@ class AskedBody(serializers.Serializer[Any]):
 
 
 class RequestsView(ViewSetMixin, AnsweredView):
-    """Ask, poll, withdraw. A kind of request says who calls, what is asked, what else is told.
-
-    `own` is what the caller may see, `more` what an answer has besides the fields of every request.
-    `ask` raises ServiceError.
-    """
+    """Ask, poll, withdraw. A kind of request says who calls, what is asked, what else is told."""
 
     http_method_names = ("get", "head", "post")
     parser_classes = (JsonBody,)
     body: ClassVar[type[AskedBody]]
     not_found: ClassVar[str]
-    ask: Callable[..., PermissionRequest]
-    more: Callable[[PermissionRequest], dict[str, Any]]
+    ask: Callable[..., PermissionRequest]  # raises ServiceError
+    more: Callable[[PermissionRequest], dict[str, Any]]  # what this kind's answers have besides
 
     @property
     def at(self) -> datetime:
@@ -69,6 +65,7 @@ class RequestsView(ViewSetMixin, AnsweredView):
 
     @property
     def own(self) -> "QuerySet[PermissionRequest]":
+        """What the caller may see."""
         raise NotImplementedError
 
     def operation_of(self, request: Request) -> str:

@@ -1,7 +1,4 @@
-"""A limit for each access token on `/api/v1/`, without a thread or a query.
-
-Of one process: it holds up a program that goes wrong, or an attacker, and no paging through a list.
-"""
+"""A limit for each access token on `/api/v1/` in one process, without a thread or a query."""
 
 import json
 import math
@@ -13,7 +10,7 @@ from tokens.http import error_body
 from tokens.metrics import throttled_calls
 from tokens.rate_limits.call_limit import CallLimit
 
-BURST, SECONDS = 120, 0.25
+BURST, SECONDS = 120, 0.25  # who pages through a list stays below it
 _MOST_TOKENS = 10_000
 _TOO_MANY = error_body(
     "invalid_request",

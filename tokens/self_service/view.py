@@ -44,10 +44,7 @@ class SelfServiceView(AnsweredView):
 
 
 def parameters_of(request: Request, *names: str) -> Mapping[str, str]:
-    """Those of these parameters that have a value; unknown ones are ignored.
-
-    Raises ParseError for a query string that cannot be read, or repeats one of them.
-    """
+    """Those of these parameters that have a value. Raises ParseError: unreadable, or sent twice."""
     try:
         pairs = read_pairs(request.META.get("QUERY_STRING", ""), "utf-8", "query string")
     except Refused as refused:
