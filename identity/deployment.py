@@ -12,9 +12,8 @@ from identity.private_files import private_folder
 from identity.version import COMMIT as COMMIT, __version__
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-VAR_DIR = private_folder(Path(read("VAR_DIR") or BASE_DIR / "var"))
-
 VERSION = __version__
+VAR_DIR = private_folder(Path(read("VAR_DIR") or BASE_DIR / "var"))
 
 ENVIRONMENT: Literal["live", "test"] = read("ENVIRONMENT")
 DATABASE_URL: str = read("DATABASE_URL")
@@ -33,11 +32,7 @@ PORT: int = read("PORT")
 _DEMO_URL = demo_address(VAR_DIR) if IS_TRIAL and not os.environ.get("PORT") else None
 AUTH_URL: str = read("AUTH_URL") or _DEMO_URL or f"http://127.0.0.1:{PORT}"
 IS_HTTPS = AUTH_URL.startswith("https://")
-# The public login and the staff pages may run as separate processes: login, staff or both.
 SERVE: str = read("SERVE")
-
-# The server: the address that it listens on, its processes, the threads of each for Django's
-# synchronous pages (and as many for its APIs), and how many logins and connections it has at once.
 BIND: str = read("BIND")
 WEB_PROCESSES: int = read("WEB_PROCESSES")
 WEB_THREADS: int = read("WEB_THREADS")

@@ -1,7 +1,4 @@
-"""Where settings come from: the environment, files named by `…_FILE`, and `var/` (contract 6).
-
-Names that are no setting, but were probably meant as one, are reported.
-"""
+"""Where settings come from: the environment, files named by `…_FILE`, and `var/` (contract 6)."""
 
 import os
 import secrets
@@ -38,8 +35,7 @@ def _describe(name: str, known: Mapping[str, Setting]) -> str:
     return f"{name} is not a setting, and is not read. Did you mean {near[0]}?" if near else ""
 
 
-# One line for each setting that has a wrong value: `manage.py check` shows them all, and the server
-# does not start. Other commands go on with the default.
+# One line each: `manage.py check` shows them, the server does not start, other commands go on.
 wrong_settings: list[str] = []
 # And for each name that is none, but looks like one: `check --deploy` and the server name it.
 unknown_settings = describe_unknown_names(os.environ, SETTINGS)

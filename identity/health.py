@@ -80,8 +80,6 @@ def metrics(*more: Collector) -> View:
 
 
 class Build(Collector):
-    """`identity_build_info`, whose value is 1."""
-
     def collect(self) -> Iterator[Metric]:
         build = {"version": settings.VERSION, "commit": settings.COMMIT}
         yield InfoMetricFamily("identity_build", "The version of this node.", build)

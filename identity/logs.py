@@ -80,7 +80,6 @@ class _Tracebacks:
 
 
 def _fault(record: logging.LogRecord) -> object:
-    """The same for each error of one kind at one place."""
     assert isinstance(record.exc_info, tuple)  # noqa: S101 - it has a traceback
     kind, _error, place = record.exc_info
     innermost = [(frame.f_code, line) for frame, line in walk_tb(place)][-1:]

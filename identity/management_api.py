@@ -36,8 +36,7 @@ def scopes_that_read(duties: Collection[Duty]) -> tuple[str, ...]:
 
 def base_url() -> str:
     """The address of the staff, without a slash at its end."""
-    address: str = settings.STAFF_URL
-    return address.rstrip("/")
+    return str(settings.STAFF_URL).rstrip("/")
 
 
 def demo_scopes() -> str:

@@ -1,6 +1,7 @@
 """All settings, from the environment (contract 6). Read it from top to bottom.
 
-Those of the staff pages are in `staff_settings`, and are used only where these are served.
+`configuration.setting_list` says what those of the environment mean. Those of the staff pages are
+in `staff_settings`, and are used only where these are served.
 """
 
 import sys
@@ -36,9 +37,7 @@ def _required(name: str) -> Any:
 
 
 SECRET_KEY: str = _required("SECRET_KEY")
-# Former ones: sessions and the second factors of staff outlive a change.
 SECRET_KEY_FALLBACKS: list[str] = read("SECRET_KEY_FALLBACKS")
-# Encrypts the private signing keys: the newest first; all can decrypt.
 KEY_ENCRYPTION_KEYS: list[str] = _required("KEY_ENCRYPTION_KEYS")
 
 # --- The login --------------------------------------------------------------------------------
@@ -51,26 +50,16 @@ PERMISSION_REQUEST_LIFETIME = timedelta(days=read("PERMISSION_REQUEST_DAYS"))
 OPEN_REQUESTS_MOST: int = read("OPEN_REQUESTS_MOST")
 CONFIRM_URL = (read("CONFIRM_URL") or f"{AUTH_URL}/confirm").rstrip("/")
 PORTAL_URL: str = read("PORTAL_URL")
-# What answers announce: a JSON list of {"text", "from", "condition"}.
 SYSTEM_WARNINGS: list[dict[str, str]] = read("SYSTEM_WARNINGS")
 SIGNING_ALGORITHM: str = read("SIGNING_ALGORITHM")
 SECRET_LIFETIME = timedelta(days=read("SECRET_LIFETIME_DAYS"))
-# None: login events are never deleted.
 LOGIN_RETENTION: timedelta | None = read("LOGIN_RETENTION")
 STATUS_LIST_HORIZON: timedelta = read("STATUS_LIST_HORIZON")
-# Whose files may block clients while the registry cannot be changed, and where these files are.
 OFFLINE_BLOCK_KEYS: list[str] = read("OFFLINE_BLOCK_KEYS")
 OFFLINE_BLOCK_DIR = VAR_DIR / "offline-blocks"
-# Proxies whose X-Forwarded-For and X-Forwarded-Proto are believed: addresses or networks.
 TRUSTED_PROXIES: list[str] = read("TRUSTED_PROXIES")
-# The address at which these proxies ask clients for a certificate; empty: nowhere, and no node
-# looks at one. It may be AUTH_URL itself.
-MTLS_URL: str = read("MTLS_URL")
-# What only these proxies and the nodes know, so that no other process of a proxy's machine can
-# report a certificate: several, because both sides cannot change it at one moment.
+MTLS_URL: str = read("MTLS_URL")  # may be AUTH_URL itself
 PROXY_SECRET: list[str] = read("PROXY_SECRET")
-
-# What a node remembers of its clients: a cache in one file, shared by its processes.
 LOCAL_FACTS_DIR = VAR_DIR / "local-facts"
 LOCAL_FACTS_MEGABYTES: int = read("LOCAL_FACTS_MEGABYTES")
 
@@ -80,7 +69,6 @@ LOCAL_FACTS_MEGABYTES: int = read("LOCAL_FACTS_MEGABYTES")
 OTEL_EXPORTER_OTLP_ENDPOINT: str = read("OTEL_EXPORTER_OTLP_ENDPOINT")
 OTEL_TRACES_SAMPLER_ARG: float = read("OTEL_TRACES_SAMPLER_ARG")
 
-# Warnings that the server starts with in `live` all the same.
 ACCEPTED_RISKS: list[str] = read("ACCEPTED_RISKS")
 _SILENCED = sorted(faults.DANGERS.intersection(ACCEPTED_RISKS))
 

@@ -144,7 +144,6 @@ STAFF_URL: str = read("STAFF_URL") or AUTH_URL.replace("//127.0.0.1", "//localho
 _staff = urlsplit(STAFF_URL)
 CSRF_TRUSTED_ORIGINS = [f"{_staff.scheme}://{_staff.netloc}"] if _staff.netloc else []
 SECOND_FACTOR_REQUIRED = not IS_TRIAL
-# Accounts with a duty open, and roles change, when a second person confirms; superusers only read.
 SECOND_PERSON_REQUIRED: bool = read("SECOND_PERSON_REQUIRED", ENVIRONMENT == "live")
 AUTHENTICATION_BACKENDS = ["identity.staff.accounts.permissions.StaffBackend"]
 SESSION_COOKIE_AGE: int = read("SESSION_IDLE_MINUTES") * 60  # seconds since the last request
@@ -226,6 +225,5 @@ UNFOLD: dict[str, Any] = {
 
 # --- Webhooks ---------------------------------------------------------------------------------
 
-# Networks to which messages are sent though they are not public; http only to these.
 WEBHOOK_ALLOWED_NETWORKS: list[str] = read("WEBHOOK_ALLOWED_NETWORKS")
 WEBHOOK_RETENTION_DAYS: int = read("WEBHOOK_RETENTION_DAYS")

@@ -15,5 +15,4 @@ class ManagementApiConfig(AppConfig):
         # It imports models, which are not there when this module is read.
         from taxpayers.management.table import add_commands_of  # noqa: PLC0415
 
-        table = "identity.api.management.record_commands"
-        add_commands_of(table, ("list", "show"), self.name)
+        add_commands_of("identity.api.management.record_commands", ("list", "show"), self.name)

@@ -8,10 +8,7 @@ from taxpayers.models import NoPage
 
 
 class StoredAnswer(NoPage):
-    """The answer to a request that has changed something. Never a secret.
-
-    It is stored in the transaction of the change: both are there, or neither.
-    """
+    """Never a secret. Stored in the transaction of the change: both are there, or neither."""
 
     client_id = models.CharField(max_length=64)
     key = models.CharField(max_length=64)  # its SHA-256 in hexadecimal

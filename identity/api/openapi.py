@@ -120,8 +120,6 @@ class _OpenView(ManagementView):
 
 
 class Description(_OpenView):
-    """The OpenAPI description of the management API."""
-
     patterns: tuple[URLPattern, ...] = ()  # given by as_view
 
     def get(self, request: Request) -> Response:
@@ -137,7 +135,6 @@ class ProblemPage(_OpenView):
     """What a kind of problem means, and what to do."""
 
     def get(self, request: Request, kind: str) -> Response:
-        """One row of the table of problems."""
         if kind not in problems.PROBLEMS:
             raise problems.Problem("not_found", "There is no such kind of problem.")
         row = problems.PROBLEMS[kind]

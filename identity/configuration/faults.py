@@ -23,7 +23,6 @@ _HOST_NAME = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*")
 _MAX_SCOPES_LENGTH = 255  # of the columns of a system user and of a login event
 _MAKE = "python -c 'import secrets; print(secrets.token_urlsafe(48))'."
 
-
 # Warnings of `check --deploy`, which a live server does not start with unless ACCEPTED_RISKS has
 # them: no TLS, no proxy or every proxy trusted, wrong hosts, one address for certificates too, the
 # database unprotected, a short SECRET_KEY, DEBUG.
@@ -117,8 +116,6 @@ encryption_keys = _unless(
     f"KEY_ENCRYPTION_KEYS has a key with fewer than {_MIN_KEY_LENGTH} characters.",
     f"Make each at random: {_MAKE}",
 )
-
-
 trusted_proxies = _unless(
     _is_made_by(partial(ip_network, strict=False)),
     "tokens.E012",

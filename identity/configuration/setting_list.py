@@ -1,7 +1,7 @@
 """Every setting of the environment: a row from which all about it is drawn (contract 6).
 
-`read` of `identity.env` makes its value, `manage.py check` and the server name what is wrong with
-it, `manage.py settings` shows it, and `identity.configuration.texts` writes `deploy/identity.env`.
+`read` of `identity.env` makes its value, and `identity.configuration.texts` its lines of
+`deploy/identity.env`.
 """
 
 from collections.abc import Callable, Iterable

@@ -1,7 +1,4 @@
-"""`deploy/identity.env`, drawn from the list of settings.
-
-`python -m identity.configuration.texts` writes it.
-"""
+"""`python -m identity.configuration.texts` writes `deploy/identity.env` from all settings."""
 
 import textwrap
 from collections.abc import Iterator

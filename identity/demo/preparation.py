@@ -1,7 +1,4 @@
-"""All that the demo needs before it serves: migrations, sample data, a staff user (contract 6).
-
-What it created is in a file that only its owner may read, so that the next run shows it.
-"""
+"""All that the demo needs before it serves: migrations, sample data, a staff user (contract 6)."""
 
 import fcntl
 import json
@@ -108,10 +105,7 @@ _BY = services.Author("demo (manage.py)", kind=services.AuthorKind.OPERATOR)
 
 
 def make_sample_registry(saved: Sample, at: datetime) -> Sample:
-    """Create what is missing. Saved credentials are returned as long as they are valid.
-
-    What staff changed since the last run stays as they left it.
-    """
+    """Create what is missing. Saved credentials are returned as long as they are valid."""
     taxpayer = _taxpayer(TAXPAYER, "Demo Taxpayer", at)
     agent = _taxpayer(INTERMEDIARY, "Demo Intermediary", at)
     intermediary = Intermediary.objects.filter(

@@ -43,10 +43,7 @@ _STRANGERS = (
 
 @dataclass(slots=True)
 class SampleClient:
-    """A client, the taxpayer that it represents if not its own, and what is wrong with it.
-
-    `refused`: why every login is refused, and since when; the answer names this moment.
-    """
+    """`refused`: why every login is refused, and since when; the answer names this moment."""
 
     issued: IssuedSecret
     works_at_night: bool

@@ -69,8 +69,6 @@ _CHECKS = list(Check)
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """An answer as it is on the wire."""
-
     status: int
     reason: str
     headers: Mapping[str, str]
@@ -78,7 +76,6 @@ class Example:
 
     @property
     def text(self) -> str:
-        """Status line, headers and body."""
         lines = [f"HTTP/1.1 {self.status} {self.reason}"]
         lines += [f"{name}: {value}" for name, value in self.headers.items()]
         return "\n".join([*lines, "", self.body])

@@ -1,8 +1,4 @@
-"""`/packages/`: the wheel and the sdist of `einvoicing_tokens`, for API teams, and its examples.
-
-A release builds both into `packages/dist/`. `pip install --find-links` reads the list and checks
-each digest.
-"""
+"""`/packages/`: `packages/dist/` as `pip install --find-links` reads it, and the examples."""
 
 import hashlib
 from collections.abc import Mapping
@@ -31,7 +27,6 @@ def download(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def _context() -> Mapping[str, Any]:
-    """The files, each with its version and digest."""
     files = [
         {"name": file.name, "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
         for file in _built()

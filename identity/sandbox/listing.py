@@ -71,15 +71,11 @@ NO_CLIENT = (
     "This is not the client_id and client_secret of a client of the sandbox: copy both from"
     " /sandbox. Only their counters can be reset."
 )
-
 UNAVAILABLE = "The counter cannot be reset right now; try again."
 
 
 def reset(request: HttpRequest) -> HttpResponse:
-    """200 once the counter is reset; 400 if it is no client of the sandbox; 503 without a database.
-
-    No session.
-    """
+    """200 once the counter is reset; 400 for no client of the sandbox; 503 without a database."""
     if request.method != "POST":
         text = "This address takes POST only."
         return error_response(405, "invalid_request", text, {"Allow": "POST"})

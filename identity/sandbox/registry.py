@@ -1,7 +1,4 @@
-"""Makes the clients of the sandbox: real states of the registry, by its services; safe to repeat.
-
-What exists stays as it is. A state that lies in the past is made as of a moment in the past.
-"""
+"""Makes the clients of the sandbox that are missing, and renews what ends."""
 
 import logging
 from datetime import datetime
@@ -21,10 +18,7 @@ from taxpayers.shut_down import answered_within
 
 @transaction.atomic
 def make_sandbox(at: datetime) -> list[str]:
-    """Creates what is missing and returns the names of the new clients.
-
-    Raises ServiceError unless ENVIRONMENT is test.
-    """
+    """The names of the new clients. Raises ServiceError unless ENVIRONMENT is test."""
     ids = [client.credentials.client_id for client in CLIENTS]
     present = {user.client_id for user in SystemUser.objects.filter(client_id__in=ids)}
     missing = [client for client in CLIENTS if client.credentials.client_id not in present]
@@ -37,10 +31,7 @@ def make_sandbox(at: datetime) -> list[str]:
 
 
 def renew_ending_secret(at: datetime) -> None:
-    """Let the secret that ends tomorrow do so, seen from this moment.
-
-    Nothing is locked unless it must be changed.
-    """
+    """Let the secret that ends tomorrow do so as of now. Locks nothing unless it must change."""
     name, last_moment = SandboxName.SECRET_ENDS_TOMORROW, end_of_tomorrow(at)
     present = Credential.objects.filter(system_user__client_id=CREDENTIALS[name].client_id)
     if present.exclude(expires_at=last_moment).exists():

@@ -51,10 +51,7 @@ def register_webhook(
     description: str = "",
     **asked: Unpack[history.Asked],
 ) -> IssuedWebhookSecret:
-    """Register an endpoint, which gets what is committed from now on; no types: all of them.
-
-    It gets nothing without the system user that registers it. Raises ServiceError.
-    """
+    """No types: all of them. It gets nothing without its owner. Raises ServiceError."""
     context = history.context_of(REGISTER_WEBHOOK, **asked)
     _check_room()
     publish_all_changes(context.at)  # what was before is not for it
@@ -119,10 +116,7 @@ ROTATE_WEBHOOK_SECRET = operations.Operation(
 def rotate_webhook_secret(
     *, endpoint: WebhookEndpoint, **asked: Unpack[history.Asked]
 ) -> IssuedWebhookSecret:
-    """Issue a new secret; for a day messages are signed with the present one, too.
-
-    Unless that one cannot be decrypted.
-    """
+    """The present secret signs for a day as well, unless it cannot be decrypted."""
     context = history.context_of(ROTATE_WEBHOOK_SECRET, **asked)
     row, secret = history.lock_for_update(endpoint), new_secret()
     row.former_secret, row.former_secret_until = "", None
@@ -153,11 +147,7 @@ DISABLE_WEBHOOK = operations.ByReason(
 def set_webhook_active(
     *, endpoint: WebhookEndpoint, is_active: bool, **asked: Unpack[history.Asked]
 ) -> WebhookEndpoint:
-    """Send to it, or not; nothing happens if it is so already.
-
-    What waits for it is sent when it is enabled again. What happens in between is not. Raises
-    ServiceError if its owner may not have a webhook now.
-    """
+    """Safe to repeat. Raises ServiceError if its owner may not have a webhook now."""
     operation = ENABLE_WEBHOOK if is_active else DISABLE_WEBHOOK
     context = history.context_of(operation, **asked)
     if is_active:
@@ -223,10 +213,7 @@ def send_test(
     event_types: Collection[str] = (),
     **asked: Unpack[history.Asked],
 ) -> list[WebhookDelivery]:
-    """A `webhook.test` event, or a sample of each of these types, only for this endpoint.
-
-    Whatever types it wants. Raises ServiceError if it is disabled.
-    """
+    """Returns the new deliveries. Raises ServiceError if the webhook is disabled."""
     _check_active(endpoint)
     at = asked["at"]
     return [
@@ -243,10 +230,7 @@ def send_test(
 
 @history.makes(RESEND, "delivery")
 def resend(*, delivery: WebhookDelivery, **asked: Unpack[history.Asked]) -> WebhookDelivery:
-    """Send this one now: what waits does not wait longer, what is finished is sent once more.
-
-    Raises ServiceError if its endpoint is disabled.
-    """
+    """Make it due, also if it is finished. Raises ServiceError if its webhook is disabled."""
     _check_active(delivery.endpoint)
     row = history.lock_for_update(delivery)
     row.state, row.attempts = WebhookDelivery.PENDING, 0

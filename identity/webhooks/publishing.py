@@ -43,7 +43,6 @@ class NewEvent:
 
     @property
     def body(self) -> str:
-        """The JSON that is sent."""
         content = {
             "type": self.type,
             "timestamp": exact_text(self.occurred_at),

@@ -1,7 +1,4 @@
-"""The secrets of endpoints: encrypted at rest, as signing keys are, and what is signed by them.
-
-Standard Webhooks, version 1.0.0.
-"""
+"""The secrets of endpoints, encrypted at rest, and what they sign (Standard Webhooks 1.0.0)."""
 
 import base64
 import hashlib
@@ -50,11 +47,7 @@ def new_secret() -> str:
 def signed_headers(
     message_id: str, seconds: int, body: bytes, secrets_in_force: Iterable[str]
 ) -> dict[str, str]:
-    """The three headers of one attempt at `seconds` since 1970, with a signature by each secret.
-
-    A receiver accepts the message if one of the signatures is right, so that a secret can be
-    replaced without a pause.
-    """
+    """The headers of one attempt at `seconds` since 1970, with a signature by each secret."""
     content = f"{message_id}.{seconds}.".encode() + body
     return {
         "webhook-id": message_id,

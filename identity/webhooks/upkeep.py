@@ -79,8 +79,6 @@ def _delete_in_batches(rows: "QuerySet[Any]") -> int:
 
 DAYS = (1, 7, 30)
 _BATCH = 500
-
-
 # Of each kind the field of the last moment, by which an index finds the rows; and these.
 _KINDS: Mapping[str, tuple[str, Callable[[], "QuerySet[Any]"]]] = {
     "credential": (

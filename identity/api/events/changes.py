@@ -50,8 +50,6 @@ class FeedPage(serializers.Serializer[Any]):
 
 
 class FeedFilters(Paged):
-    """Where to go on."""
-
     after = Text(
         required=False,
         allow_blank=True,
@@ -60,13 +58,10 @@ class FeedFilters(Paged):
 
 
 class ChangesView(ManagementView):
-    """`GET /changes?after=…`."""
-
     http_method_names = ("get", "head")
     duty = Duty.WEBHOOKS
 
     def get(self, request: Request) -> Response:
-        """The changes behind this place."""
         given = read_query(request, FeedFilters)
         for _batch in range(_MOST_PUBLISHED):
             published = publish_changes(self.caller.at)

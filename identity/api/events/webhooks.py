@@ -117,8 +117,6 @@ class RepeatBody(fields.Body):
 
 
 class DeliveryFilters(Filters):
-    """Which deliveries are listed."""
-
     state = fields.Choice(_STATES, required=False)
 
 

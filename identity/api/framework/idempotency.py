@@ -37,10 +37,7 @@ class Done:
 
 
 def answer_once(request: Request, client_id: str, at: datetime, do: Callable[[], Done]) -> Response:
-    """The answer that this request got before, or does it and stores the answer; atomic.
-
-    Only POST takes a key.
-    """
+    """The answer that this request got before, or does it and stores the answer; atomic."""
     asked = answer_to(request, client_id) if request.method == "POST" else None
     with transaction.atomic():
         if asked is not None and (before := answer_before(asked, at)):
@@ -126,7 +123,7 @@ _LIST = re.compile(rf"\s*{_TAG.pattern}(?:\s*,\s*{_TAG.pattern})*\s*")
 def etag_of(representation: Mapping[str, Any]) -> str:
     """A strong entity-tag: the same only for the same record in the same state."""
     text = json.dumps(representation, sort_keys=True, separators=(",", ":"))
-    return f'"{hashlib.sha256(text.encode()).hexdigest()[:32]}"'
+    return f'"{_hash(text)[:32]}"'
 
 
 def require_match(if_match: str, etag: str) -> None:

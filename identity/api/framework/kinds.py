@@ -52,7 +52,6 @@ class ApiTask:
     part: Callable[[Any, Values], Any] = lambda row, _address: row
 
     def do(self, row: Any, address: Values, **given: Any) -> Model | Once:
-        """The record after it, and what is shown once."""
         done = (self.act or self.operation.run)(self.part(row, address), **given)
         if self.once is not None:
             return self.once(done)
@@ -63,10 +62,7 @@ class ApiTask:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A list of records: its order, and all of its rows.
-
-    `rows` gets the record to which the list belongs, if it belongs to one.
-    """
+    """A list of records; `rows` gets the record to which it belongs, if it belongs to one."""
 
     name: str
     summary: str
@@ -115,7 +111,6 @@ class RecordKind:
 
     @property
     def listing(self) -> Listing:
-        """The list of all."""
         name, record = self.name.replace("-", "_"), self.listed or self.record
         return Listing(name, self.summary, record, self.order, self.rows, self.filters)
 

@@ -46,10 +46,7 @@ class ByName(Filters):
 
 
 def read_query(request: Request, filters: type[Paged]) -> dict[str, Any]:
-    """The values of the query string.
-
-    Raises Problem, which names every parameter at fault.
-    """
+    """The values of the query string. Raises Problem, which names every parameter at fault."""
     try:
         pairs = read_pairs(request.META.get("QUERY_STRING", ""), "utf-8", "query string")
     except Refused as refused:

@@ -1,4 +1,4 @@
-"""The views of every kind of record: a list, a record, a task. What differs is a value of each."""
+"""The views of every kind of record: a list, a record, a task."""
 
 from functools import cache
 from typing import Any
@@ -29,17 +29,12 @@ class RecordView(ManagementView):
     task: ApiTask | None = None  # None: it is only read
 
     def get(self, request: Request, **address: Any) -> Response:
-        """The record as it is now, with its ETag."""
         row = self.found(address)
         body = self.represent(row)
         return Response(body, headers={"ETag": etag_of(body)})
 
     def post(self, request: Request, **address: Any) -> Response:
-        """Do the task of this address, or change fields of the record.
-
-        Read, look for an earlier answer, lock, compare, change, store the answer: everything from
-        the earlier answer on is one transaction.
-        """
+        """From the look for an earlier answer on, everything is one transaction."""
         task = self.task
         assert task is not None  # noqa: S101 - of the methods that change something
         values = values_of(task.body, request.data)
@@ -107,7 +102,6 @@ class RecordView(ManagementView):
         return row
 
     def represent(self, row: Model) -> dict[str, Any]:
-        """The record as JSON."""
         return dict(self.kind.record(row, context=self.context).data)
 
     @property
@@ -128,7 +122,6 @@ class RecordView(ManagementView):
         return "".join(f"{part}_of_" for part in parts) + self.kind.singular.replace(" ", "_")
 
     def describe(self, method: str) -> dict[str, Any]:
-        """What the OpenAPI description says of this method."""
         path = {self.kind.parameter: self.kind.names}
         if method == "GET":
             return {
@@ -163,7 +156,6 @@ class ListView(RecordView):
     is_of_record = False
 
     def get(self, request: Request, **address: Any) -> Response:
-        """One page, and the cursor of the next one."""
         given = read_query(request, self.listing.filters)
         owner = [self.found(address)] if self.is_of_record else []
         cursor, limit = given.pop("cursor", ""), given.pop("limit")

@@ -69,10 +69,7 @@ def _scope_to_ask_for(enough: Sequence[str], of_client: Collection[str]) -> str:
 
 
 class ManagementView(AnsweredView):
-    """Opens to the authority's own programs.
-
-    The `correlationId` of an answer is also in the history of what it changed.
-    """
+    """The `correlationId` of an answer is also in the history of what it changed."""
 
     authentication_classes: Sequence[type[BaseAuthentication]] = (ManagementAuthentication,)
     permission_classes: Sequence[type[BasePermission]] = (MayManage,)
@@ -112,7 +109,6 @@ class ManagementView(AnsweredView):
         raise NotImplementedError
 
     def handle_exception(self, exc: Exception) -> Response:
-        """Every exception becomes a problem."""
         if isinstance(exc, (NotAuthenticated, AuthenticationFailed)):
             exc.auth_header = self.get_authenticate_header(self.request)  # type: ignore[union-attr]
         return answer_problem(exc, str(self.reference))

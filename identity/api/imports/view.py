@@ -60,8 +60,6 @@ _SOURCE = "of the management API"  # in the history, where a file has its name
 
 
 class LargeJsonBody(JsonBody):
-    """The body of an import."""
-
     most_bytes = 512 * 1024
 
 
@@ -73,8 +71,6 @@ class ImportResultRecord(serializers.Serializer[Any]):
 
 
 class ImportView(ManagementView):
-    """An import of one kind of record: all rows or none."""
-
     http_method_names = ("post",)
     parser_classes = (LargeJsonBody,)
     # Given by as_view, as IMPORTS has them.
@@ -94,7 +90,6 @@ class ImportView(ManagementView):
         return duty
 
     def post(self, request: Request) -> Response:
-        """Import the rows; safe to repeat."""
         rows, faults = self._read(request.data)
 
         def do() -> Done:

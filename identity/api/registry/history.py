@@ -27,8 +27,6 @@ class ChangeRecord(serializers.Serializer[Change]):
 
 
 class HistoryFilters(Filters):
-    """Which changes are listed."""
-
     since = Start(required=False, source="at__gte", help_text="Those from this day or moment on.")
 
 

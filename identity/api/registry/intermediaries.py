@@ -41,8 +41,6 @@ class NewIntermediaryBody(IntermediaryRowBody):
 
 
 class IntermediaryFilters(Filters):
-    """Which intermediaries are listed."""
-
     tin = Tin(
         required=False,
         source="taxpayer__tin",

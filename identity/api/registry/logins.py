@@ -79,8 +79,6 @@ class _Since(Start):
 
 
 class LoginFilters(Filters):
-    """Which logins are listed."""
-
     client_id = Text(required=False)
     taxpayer = Taxpayer(required=False, source="subject", help_text="Those for this taxpayer.")
     intermediary = Taxpayer(

@@ -82,8 +82,6 @@ class ApproveBody(DecisionBody):
 
 
 class PermissionRequestFilters(Filters):
-    """Which requests are listed."""
-
     taxpayer = Taxpayer(
         becomes=condition_of, required=False, help_text="Those that this taxpayer is asked."
     )

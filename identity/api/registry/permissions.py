@@ -1,7 +1,4 @@
-"""`/permissions`: what taxpayers permit intermediaries to do; `/permission-codes`: what they can.
-
-Staff extend the table of codes.
-"""
+"""`/permissions`: what taxpayers permit intermediaries; `/permission-codes`: what they can permit."""
 
 from typing import Any
 
@@ -72,8 +69,6 @@ class RevokeBody(EvidencedBody, fields.ReasonBody):
 
 
 class PermissionFilters(Filters):
-    """Which permissions are listed."""
-
     taxpayer = fields.Taxpayer(
         becomes=of_taxpayer, required=False, help_text="Those that this taxpayer has granted."
     )

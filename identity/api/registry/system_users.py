@@ -118,8 +118,6 @@ class KeysBody(UseKeysBody):
 
 
 class SystemUserFilters(ByName):
-    """Which system users are listed."""
-
     client_id = fields.Text(required=False)
     taxpayer = fields.Taxpayer(
         becomes=of_taxpayer, required=False, help_text="Those of this taxpayer."

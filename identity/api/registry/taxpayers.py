@@ -65,8 +65,6 @@ def of_intermediary(named: TaxpayerId) -> Q:
 
 
 class TaxpayerFilters(ByName):
-    """Which taxpayers are listed."""
-
     tin = Tin(required=False, help_text="Those with this TIN, whatever their ROB number.")
     state = Choice({"active": True, "inactive": False}, required=False, source="is_active")
 

@@ -62,7 +62,6 @@ def _explanation(_auth_url: str) -> dict[str, Any]:
 
 
 def _metadata(_auth_url: str) -> Any:
-    """Those of this very service."""
     request = HttpRequest()
     request.method = "GET"
     return json.loads(metadata(request).content)
@@ -73,7 +72,6 @@ def _health(_auth_url: str, *, passed: bool) -> Any:
 
 
 def _short_sandbox(_auth_url: str) -> dict[str, Any]:
-    """With one client and one request, as an example."""
     whole = sandbox_as_json()
     return whole | {"clients": [client_as_json(CLIENTS[0])], "requests": whole["requests"][:1]}
 
@@ -146,7 +144,6 @@ def _refusals(status: int, reasons: Iterable[str], auth_url: str) -> Part:
 
 
 def _slow() -> Part:
-    """By the server."""
     return _error("The request took too long to arrive", ("correlationId",))
 
 

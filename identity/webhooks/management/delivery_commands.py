@@ -91,7 +91,6 @@ def _line(data: dict[str, Any]) -> str:
 
 
 def _waiting(row: WebhookEndpoint, at: datetime) -> dict[str, Any]:
-    """What waits for it and how it answers."""
     states = {state: row.deliveries.filter(state=state) for state in ("pending", "failed")}
     oldest = states["pending"].order_by("created_at").first()
     latest = row.deliveries.exclude(last_attempt_at=None).order_by("-last_attempt_at").first()

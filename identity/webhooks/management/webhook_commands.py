@@ -31,8 +31,6 @@ _ONLY = f"send only these: {', '.join(EVENT_TYPES)}"
 
 
 class _WebhookCommand(OperationCommand):
-    """`ID`."""
-
     named: ClassVar[Named | None] = Named(
         *("webhook", WebhookEndpoint),
         "There is no webhook {}. See them all: manage.py list_webhooks",
