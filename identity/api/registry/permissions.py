@@ -1,4 +1,4 @@
-"""`/permissions`: what taxpayers permit intermediaries; `/permission-codes`: what they can permit."""
+"""`/permissions`, which taxpayers grant to intermediaries, and `/permission-codes`."""
 
 from typing import Any
 
