@@ -12,10 +12,7 @@ _ONLY_ON_REQUEST = 2**31 - 1
 
 
 def database(url: str | None, var: Path) -> dict[str, Any]:
-    """Django's settings for the database at `url`, or for an SQLite file in `var` without one.
-
-    Raises ImproperlyConfigured for a URL of any other database, and for what is no URL.
-    """
+    """Its Django settings; without `url` an SQLite file in `var`. Raises ImproperlyConfigured."""
     if not url:
         return _sqlite(var / "identity.sqlite3")
     parts = _parts(url)

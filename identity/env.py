@@ -18,8 +18,7 @@ _SHORTEST, _SIMILARITY = 6, 0.85
 
 def describe_unknown_names(names: Iterable[str], known: Mapping[str, Setting]) -> list[str]:
     """One line for each of `names` that is not known and looks like one that is."""
-    lines = (_describe(name, known) for name in sorted(names))
-    return [line for line in lines if line]
+    return [line for name in sorted(names) if (line := _describe(name, known))]
 
 
 def _describe(name: str, known: Mapping[str, Setting]) -> str:
@@ -61,10 +60,7 @@ def read(name: str, default: Any = None) -> Any:
 
 
 def secret(name: str) -> str:
-    """The secret `name`, or the content of the file that `<name>_FILE` names; empty without.
-
-    Raises ImproperlyConfigured if both are given, or if the file cannot be read or is empty.
-    """
+    """Its value, or that of the file that `<name>_FILE` names. Raises ImproperlyConfigured."""
     value, path = os.environ.get(name), os.environ.get(f"{name}_FILE")
     if value and path:
         raise ImproperlyConfigured(f"Set {name} or {name}_FILE, not both.")

@@ -25,6 +25,7 @@ _OWN_VALUES = frozenset({"kid", "reference", "outcome", "source_address", "chain
 _HARMLESS = (bool, int, float, type(None))
 # Django logs a traceback of what any client can cause; its message says all.
 _CAUSED_BY_CLIENTS = "django.security."
+_MOST_FAULTS = 100  # of which a formatter remembers the traceback
 
 
 class JsonFormatter(logging.Formatter):
@@ -36,15 +37,27 @@ class JsonFormatter(logging.Formatter):
 
     def __init__(self) -> None:
         super().__init__()
-        self._tracebacks = _Tracebacks()
+        # When the traceback of each fault was written, and how many were left out since.
+        self._written: dict[object, tuple[float, int]] = {}
         self._is_in_journal = _is_journal(2)
 
     def format(self, record: logging.LogRecord) -> str:
         fields = _fields(record)
         if "traceback" in fields:
-            fields |= self._tracebacks.at_most_once_a_second(record, fields["traceback"])
+            fields |= self._at_most_once_a_second(record, fields["traceback"])
         line = _encoder.encode(fields).decode()
         return f"<{_PRIORITIES.get(record.levelno, 6)}>{line}" if self._is_in_journal else line
+
+    def _at_most_once_a_second(self, record: logging.LogRecord, text: str) -> dict[str, Any]:
+        fault, now = _fault(record), time.monotonic()
+        written_at, left_out = self._written.get(fault, (-1.0, 0))
+        if now - written_at < 1:
+            self._written[fault] = written_at, left_out + 1
+            return {"traceback": "as written less than a second before"}
+        if len(self._written) >= _MOST_FAULTS:
+            self._written.clear()
+        self._written[fault] = now, 0
+        return {"traceback": text} | ({"tracebacks_left_out": left_out} if left_out else {})
 
 
 _PRIORITIES = {logging.CRITICAL: 2, logging.ERROR: 3, logging.WARNING: 4, logging.DEBUG: 7}
@@ -59,27 +72,8 @@ def _is_journal(file: int) -> bool:
     return os.environ.get("JOURNAL_STREAM") == f"{status.st_dev}:{status.st_ino}"
 
 
-class _Tracebacks:
-    """When the traceback of each fault was written, and how many were left out since."""
-
-    _MOST = 100  # faults that are remembered
-
-    def __init__(self) -> None:
-        self._seen: dict[object, tuple[float, int]] = {}
-
-    def at_most_once_a_second(self, record: logging.LogRecord, text: str) -> dict[str, Any]:
-        fault, now = _fault(record), time.monotonic()
-        written_at, left_out = self._seen.get(fault, (-1.0, 0))
-        if now - written_at < 1:
-            self._seen[fault] = written_at, left_out + 1
-            return {"traceback": "as written less than a second before"}
-        if len(self._seen) >= self._MOST:
-            self._seen.clear()
-        self._seen[fault] = now, 0
-        return {"traceback": text} | ({"tracebacks_left_out": left_out} if left_out else {})
-
-
 def _fault(record: logging.LogRecord) -> object:
+    """The same for each error of one kind at one place."""
     assert isinstance(record.exc_info, tuple)  # noqa: S101 - it has a traceback
     kind, _error, place = record.exc_info
     innermost = [(frame.f_code, line) for frame, line in walk_tb(place)][-1:]

@@ -164,10 +164,7 @@ _OWN_CHECKS = ("clock", "migrations", "signing_key")
 
 
 def own_fault(at: datetime) -> str | None:
-    """What keeps this node from serving; None if only what all nodes share does.
-
-    Raises django.db.DatabaseError.
-    """
+    """What keeps this node, and maybe no other, from serving. Raises django.db.DatabaseError."""
     for name in _OWN_CHECKS:
         try:
             _CHECKS[name](at)

@@ -113,10 +113,11 @@ def _received(event_type: str) -> dict[str, Any]:
 
 
 class _OpenView(ManagementView):
-    """No token is needed."""
-
     authentication_classes = ()
     permission_classes = ()
+
+
+_described = cache(describe)
 
 
 class Description(_OpenView):
@@ -124,11 +125,6 @@ class Description(_OpenView):
 
     def get(self, request: Request) -> Response:
         return Response(_described(self.patterns))
-
-
-@cache
-def _described(patterns: tuple[URLPattern, ...]) -> dict[str, Any]:
-    return describe(patterns)
 
 
 class ProblemPage(_OpenView):

@@ -1,7 +1,6 @@
 """What is wrong with the value of one setting: `manage.py check` and the server name it. Pure.
 
-Each function belongs to a row of the list of settings. It yields the id of the check, a message and
-a hint. What needs two settings or the protocol is in `tokens.checks` and `identity.staff.checks`.
+What needs two settings or the protocol is in `tokens.checks` and `identity.staff.checks`.
 """
 
 import re

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext, gettext_noop as _
 
-from identity.developers.examples import refused_example
+from identity.developers.examples import as_text, refused_example
 from identity.developers.pages import Page
 from tokens.answers.description import describe_in_general
 from tokens.answers.response import help_path
@@ -45,7 +45,7 @@ def _context(reason: str) -> Mapping[str, Any]:
         "number": refusal.check and list(Check).index(refusal.check) + 1,
         "checks": len(Check),
         "retry": gettext(_retry(reason, refusal)),
-        "example": refused_example(reason, settings.AUTH_URL).text,
+        "example": as_text(refused_example(reason, settings.AUTH_URL)),
         "before": _row(_REASONS[place - 1]) if place else None,
         "after": _row(_REASONS[place + 1]) if place + 1 < len(_REASONS) else None,
     }

@@ -5,7 +5,6 @@ Tests compare each with a real answer; what differs there are references, dates 
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from uuid import UUID
@@ -67,31 +66,27 @@ _OF_DPOP = (
 _CHECKS = list(Check)
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
-    status: int
-    reason: str
-    headers: Mapping[str, str]
-    body: str = field(repr=False)
-
-    @property
-    def text(self) -> str:
-        lines = [f"HTTP/1.1 {self.status} {self.reason}"]
-        lines += [f"{name}: {value}" for name, value in self.headers.items()]
-        return "\n".join([*lines, "", self.body])
+def as_text(answer: Answer) -> str:
+    """Status line, headers and body."""
+    lines = [f"HTTP/1.1 {answer.status} {answer.reason}"]
+    lines += [f"{name}: {value}" for name, value in answer.headers.items()]
+    return "\n".join([*lines, "", answer.body.decode()])
 
 
 @cache
-def refused_example(reason: str, auth_url: str) -> Example:
+def refused_example(reason: str, auth_url: str) -> Answer:
     """What a login is answered that is refused for this reason, by the service at `auth_url`."""
     client, refusal = _client(reason) if _proved_itself(reason) else None, REFUSALS[reason]
     is_counted = refusal.recorded and not refusal.counts_as_failure
     quota = Quota(DEFAULT_LOGINS_PER_MINUTE, int(is_counted), AT)
-    return _example(refused_answer(REFERENCE, AT, _refused(reason), client, quota))
+    answer = refused_answer(REFERENCE, AT, _refused(reason), client, quota)
+    if NONCE_HEADER in answer.headers:  # not one that this service ever makes
+        return replace(answer, headers=answer.headers | {NONCE_HEADER: _NONCE})
+    return answer
 
 
 @cache
-def issued_example(auth_url: str) -> Example:
+def issued_example(auth_url: str) -> Answer:
     """What a login is answered that gets a token."""
     body = {
         "access_token": ACCESS_TOKEN,
@@ -101,7 +96,7 @@ def issued_example(auth_url: str) -> Example:
     }
     quota = Quota(DEFAULT_LOGINS_PER_MINUTE, 1, AT)
     text = json.dumps(body, ensure_ascii=False)
-    return _example(issued_answer(REFERENCE, AT, text, TAXPAYER, _client(), quota, TOKEN_LIFETIME))
+    return issued_answer(REFERENCE, AT, text, TAXPAYER, _client(), quota, TOKEN_LIFETIME)
 
 
 def _refused(reason: str) -> Refused:
@@ -130,10 +125,3 @@ def _proved_itself(reason: str) -> bool:
     if check is None:
         return reason == ProtocolReason.SERVER_ERROR
     return _CHECKS.index(check) > _CHECKS.index(Check.CREDENTIALS)
-
-
-def _example(answer: Answer) -> Example:
-    headers = dict(answer.headers)
-    if NONCE_HEADER in headers:
-        headers[NONCE_HEADER] = _NONCE  # not one that this service ever makes
-    return Example(answer.status, answer.reason, headers, answer.body.decode())

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.urls import is_valid_path, reverse
 from django.utils.translation import gettext, gettext_noop as _
 
-from identity.developers.examples import TAXPAYER, issued_example, refused_example
+from identity.developers.examples import TAXPAYER, as_text, issued_example, refused_example
 from identity.developers.pages import Page
 from identity.developers.snippets.catalogue import SNIPPETS, source_of
 from identity.sandbox.catalogue import BY_REQUEST, CLIENTS
@@ -60,8 +60,8 @@ def _context() -> Mapping[str, Any]:
         "snippets": [
             {"snippet": snippet, "source": source_of(snippet, auth_url)} for snippet in SNIPPETS
         ],
-        "issued": issued_example(auth_url).text,
-        "limited": refused_example(ProtocolReason.RATE_LIMITED, auth_url).text,
+        "issued": as_text(issued_example(auth_url)),
+        "limited": as_text(refused_example(ProtocolReason.RATE_LIMITED, auth_url)),
         "taxpayer": TAXPAYER,
         "limit": DEFAULT_LOGINS_PER_MINUTE,
         "minutes": minutes,

@@ -1,1 +1,0 @@
-"""What developers test ERP systems with: the sandbox (only ENVIRONMENT=test), the client check."""

@@ -1,7 +1,4 @@
-"""The answers that the server gives without the application, in the shape of all errors.
-
-Contract 1: every request gets an answer, and every answer is JSON with a reference.
-"""
+"""The answers that the server gives without the application: JSON with a reference (contract 1)."""
 
 import logging
 from collections.abc import Iterable

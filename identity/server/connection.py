@@ -11,8 +11,6 @@ from tokens.answers.response import Answer
 
 
 class Connection(RequestReader):
-    """Runs one exchange after the other, and answers whatever the client does."""
-
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.current: Exchange | None = None  # the one that the application works on
@@ -91,7 +89,6 @@ class Connection(RequestReader):
         self.tasks.add(task)
 
     def on_exchange_complete(self, exchange: Exchange) -> None:
-        """Goes on with the next request, or waits for it, or closes."""
         self.server_state.total_requests += 1
         self.current = None
         if self.transport.is_closing():

@@ -20,8 +20,6 @@ _WITHOUT_BODY = (204, 304)
 
 
 class Client(Protocol):
-    """What an exchange needs of its connection."""
-
     loop: asyncio.AbstractEventLoop
     transport: Any
     flow: FlowControl

@@ -50,10 +50,7 @@ def without_upgrade(method: bytes, url: bytes, headers: Headers) -> bytes:
 
 
 def misspells_on_behalf_of(received: bytes) -> bool:
-    """Whether a header that cannot be read, for a blank or a NUL in it, was meant as `onbehalfof`.
-
-    A client that means to act for another taxpayer must learn which header is the right one.
-    """
+    """Whether a header with a blank or a NUL in its name was meant as `onbehalfof`."""
     head = received.partition(b"\r\n\r\n")[0]
     names = (line.partition(b":")[0] for line in head.split(b"\n") if b":" in line)
     return any(spells_on_behalf_of(name) and name.lower() != HEADER.encode() for name in names)

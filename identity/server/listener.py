@@ -81,10 +81,7 @@ class Listener:
         return bool(self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
 
     async def close_for_now(self) -> bool:
-        """Connections are refused, in all processes, once the queue is empty. Whether it was open.
-
-        A proxy then goes on to another node at once.
-        """
+        """Refuse connections, in all processes, once the queue is empty. Whether it was open."""
         if not self._is_open:
             return False
         refuse_handshakes([self._socket])

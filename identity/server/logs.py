@@ -8,7 +8,6 @@ class ServerLog(Logger):
     """Passes everything on to the handlers of `LOGGING`."""
 
     def setup(self, cfg: Config) -> None:
-        """Called by gunicorn at the start."""
         super().setup(cfg)
         for logger in (self.error_log, self.access_log):
             logger.handlers.clear()

@@ -1,9 +1,8 @@
 """Who is let in when there is more to do than this process can: a bounded number of requests.
 
-What is beyond it is answered at once, so that the requests that were let in stay fast. Bodies that
-are longer than what the server reads of any request are taken from known callers, a few at a time.
-They have separate places, so that no slow one takes the place of a login; places and length
-together are a bound of the files that they fill.
+What is beyond it is answered at once, so that the requests that were let in stay fast. Long bodies
+are taken from known callers, a few at a time, in separate places: no slow one takes the place of a
+login, and places and length together are a bound of the files that they fill.
 """
 
 import resource
@@ -69,8 +68,6 @@ _IN_MEMORY_BYTES = 64 * 1024
 
 
 class TooLong(NotTaken):
-    """The address takes no body of this length."""
-
     def __init__(self, most_bytes: int) -> None:
         super().__init__(most_bytes)
         self.most_bytes = most_bytes

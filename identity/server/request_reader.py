@@ -1,7 +1,4 @@
-"""The reading side of a connection: bytes become requests, or are refused (RFC 9112).
-
-Built on uvicorn's protocol class for httptools.
-"""
+"""The reading side of a connection: bytes become requests, or are refused (RFC 9112)."""
 
 import re
 from collections.abc import Callable
@@ -29,8 +26,6 @@ _NEEDLESSLY_ESCAPED = re.compile(
 
 
 class Awaited(Enum):
-    """Which part of a request the parser waits for."""
-
     NOTHING = auto()
     HEADERS = auto()
     BODY = auto()

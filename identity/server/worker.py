@@ -143,7 +143,6 @@ class Process(Server):
         await self.lifespan.shutdown()
 
     async def _until_idle(self) -> None:
-        """Until every connection has ended, and with it every request."""
         while (self.server_state.connections or self.server_state.tasks) and not self.force_exit:
             for connection in tuple(self.server_state.connections):
                 if not connection.is_stopping:  # type: ignore[union-attr]

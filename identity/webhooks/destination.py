@@ -38,10 +38,7 @@ class Destination:
 
 
 def read_url(url: str, allowed_networks: Collection[str]) -> Destination:
-    """Raises NotAllowed with what is wrong with the URL.
-
-    http is only for `allowed_networks`, so without any it is refused here already.
-    """
+    """Raises NotAllowed with what is wrong with the URL; http is only for `allowed_networks`."""
     try:
         parts = urlsplit(url)
         port = parts.port

@@ -24,10 +24,7 @@ def encrypt_anew(stored: str) -> str:
 
 
 def secrets_in_force(endpoint: WebhookEndpoint, at: datetime) -> list[str]:
-    """The secrets that sign a message now, the newest first.
-
-    Raises cryptography.fernet.InvalidToken if none of the keys has encrypted one of them.
-    """
+    """Those that sign now, the newest first. Raises InvalidToken if one cannot be decrypted."""
     stored = [endpoint.secret]
     until = endpoint.former_secret_until
     if until is not None and at <= until:

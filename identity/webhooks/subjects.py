@@ -12,18 +12,15 @@ from taxpayers import models
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A record: its kind, its public identifier, and its address in the management API."""
+    """A record: its kind and its public identifier."""
 
     kind: str
     id: str
 
-    @property
-    def path(self) -> str:
-        return f"/{BASE_PATH}/{KINDS[self.kind]}/{self.id}"
-
     def as_json(self) -> dict[str, str]:
         """No name, and nothing that is secret: who needs more reads the record."""
-        return {"kind": self.kind, "id": self.id, "path": self.path}
+        path = f"/{BASE_PATH}/{KINDS[self.kind]}/{self.id}"
+        return {"kind": self.kind, "id": self.id, "path": path}
 
 
 KINDS = {  # and the list of each in the management API
@@ -33,8 +30,6 @@ KINDS = {  # and the list of each in the management API
     "permission_request": "permission-requests",
     "system_user": "system-users",
 }
-
-
 # The kind of each model, and what names a record of it.
 _OF_MODELS: Mapping[Any, tuple[str, Callable[[Any], object]]] = {
     models.Taxpayer: ("taxpayer", lambda row: row.identifier),

@@ -47,10 +47,7 @@ def delete_old(at: datetime) -> int:
 
 
 def renew_encryption() -> list[WebhookEndpoint]:
-    """Encrypt the secrets with the newest of KEY_ENCRYPTION_KEYS, so that old ones can go.
-
-    Returns the endpoints of which a secret cannot be decrypted.
-    """
+    """Encrypt with the newest key. Returns the endpoints whose secret cannot be decrypted."""
     lost = []
     for endpoint in WebhookEndpoint.objects.order_by("pk"):
         with transaction.atomic():

@@ -21,7 +21,7 @@ from pytest_django import Settings
 
 from identity import errors
 from identity.developers import packages
-from identity.developers.examples import ACCESS_TOKEN, issued_example, refused_example
+from identity.developers.examples import ACCESS_TOKEN, as_text, issued_example, refused_example
 from identity.developers.guide import _GUIDES, as_html
 from identity.developers.openapi.document import document
 from identity.errors import meant_by, not_found
@@ -331,7 +331,7 @@ def test_each_reason_has_a_page_that_says_what_happened_and_who_can_fix_it(reaso
     assert shown.index(refusal.staff_text) < shown.index("Who can fix it") < shown.index("Example")
     prose = re.sub(r"<pre.*?</pre>", "", page, flags=re.DOTALL)
     assert not {"{", "}"} & set(prose)  # no placeholder is left
-    example = refused_example(reason, settings.AUTH_URL).text
+    example = as_text(refused_example(reason, settings.AUTH_URL))
     assert example in page
     real = on_the_wire(LOGINS[reason]()).replace("https://id.example.org", settings.AUTH_URL)
     assert essence(example) == essence(real)
@@ -341,7 +341,7 @@ def test_the_example_of_a_token_is_a_real_answer(erp: Erp) -> None:
     answer = erp.login()
     token = json.loads(answer.content)["access_token"]
     real = on_the_wire(answer).replace(token, ACCESS_TOKEN).replace(erp.tin, "C1234567890")
-    example = issued_example(settings.AUTH_URL).text
+    example = as_text(issued_example(settings.AUTH_URL))
     length = re.compile(r"Content-Length: \d+")
     assert length.sub("*", essence(example)) == length.sub("*", essence(real))
     assert example in page_of("/")

@@ -86,8 +86,6 @@ class Whole(serializers.IntegerField):
 
 
 class Texts(serializers.ListField):
-    """A list of strings."""
-
     child = Text(max_length=255)
 
     def __init__(self, **options: Any) -> None:
@@ -114,8 +112,6 @@ class Taxpayer(Text):
 
 
 class Taxpayers(serializers.ListField):
-    """A list of taxpayers."""
-
     child = Taxpayer()
 
 

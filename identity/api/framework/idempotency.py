@@ -52,10 +52,7 @@ def answer_once(request: Request, client_id: str, at: datetime, do: Callable[[],
 
 
 def answer_to(request: Request, client_id: str) -> StoredAnswer | None:
-    """What is to be stored: whose it is, the hashes of its key and of what it asks for.
-
-    None if the request has no key. Raises Problem for a header that is no key.
-    """
+    """What is to be stored; None if the request has no key. Raises Problem for a malformed one."""
     if (header := request.headers.get("Idempotency-Key")) is None:
         return None
     match = _KEY.fullmatch(header.strip())
@@ -127,10 +124,7 @@ def etag_of(representation: Mapping[str, Any]) -> str:
 
 
 def require_match(if_match: str, etag: str) -> None:
-    """Raises Problem unless the header `If-Match` names this state; `*` names each.
-
-    A weak tag never matches (RFC 9110 section 8.8.3.2).
-    """
+    """Raises Problem unless `If-Match` has this tag, or `*`; no weak one (RFC 9110 8.8.3.2)."""
     if not if_match.strip():
         raise Problem("precondition_required")
     if if_match.strip() == "*":

@@ -115,7 +115,6 @@ class RecordKind:
         return Listing(name, self.summary, record, self.order, self.rows, self.filters)
 
     def find(self, text: str) -> Model | None:
-        """The record that an address names; None if there is none."""
         if "\0" in text:  # PostgreSQL stores none, and fails if it is asked for
             return None
         try:

@@ -12,11 +12,9 @@ MEDIA_TYPE = "application/problem+json"
 
 @dataclass(frozen=True, slots=True)
 class ProblemKind:
-    """What a kind of problem means: its status, its title, and what the caller does next."""
-
     status: int
     title: str
-    advice: str
+    advice: str  # what the caller does next
 
 
 PROBLEMS: Mapping[str, ProblemKind] = {

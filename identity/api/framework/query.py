@@ -36,8 +36,6 @@ class Filters(Paged):
 
 
 class ByName(Filters):
-    """A list whose records have a name."""
-
     name = Text(
         required=False,
         source="name__has_words",

@@ -23,8 +23,6 @@ from tokens.resource_server.pagination import BadCursor, page_of
 
 
 class RecordView(ManagementView):
-    """A record: read it, or change it."""
-
     kind: RecordKind = None  # type: ignore[assignment]  # given by as_view, as the others
     task: ApiTask | None = None  # None: it is only read
 

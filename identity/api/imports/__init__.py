@@ -1,1 +1,0 @@
-"""Many records by one request: all of them or none."""

@@ -99,10 +99,7 @@ class ImportView(ManagementView):
         return answer_once(request, self.caller.token.client_id, self.caller.at, do)
 
     def _read(self, data: Any) -> tuple[dict[int, dict[str, Any]], Faults]:
-        """The rows whose fields can be read, and what is wrong with each of the others.
-
-        Raises ValidationError for what is no list of rows.
-        """
+        """The rows that can be read, and the faults of the others. Raises ValidationError."""
         try:
             return dict(enumerate(values_of(import_body(self.name, self.body), data)["rows"])), {}
         except ValidationError as fault:

@@ -1,7 +1,4 @@
-"""`list KIND [--FILTER VALUE…]` and `show KIND NAME`: records of the registry and logins.
-
-With the fields of the management API, as it shows them to operators.
-"""
+"""`list KIND [--FILTER VALUE…]` and `show KIND NAME`: records as the management API shows them."""
 
 import json
 from collections.abc import Iterator

@@ -1,6 +1,5 @@
 """The history of a record: who changed it, when, what and why."""
 
-from django.db.models import Model, QuerySet
 from rest_framework import serializers
 
 from identity.api.framework.fields import Moment, Start
@@ -30,10 +29,6 @@ class HistoryFilters(Filters):
     since = Start(required=False, source="at__gte", help_text="Those from this day or moment on.")
 
 
-def _rows(owner: Model) -> "QuerySet[Change]":
-    return Change.objects.filter(object_type=owner._meta.model_name, object_id=str(owner.pk))
-
-
 def history_of(name: str, singular: str) -> Listing:
     """The history of one kind of record."""
     return Listing(
@@ -41,6 +36,6 @@ def history_of(name: str, singular: str) -> Listing:
         f"List the changes of the {singular}, the newest first",
         ChangeRecord,
         ("-at", "-pk"),
-        _rows,
+        lambda row: Change.objects.filter(object_type=row._meta.model_name, object_id=str(row.pk)),
         HistoryFilters,
     )

@@ -1,6 +1,4 @@
-"""What the management API shows of a system user and of what it logs in with: never a secret or its
-hash, but for a new secret in the answer that issues it.
-"""
+"""System users in the management API: no secret is shown but a new one, in its first answer."""
 
 from typing import Any
 

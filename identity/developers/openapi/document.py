@@ -1,8 +1,6 @@
 """The OpenAPI 3.1 description of every public address: `openapi.yaml`, filled in by `made.py`.
 
-drf-spectacular describes views of the REST framework; the login, introspection and metadata are
-none, and what `/api/v1/` answers has no serializers. So each path is written down there, and tests
-compare it with real answers.
+Written by hand, because no serializers make these answers; tests compare it with real ones.
 """
 
 import json

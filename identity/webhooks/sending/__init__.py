@@ -1,1 +1,0 @@
-"""One message to one receiver: signed, sent, tried again."""

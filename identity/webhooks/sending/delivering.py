@@ -52,10 +52,7 @@ class Deliverer:
         self._threads = ThreadPoolExecutor(MOST_AT_ONCE, thread_name_prefix="webhook")
 
     def step(self, seconds: float) -> bool:
-        """Publish, begin what is due, and mark what ends within so many seconds.
-
-        False: nothing is due, and nothing under way.
-        """
+        """Publish, begin what is due, mark what ends in so many seconds. False: nothing to do."""
         published: list[Change] = []
         with _one_of_many("changes not published"):
             published = publish_changes(timezone.now())

@@ -17,6 +17,7 @@ from identity.webhooks.sending.attempts import Outcome
 SECONDS = 20.0  # from the first connection to the last header of the answer
 _CONNECT_SECONDS = 5.0
 _MOST_ADDRESSES = 4  # of a name that are tried
+_tls = cache(ssl.create_default_context)  # trusts the authorities of this machine
 
 
 def post(
@@ -112,12 +113,6 @@ def _exchange(
             return Outcome(answer.status, retry_after=answer.headers.get("Retry-After", "")[:64])
         finally:
             answer.close()
-
-
-@cache
-def _tls() -> ssl.SSLContext:
-    """Trusts the authorities of this machine, and checks the name of the host."""
-    return ssl.create_default_context()
 
 
 def _describe(fault: Exception) -> str:

@@ -77,6 +77,8 @@ def _answer(credentials: SavedCredentials, port: int) -> Output:
     }
     data["taxpayer"] |= {"tin": TAXPAYER}
     data["intermediary"] |= {"tin": INTERMEDIARY, "onbehalfof": TAXPAYER}
+    here, python = Path.cwd(), Path(sys.executable)
+    python = python.relative_to(here) if python.is_relative_to(here) else python
     shown_password = password or f"changed since; manage.py changepassword {STAFF_USER}"
     text = f"""
 The token service is at {auth_url}
@@ -97,14 +99,9 @@ As the authority's portal: to register and grant, and to issue ({auth_url}/manag
 
 Staff: {staff_url}/admin/  user {STAFF_USER}  password {shown_password}
 
-More commands on the same data, from another shell: {_python()} manage.py help
+More commands on the same data, from another shell: {python} manage.py help
 """
     return Output(data, text)
-
-
-def _python() -> Path:
-    here, python = Path.cwd(), Path(sys.executable)
-    return python.relative_to(here) if python.is_relative_to(here) else python
 
 
 def _refuse_busy_port(port: int) -> None:
