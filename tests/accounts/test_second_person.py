@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth import authenticate
+from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 from django.utils import timezone
@@ -294,6 +295,7 @@ def test_an_account_with_both_duties_has_neither(
     user = with_totp(new_staff(roles[0], "both", password=None))
     user.groups.set(Group.objects.filter(name__in=roles))
     user.user_permissions.set(Permission.objects.filter(codename=also))
+    assert_only_reads(user)
     client = signed_in(user)
     page = client.get("/admin/taxpayers/taxpayer/")
     assert "duties that need two people" in text_of(page)
@@ -307,8 +309,17 @@ def test_an_account_with_both_duties_has_neither(
         assert "Conflicting roles" in text_of(auditor.get(url))
 
 
+def assert_only_reads(user: User) -> None:
+    """What each address needs: tests/every_address/test_staff.py."""
+    held = ModelBackend().get_all_permissions(user)
+    reads = {name for name in held if ".view_" in name}
+    read = StaffAccount.objects.get(pk=user.pk)
+    assert {name for name in held if read.has_perm(name)} == reads < held
+
+
 def test_a_superuser_only_reads_unless_no_second_person_is_required(live: Settings) -> None:
     client = staff_client()
+    assert_only_reads(User.objects.get(username="aminah"))
     url = task_url(SigningKey, "rotate_signing_key")
     assert "A superuser can only read here" in text_of(client.get("/admin/"))
     assert client.get(url).status_code == 403

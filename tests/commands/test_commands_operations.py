@@ -57,14 +57,6 @@ def account() -> tuple[Any, str]:
 
 Made = Callable[[], tuple[Any, str]]
 DONE: dict[str, tuple[Made, tuple[str, ...], dict[str, Any]]] = {
-    "extend_permission": (
-        *(lambda: permission(IN_A_MONTH), ("--until", DAY)),
-        {"valid_until": DAY_IN_TEXT},
-    ),
-    "end_permission_earlier": (
-        *(lambda: permission(IN_A_YEAR), ("--until", DAY)),
-        {"valid_until": DAY_IN_TEXT},
-    ),
     "extend_intermediary": (
         *(lambda: intermediary(IN_A_MONTH), ("--until", "never")),
         {"active_until": None},
@@ -221,6 +213,8 @@ grant_permission --taxpayer {AGENT} --intermediary {WHOLE} --permission document
 {WHOLE} is not an intermediary. Register it as an intermediary first. Next: manage.py register_in
 revoke_permission {PAIR} | {WHOLE} has never granted anything to {AGENT}.
 issue_credentials {WHOLE} --name ERP | already has a system user named ERP: {CLIENT}. Issue a
+set_first_password nobody | There is no staff account nobody.
+reset_second_factor nobody | There is no staff account nobody.
 {CHANGE} --reason x | Nothing to change: give --name, --logins-per-minute, --scope, --e
 {CHANGE} --logins-per-minute many | argument --logins-per-minute: invalid int value: 'many'
 {CHANGE} --expires '' | argument --expires: '' is not a date.

@@ -303,10 +303,5 @@ def test_a_new_password_is_a_first_password_and_recorded(command: str) -> None:
     assert "not shown again" in output_of(command, "badrul")
 
 
-@pytest.mark.parametrize("command", ["set_first_password", "reset_second_factor"])
-def test_an_account_that_does_not_exist_is_one_line(command: str) -> None:
-    assert error_of(command, "nobody") == "There is no staff account nobody."
-
-
 def test_manage_py_knows_every_command_of_the_table() -> None:
     assert {*ACCOUNT_COMMANDS} == COMMANDS.keys()

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import User
 from django.db.models import Model
 from django.test import Client
-from django.urls import NoReverseMatch, URLPattern, URLResolver, get_resolver, reverse
+from django.urls import NoReverseMatch, URLPattern, URLResolver, get_resolver, resolve, reverse
 from django.utils import timezone
 from pytest_django import Settings
 
@@ -111,9 +111,8 @@ def records(settings: Settings) -> dict[str, Model]:
     account = with_totp(new_staff("viewer", "canary.account"))
     account.first_name = "Canary-of-account"
     account.save()
-    change = Change.objects.create(
-        by="canary.author", action="block_system_user", label="x", reason="canary-of-history"
-    )
+    about = {"object_type": "systemuser", "object_id": str(user.pk), "action": "block_system_user"}
+    change = Change.objects.create(by="canary.author", reason="canary-of-history", **about)
     api = new_api().registered
     ProtectedApi.objects.filter(pk=api.pk).update(name="canary-of-api")
     made: list[Model] = [
@@ -165,40 +164,36 @@ SEEN_WITH = {
 @pytest.mark.slow
 @pytest.mark.parametrize("role", ROLES)
 def test_each_role_opens_its_addresses_and_no_other(role: str, records: dict[str, Model]) -> None:
-    """What it may not see is on no page of them, nor found by the search."""
+    """Who may open a page may also send its form, and every button that is offered leads to one.
+
+    What the role may not see is on no page of them, nor found by the search.
+    """
     held, client = ROLES[role].permissions, staff_client(role)
-    seen = _opens_only(held, client, records)
-    for word in SEEN_WITH:
-        seen |= words_of(client.get(f"{reverse('staff_search')}?q={word}"))
-    assert seen == {word for word, needs in SEEN_WITH.items() if needs & held}
-
-
-@pytest.mark.parametrize("roles", [(), ("registrar", "security officer")])
-def test_who_has_duties_that_need_two_people_opens_what_only_reads(
-    roles: tuple[str, ...], records: dict[str, Model], settings: Settings
-) -> None:
-    """A superuser, where a second person is required; and an account with both roles."""
-    settings.SECOND_PERSON_REQUIRED = True
-    client = staff_client(roles[0] if roles else None)
-    held = [ROLES[role].permissions for role in roles or ROLES]
-    if roles:
-        User.objects.get(username="aminah").groups.set(Group.objects.filter(name__in=roles))
-    may = frozenset(name for name in frozenset[str]().union(*held) if ".view_" in name)
-    _opens_only(may, client, records)
-
-
-def _opens_only(permissions: frozenset[str], client: Client, records: dict[str, Model]) -> set[str]:
-    """The words that it sees. Who may open a page may also send its form."""
-    wrong, seen = [], set()
+    wrong: list[Any] = []
+    seen, offered = set[str](), set[str]()
     for name in (*NEEDED, *FOR_ALL_STAFF):
-        may = NEEDED.get(name, set()) <= permissions
+        may = NEEDED.get(name, set()) <= held
         for method in ("get",) if may else ("get", "post"):
             answer = getattr(client, method)(url_of(name, records))
             if (answer.status_code != 403) != may or answer.status_code >= 500:
                 wrong.append((name, method, answer.status_code, may))
             seen |= words_of(answer)
+            offered |= {button.url for button in (answer.context or {}).get("buttons", ())}
     assert not wrong
-    return seen
+    names = {resolve(url.partition("?")[0], "identity.staff.urls").url_name for url in offered}
+    assert [name for name in names if not NEEDED[name] <= held] == []
+    assert ("taxpayers_systemuser_block_system_user" in names) is (
+        "taxpayers.block_system_user" in held
+    )
+    for word in SEEN_WITH:
+        seen |= words_of(client.get(f"{reverse('staff_search')}?q={word}"))
+    assert seen == {word for word, needs in SEEN_WITH.items() if needs & held}
+    menu = client.get(reverse("admin:index")).content.decode()
+    for kind in TASKS:
+        # Codes are on it for those who change them.
+        in_menu = "set_permission_code" if kind == "taxpayers_permissioncode" else "changelist"
+        is_shown = f'href="{url_of(f"{kind}_changelist", records)}"' in menu
+        assert is_shown is (NEEDED[f"{kind}_{in_menu}"] <= held), kind
 
 
 def words_of(answer: Any) -> set[str]:

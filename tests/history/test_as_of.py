@@ -37,7 +37,7 @@ from taxpayers.standing.past_clients import (
     pairs_as_of,
     represented_facts,
 )
-from tests.history.random_changes import CHANGES, SCOPES, TAXPAYERS, Registrar
+from tests.history.random_changes import SCOPES, TAXPAYERS, Registrar
 from tests.registry.test_services_history import CASES, Case
 from tests.support import make
 from tests.support.erp import new_erp
@@ -163,15 +163,6 @@ def test_the_facts_of_every_moment_are_those_that_logins_read_then(
                 assert past.facts(asked) == expected, (at, asked)
                 assert outcome(past.facts(asked), at) == outcome(expected, at)
             assert past.values(at) == values[moment]
-
-
-@pytest.mark.slow
-def test_the_random_changes_make_every_kind_of_change(settings: Settings) -> None:
-    settings.SCOPES = SCOPES
-    registrar = Registrar(Random(1), BEGIN)  # noqa: S311 - repeats the same changes
-    for _ in range(400):
-        registrar.change()
-    assert registrar.made == set(CHANGES)
 
 
 # What a change of a record stores that is not undone: a row keeps it for good, or has it elsewhere.

@@ -13,7 +13,6 @@ from taxpayers.models import Change, GrantedPermission, SystemUser, Taxpayer
 from taxpayers.services import Author, rename_taxpayer
 from taxpayers.services.feed import chain
 from taxpayers.services.history import ChangeContext, record_export
-from tests.certificates.certificate_erp import certificate
 from tests.client_auth.key_erp import new_pair
 from tests.management_api.portal import (
     BASE,
@@ -441,10 +440,10 @@ def test_a_secret_is_rotated_without_downtime(portal: Portal, erp: Erp) -> None:
     assert renewed.login().status_code == 200
 
 
-def test_keys_secret_and_certificate_take_turns(portal: Portal, settings: Any) -> None:
-    settings.MTLS_URL, settings.TRUSTED_PROXIES = "https://mtls.example.org", ["127.0.0.1"]
+def test_a_client_without_a_secret_gets_one(portal: Portal) -> None:
+    """Each change of the login method by this door: tests/every_address/test_operations.py."""
     make.taxpayer(tin="C2584563222")
-    first, second = new_pair("ES256"), new_pair("EdDSA", kid="second")
+    first = new_pair("ES256")
     created = assert_ok(portal.post("/system-users", NEW | {"keys": first.public_jwk}), 201)
     assert "issued" not in created
     assert created["login_method"] == "private_key_jwt"
@@ -452,21 +451,10 @@ def test_keys_secret_and_certificate_take_turns(portal: Portal, settings: Any) -
     assert (key["kind"], key["name"]) == ("key", first.public_jwk["kid"])
     erp = Erp(created["client_id"], "")
     assert_problem(do(portal, erp, "rotate-secret"), 422, "change_refused", "has no secret")
-    more = assert_ok(do(portal, erp, "register-key", keys={"keys": [second.public_jwk]}))
-    assert [key["kind"] for key in more["credentials"]] == ["key", "key"]
-    for task, host, count in (("use", "a", 1), ("register", "b", 2)):
-        given = {"certificate": certificate(f"CN={host}").pem}
-        given |= {"reason": "x"} if task == "use" else {}
-        answer = assert_ok(do(portal, erp, f"{task}-certificate", **given))
-        assert [each["kind"] for each in answer["credentials"]] == ["certificate"] * count
-    body = assert_ok(do(portal, erp, "use-client-secret", reason="x"))
+    body = assert_ok(do(portal, erp, "use-client-secret"))
     assert body["login_method"] == "client_secret"
     erp.client_secret = body["issued"]["client_secret"]
     assert erp.login().status_code == 200
-    third = new_pair(kid="third").public_jwk
-    keyed = assert_ok(do(portal, erp, "use-private-key", keys=third, reason="x"))
-    assert keyed["login_method"] == "private_key_jwt"
-    assert erp.login().status_code == 400
 
 
 def test_who_asks_for_what_only_operators_do_is_told_so(portal: Portal) -> None:

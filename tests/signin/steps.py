@@ -2,11 +2,12 @@
 
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
-from tests.support.accounts import PASSWORD
+from tests.support.accounts import PASSWORD, totp_code
 
 ADMIN = "/admin/"
 SIGN_IN = "/signin/"
@@ -18,6 +19,13 @@ def give_password(client: Client, username: str, password: str = PASSWORD) -> Ht
 
 def give_code(client: Client, code: str) -> HttpResponse:
     return client.post(reverse("mfa_authenticate"), {"code": code})  # type: ignore[return-value]
+
+
+def sign_in(client: Client, user: User) -> Client:
+    """The same browser, after both steps."""
+    assert give_password(client, user.username).status_code == 302
+    assert give_code(client, totp_code()).status_code == 302
+    return client
 
 
 def is_signed_in(client: Client) -> bool:

@@ -12,7 +12,7 @@ from pytest_django import Settings
 
 from identity.staff.models import StaffSignIn
 from tests.signin.passkey import Passkey, as_second_step, sign_in_with
-from tests.signin.steps import aged, give_code, give_password, html_of, is_signed_in
+from tests.signin.steps import aged, give_code, give_password, html_of, is_signed_in, sign_in
 from tests.support.accounts import new_staff, signed_in, totp_code, with_totp
 
 pytestmark = pytest.mark.django_db
@@ -37,13 +37,6 @@ def is_refused(client: Client, user: User) -> bool:
     if answer.status_code == 200:
         assert TOO_MANY in html_of(answer)
     return answer.status_code == 200
-
-
-def sign_in(client: Client, user: User) -> Client:
-    """The same browser, after both steps."""
-    assert not is_refused(client, user)
-    assert give_code(client, totp_code()).status_code == 302
-    return client
 
 
 # --- Passwords ------------------------------------------------------------------------------------
@@ -92,6 +85,14 @@ def test_an_address_that_tries_many_names_is_stopped_and_no_other_one(
 
 
 @pytest.fixture
+def own(officer: User) -> Client:
+    """The browser of an officer, who has signed in with it and out again."""
+    client = sign_in(at(OFFICE), officer)
+    client.post(reverse("account_logout"))
+    return client
+
+
+@pytest.fixture
 def attacked(officer: User) -> User:
     """An officer whose password is guessed from very many addresses."""
     for number in range(50):
@@ -100,34 +101,17 @@ def attacked(officer: User) -> User:
 
 
 def test_a_browser_in_which_they_have_signed_in_is_never_locked_out_by_others(
-    officer: User,
+    own: Client, attacked: User
 ) -> None:
-    own = sign_in(at(OFFICE), officer)
-    own.post(reverse("account_logout"))
-    for number in range(50):
-        guess(at(f"192.0.2.{number}"), officer.username)
+    """A name that is guessed everywhere is closed for strangers, and open for its passkey."""
     for _ in range(5):
-        guess(at(OFFICE), officer.username)  # a person in the same office
+        guess(at(OFFICE), attacked.username)  # a person in the same office
     for number in range(20):
         guess(at(OFFICE), f"guess-{number}")
-    assert is_refused(at(OFFICE), officer)
-    assert not is_refused(own, officer)
+    assert is_refused(at(OFFICE), attacked)
+    assert not is_refused(own, attacked)
     own.defaults["REMOTE_ADDR"] = "203.0.113.77"  # and wherever they are
-    assert not is_refused(own, officer)
-
-
-def test_in_a_known_browser_guesses_end_soon_too(officer: User) -> None:
-    own = sign_in(at(OFFICE), officer)
-    own.post(reverse("account_logout"))
-    guess(own, officer.username, 5)
-    assert is_refused(own, officer)
-    own.defaults["REMOTE_ADDR"] = ELSEWHERE
-    assert is_refused(own, officer)
-
-
-def test_a_name_that_is_guessed_everywhere_is_closed_for_strangers_and_open_for_its_passkey(
-    attacked: User,
-) -> None:
+    assert not is_refused(own, attacked)
     assert is_refused(at("192.0.2.250"), attacked)
     assert WRONG in guess(at("192.0.2.250"), "another")
     passkey, client = Passkey(attacked), at("192.0.2.1")
@@ -144,6 +128,13 @@ def test_a_passkey_of_another_person_is_refused(officer: User) -> None:
     passkey.user = new_staff("auditor")
     sign_in_with(passkey, client)
     assert not is_signed_in(client)
+
+
+def test_in_a_known_browser_guesses_end_soon_too(own: Client, officer: User) -> None:
+    guess(own, officer.username, 5)
+    assert is_refused(own, officer)
+    own.defaults["REMOTE_ADDR"] = ELSEWHERE
+    assert is_refused(own, officer)
 
 
 # --- The cookie of a known browser ----------------------------------------------------------------
@@ -220,9 +211,9 @@ def test_codes_are_locked_out_after_failures_too(officer: User) -> None:
     assert is_signed_in(again)
 
 
-def test_codes_that_are_guessed_everywhere_are_closed_for_strangers_only(officer: User) -> None:
-    own = sign_in(at(OFFICE), officer)
-    own.post(reverse("account_logout"))
+def test_codes_that_are_guessed_everywhere_are_closed_for_strangers_only(
+    own: Client, officer: User
+) -> None:
     for number in range(10):
         guess_codes(f"192.0.2.{number}", officer, 1)
     stranger = guess_codes("192.0.2.250", officer, 0)

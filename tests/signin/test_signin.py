@@ -19,7 +19,16 @@ from pytest_django import Settings
 
 from identity.staff.accounts.adapters import SecondFactors
 from taxpayers.models import SystemUser, Taxpayer
-from tests.signin.steps import ADMIN, SIGN_IN, aged, give_code, give_password, html_of, is_signed_in
+from tests.signin.steps import (
+    ADMIN,
+    SIGN_IN,
+    aged,
+    give_code,
+    give_password,
+    html_of,
+    is_signed_in,
+    sign_in,
+)
 from tests.support import make
 from tests.support.accounts import PASSWORD, TOTP_SECRET, new_staff, signed_in, totp_code, with_totp
 from tests.support.staff import errors_of, list_url, opened, task_url, text_of
@@ -204,11 +213,6 @@ def registrar() -> User:
 def idle(client: Client) -> Client:
     Session.objects.update(expire_date=timezone.now() - timedelta(seconds=1))
     return client
-
-
-def sign_in(client: Client, user: User) -> None:
-    assert give_password(client, user.username).status_code == 302
-    assert give_code(client, totp_code()).status_code == 302
 
 
 def sent_too_late(client: Client, url: str = REGISTER, **entered: Any) -> Any:

@@ -5,17 +5,14 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
-from django.db.models import Model
 from django.test import Client
 from pytest_django.fixtures import Settings
 
 from taxpayers.models import Taxpayer
-from tests.every_address.test_staff import TASKS, records, url_of
 from tests.support import make
 from tests.support.staff import list_url, text_of
 
 pytestmark = pytest.mark.django_db
-__all__ = ["records"]  # the fixture
 SIGN_IN = "/signin/"
 
 
@@ -31,16 +28,6 @@ class Elements(HTMLParser):
         self.elements.append((tag, {name: value or "" for name, value in attrs}))
 
 
-def paths_of(records: dict[str, Model]) -> list[str]:
-    """Lists, records, the tasks of taxpayers and system users, searches, and what is not there."""
-    kinds = ("taxpayers_taxpayer", "taxpayers_systemuser")
-    names = [f"{kind}_{page}" for kind in TASKS for page in ("changelist", "change")]
-    names += [f"{kind}_{task}" for kind in kinds for task in (*TASKS[kind], "add")]
-    names += ["index", "staff_search", "taxpayers_change_report"]
-    searches = ("/admin/search/?q=Taxpayer", f"{list_url(Taxpayer)}?q=nothing-at-all")
-    return [*(url_of(name, records) for name in names), *searches, "/admin/no-such-page/"]
-
-
 @pytest.mark.parametrize("page", ["password_change/done", "taxpayers", "tokens", "staff"])
 def test_the_pages_of_the_theme_lead_to_the_first_page(boss: Client, page: str) -> None:
     """They would have no heading and the theme's English."""
@@ -54,25 +41,28 @@ def test_the_pages_of_the_theme_lead_to_the_first_page(boss: Client, page: str) 
 CODE = re.compile(r"x-\w|@|:|hx-|on[a-z]+$|style$")
 
 
-def test_every_page_has_the_frame(
-    boss: Client, records: dict[str, Model], settings: Settings
-) -> None:
-    """It names the environment; no attribute is code, and each popover has its button."""
-    for path in [*paths_of(records), SIGN_IN]:
-        settings.ENVIRONMENT = "test" if path == SIGN_IN else "live"
-        html = (Client() if path == SIGN_IN else boss).get(path, follow=True).content.decode()
-        assert html.count(f'class="environment environment-{settings.ENVIRONMENT}"') == 1, path
-        assert f"Environment: </span>{settings.ENVIRONMENT.title()}</p>" in html, path
-        elements = Elements(html).elements
-        for tag, attributes in elements:
-            assert not [name for name in attributes if CODE.match(name)], (path, tag, attributes)
-            if tag == "script" and "src" not in attributes:
-                assert attributes.get("type") == "application/json", (path, attributes)
-        buttons = [of for tag, of in elements if tag == "button" and "popovertarget" in of]
-        opens = [of for of in buttons if of.get("popovertargetaction") != "hide"]
-        popovers = {attributes["id"] for _tag, attributes in elements if "popover" in attributes}
-        assert path == SIGN_IN or {"navigation", "user-menu"} <= popovers
-        assert {of["popovertarget"] for of in opens} == popovers, path
+def assert_has_the_frame(html: str, path: str, environment: str) -> None:
+    """It names the environment; no attribute is code, and each popover has its button.
+
+    Every page of the staff: test_hostile_texts.py.
+    """
+    assert html.count(f'class="environment environment-{environment}"') == 1, path
+    assert f"Environment: </span>{environment.title()}</p>" in html, path
+    elements = Elements(html).elements
+    for tag, attributes in elements:
+        assert not [name for name in attributes if CODE.match(name)], (path, tag, attributes)
+        if tag == "script" and "src" not in attributes:
+            assert attributes.get("type") == "application/json", (path, attributes)
+    buttons = [of for tag, of in elements if tag == "button" and "popovertarget" in of]
+    opens = [of for of in buttons if of.get("popovertargetaction") != "hide"]
+    popovers = {attributes["id"] for _tag, attributes in elements if "popover" in attributes}
+    assert path == SIGN_IN or {"navigation", "user-menu"} <= popovers
+    assert {of["popovertarget"] for of in opens} == popovers, path
+
+
+def test_the_sign_in_has_the_frame(settings: Settings) -> None:
+    settings.ENVIRONMENT = "live"
+    assert_has_the_frame(Client().get(SIGN_IN).content.decode(), SIGN_IN, "live")
 
 
 def shown(client: Client, path: str) -> Any:

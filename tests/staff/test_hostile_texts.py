@@ -14,6 +14,7 @@ from identity.staff.models import StaffSignIn, WaitingChange
 from identity.webhooks.models import WebhookEndpoint
 from taxpayers.models import Change, PermissionCode, SystemUser, Taxpayer
 from tests.every_address.test_staff import NEEDED, url_of
+from tests.staff.test_frame import assert_has_the_frame
 from tests.support import make
 from tests.support.accounts import new_staff, with_totp
 from tests.support.erp import new_erp
@@ -94,6 +95,7 @@ def pages(client: Client, records: dict[str, Model]) -> Any:
     text, today = hostile("search"), f"{timezone.localdate()}"
     for url, query in {
         "/admin/": {},
+        "/admin/no-such-page/": {},
         "/admin/search/": {"q": text},
         "/admin/search/ ": {"q": "x-"},
         "/admin/ending-soon/": {"within": "90"},
@@ -116,13 +118,14 @@ def pages(client: Client, records: dict[str, Model]) -> Any:
     yield client.post(task_url(Taxpayer, "import_registry"), {"file": file}, follow=True)
 
 
-def test_a_hostile_text_is_only_a_text_on_every_page(
+def test_a_hostile_text_is_only_a_text_on_every_page_and_each_has_the_frame(
     boss: Client, records: dict[str, Model]
 ) -> None:
     wrong, seen = [], set()
     for page in pages(boss, records):
         content = page.content.decode()
         path = page.request["PATH_INFO"]
+        assert_has_the_frame(content, path, "test")
         wrong += [(path, name) for name in TEXTS if f"<x-{name}" in content]
         seen |= {name for name in TEXTS if f"&lt;x-{name}&gt;" in content}
     assert wrong == []

@@ -9,13 +9,12 @@ from uuid import UUID
 
 import pytest
 from django.core.management import call_command
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import Model
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
-from pytest_django import DjangoDbBlocker
 
 from identity.demo.sample_day import make_sample_day
 from identity.staff.expiring.kinds import KIND_NAMES
@@ -218,51 +217,39 @@ def test_what_colleagues_changed_since_the_sign_in_before_is_on_the_page(
     assert "nurul 1" not in text_of(officer.get(reverse("admin:index")))
 
 
-@pytest.fixture(scope="class")
-def sample_day(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    with django_db_blocker.unblock(), transaction.atomic():
-        make_sample_day(timezone.now())
-        yield
-        transaction.set_rollback(True)
-
-
 @pytest.mark.slow
-@pytest.mark.usefixtures("sample_day")
-class TestSampleDay:
-    """The first page with the sample day of the demo, which is made once for all of these."""
-
-    def test_every_figure_is_a_link_to_the_list_behind_it(self) -> None:
-        client = staff_client()
-        response = client.get(reverse("admin:index"))
-        content = response.content.decode().partition('<div class="staff">')[2]
-        links = {unescape(link) for link in re.findall(r'<a [^>]*href="(/admin/[^"]+)"', content)}
-        assert len([link for link in links if "loginevent" in link]) >= 6
-        assert len([link for link in links if "=7" in link]) == 3  # of what ends within 90 days
-        for link in links:
-            assert client.get(link).status_code == 200, link
-        for bar in response.context["chart"]["bars"]:  # the bar, and its row in the table
-            assert unescape(content).count(f'<a href="{bar["url"]}"') == 2
-        assert not make_sample_day(timezone.now())  # it is there already
-        for _title, counts in response.context["expiry_rows"][:3]:
-            for _days, count, url in counts:
-                assert client.get(url).context["count"] == int(count) > 0
-
-    def test_a_list_of_logins_has_as_many_rows_as_the_figure_that_leads_to_it(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        client = staff_client()
-        page = client.get(reverse("admin:index")).context
-        figures = [(figure, url) for _title, figure, url in page["figures"]]
-        figures += [(count, url) for _reason, count, url in page["reasons"]]
-        figures += [(failing.refusals, url) for failing, _why, url in page["failing_clients"]]
-        figures += [(sum(bar["numbers"]), bar["url"]) for bar in page["chart"]["bars"]]
-        assert len(figures) >= 10 + 24
-        for figure, url in figures:
-            assert client.get(url).context["cl"].queryset.count() == figure, url
-        monkeypatch.setattr(counting, "MAX_FAILING", 1)
-        limited = client.get(reverse("admin:index"))
-        assert len(limited.context["failing_clients"]) == 1
-        assert "Show all refused logins" in text_of(limited)
+def test_every_figure_of_the_sample_day_is_a_link_to_a_list_of_so_many_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    make_sample_day(timezone.now())
+    assert not make_sample_day(timezone.now())  # it is there already
+    client = staff_client()
+    response = client.get(reverse("admin:index"))
+    content = response.content.decode().partition('<div class="staff">')[2]
+    links = {unescape(link) for link in re.findall(r'<a [^>]*href="(/admin/[^"]+)"', content)}
+    assert len([link for link in links if "loginevent" in link]) >= 6
+    assert len([link for link in links if "=7" in link]) == 3  # of what ends within 90 days
+    page = response.context
+    logins_of = {url: figure for _title, figure, url in page["figures"]}
+    logins_of |= {url: count for _reason, count, url in page["reasons"]}
+    logins_of |= {url: failing.refusals for failing, _why, url in page["failing_clients"]}
+    for bar in page["chart"]["bars"]:
+        logins_of[bar["url"]] = sum(bar["numbers"])
+        # The bar, and its row in the table.
+        assert unescape(content).count(f'<a href="{bar["url"]}"') == 2
+    assert len(logins_of) >= 10 + 24
+    expiring_of = {url: int(n) for _title, row in page["expiry_rows"][:3] for _days, n, url in row}
+    for link in links | logins_of.keys() | expiring_of.keys():
+        shown = client.get(link)
+        assert shown.status_code == 200, link
+        if link in logins_of:
+            assert shown.context["cl"].queryset.count() == logins_of[link], link
+        if link in expiring_of:
+            assert shown.context["count"] == expiring_of[link] > 0, link
+    monkeypatch.setattr(counting, "MAX_FAILING", 1)
+    limited = client.get(reverse("admin:index"))
+    assert len(limited.context["failing_clients"]) == 1
+    assert "Show all refused logins" in text_of(limited)
 
 
 MOST = 36  # session, user and its permissions are four of them
