@@ -45,8 +45,7 @@ _SCHEME = re.compile(r"\b(basic|bearer)((?:\s*[:=])?\s+)([0-9A-Za-z._~+/=%:-]{8,
 _TOKEN = re.compile(
     r"(?<![0-9A-Za-z])[0-9A-Za-z]*?eyJ[0-9A-Za-z_-]{4,}(?:\.[0-9A-Za-z_-]*){0,4}", re.ASCII
 )
-# Groups of letters and digits with blanks between: a secret may be broken into several, of which
-# some are hidden already.
+# Groups of letters and digits with blanks between: parts of a secret, some hidden already.
 _GROUP = r"(?:[0-9A-Za-z]+|\[hidden\])"
 _GROUPS = re.compile(rf"{_GROUP}(?:\s{{1,3}}{_GROUP})*")
 _GROUP_OR_BLANKS = re.compile(rf"{_GROUP}|\s+")

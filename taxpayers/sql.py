@@ -50,8 +50,7 @@ def fetch(sql: str, parameters: Parameters) -> list[Row]:
     try:
         return _fetch_prepared(database, sql, parameters)
     except NotSupportedError:
-        # "cached plan must not change result type": a column has another type than when the
-        # statement was prepared. Nothing was executed, and a new connection has nothing prepared.
+        # "cached plan must not change result type": nothing was executed. It is prepared again.
         database.close()
         return _fetch_prepared(database, sql, parameters)
 

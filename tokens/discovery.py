@@ -62,8 +62,7 @@ def _metadata() -> dict[str, Any]:
         "revocation_endpoint_auth_methods_supported": _methods(),
         "revocation_endpoint_auth_signing_alg_values_supported": list(ALGORITHM_NAMES),
         "status_list_aggregation_endpoint": _absolute("status_lists"),
-        # Only of this service (RFC 8414 section 2 allows more): for teams of protected APIs, and
-        # for a client's own access token.
+        # Only of this service (RFC 8414 section 2 allows more).
         "api_teams_documentation": f"{settings.AUTH_URL}/api-teams",
         "credentials_endpoint": _absolute("credentials"),
         "granted_permissions_endpoint": _absolute("permissions"),

@@ -56,8 +56,7 @@ LEFT JOIN intermediaries i ON i.taxpayer_id = t.id
 LEFT JOIN taxpayers r ON r.tin = q.tin AND r.rob = q.rob
 LEFT JOIN granted_permissions g ON g.taxpayer_id = r.id AND g.intermediary_id = i.id
 LEFT JOIN granted_permission_codes p ON p.grantedpermission_id = g.id"""
-# A client that logs in with a key or a certificate has no secret, whatever is stored, and the other
-# way round.
+# Whatever is stored, only what the client's login method uses is its credential.
 CREDENTIAL_FITS = f"""
     AND (s.public_jwk <> '') = (u.token_endpoint_auth_method = '{PRIVATE_KEY_JWT}')
     AND (s.certificate_name IS NOT NULL) = (u.token_endpoint_auth_method = '{TLS_CLIENT_AUTH}')"""

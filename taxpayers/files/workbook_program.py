@@ -57,8 +57,7 @@ class TooLargeError(Exception):
 
 def check_archive(workbook: BinaryIO) -> None:
     """Unpack every entry once. Raises TooLargeError, or any error if it is malformed."""
-    # Counted before zipfile makes an object for each; by chance it is in compressed data once in
-    # 4 gigabytes.
+    # Counted before zipfile makes an object for each; data has it by chance once in 4 gigabytes.
     packed = workbook.read()
     if packed.count(_ENTRY_SIGNATURE) > MAX_ENTRIES:
         raise TooLargeError

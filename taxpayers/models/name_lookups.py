@@ -74,8 +74,7 @@ class IsSimilarTo(_NameLookup):
 
     def as_sql(self, compiler: Any, connection: Any) -> Sql:
         column, parameters = self.column(compiler, connection)
-        # The operator of pg_trgm: words in a row that are as similar to these as its setting
-        # pg_trgm.word_similarity_threshold says.
+        # The operator of pg_trgm: as similar as pg_trgm.word_similarity_threshold says.
         return f"{folded_sql(column)} %%> %s", [
             *parameters,
             " ".join(distinctive_words(str(self.rhs))),

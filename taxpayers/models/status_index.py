@@ -28,8 +28,7 @@ class StatusIndex(NoPage):
     tin = models.CharField(max_length=64)
     rob = models.CharField(max_length=64, blank=True)
     actor = models.CharField(max_length=129, blank=True)  # empty: the taxpayer acts for itself
-    # All that any of these tokens may do, as the names of a JSON object: two such are easily joined
-    # in one statement.
+    # All that any of these tokens may do; the names of JSON objects are joined in one statement.
     scopes = models.JSONField(default=dict)
     permissions = models.JSONField(default=dict)
     # After this moment an end that has passed may have ended the tokens.

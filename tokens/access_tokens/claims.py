@@ -47,7 +47,7 @@ def list_uri(issuer: str, number: int) -> str:
     return f"{issuer}{PATH}/{number}"
 
 
-_MEMBERS = {TokenBinding.DPOP: "jkt", TokenBinding.TLS: "x5t#S256"}
+_MEMBERS = {TokenBinding.DPOP: "jkt", TokenBinding.TLS: "x5t#S256"}  # RFC 9449, RFC 8705
 
 
 def token_type(confirmation: Confirmation) -> str:

@@ -69,8 +69,7 @@ class ClientCertificate(Value):
 
     def check_time(self, at: datetime) -> None:
         """Raises Refused if it is not valid at this moment."""
-        # Nothing is added to its own moments: one without an end is valid until the last moment
-        # that there is (RFC 5280 section 4.1.2.5).
+        # Nothing is added to its moments: the last that there is means no end (RFC 5280 4.1.2.5).
         if at + SKEW < self.valid_from:
             raise refused(CertificateFault.NOT_YET_VALID)
         if at - SKEW > self.valid_until:

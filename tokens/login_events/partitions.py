@@ -30,9 +30,7 @@ def is_partitioned() -> bool:
 
 def has_partition(at: datetime) -> bool:
     """Whether the month of `at` has a partition, or needs none."""
-    if not is_partitioned():
-        return True
-    return partition_name(at.astimezone(UTC)) in partition_ends()
+    return not is_partitioned() or partition_name(at.astimezone(UTC)) in partition_ends()
 
 
 def partitions_before(at: datetime) -> list[str]:

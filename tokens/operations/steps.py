@@ -115,8 +115,7 @@ def refusal_of(arrival: Arrival, error: Exception, message: str = "login failed"
     if isinstance(error, Refused):
         return error
     recent_writes.failed(error)
-    # While the database is out of reach each login fails, and a traceback of each would say nothing
-    # more than the error's own text.
+    # While the database is out of reach each login fails: many tracebacks would say nothing more.
     exc_info = None if isinstance(error, OperationalError) else error
     cause = f"{type(error).__module__}.{type(error).__qualname__}: {error}"
     extra = {"reference": str(arrival.id), "error": cause}

@@ -9,8 +9,7 @@ from tokens.http import error_response, read_only
 from tokens.status_lists.format import MEDIA_TYPE
 from tokens.status_lists.publication import UnknownList, status_lists
 
-# Less than the 10 seconds of the contract, together with the time after which a list is fetched
-# again and the time until a change is published.
+# With TTL and the time until a change is published it is less than the contract's 10 seconds.
 _PUBLIC = {"Cache-Control": "public, max-age=1", "Access-Control-Allow-Origin": "*"}
 _MOST_DIGITS = 6
 

@@ -34,8 +34,7 @@ def minute_of(at: datetime) -> datetime:
 
 # Of its first minute the moment when it was created: no use lies before that.
 _MINUTE = f"greatest(date_trunc('minute', {NOW}), created_at)"
-# Another node may have stored this minute. A row that another session has locked is skipped: no
-# call waits for staff or for another node.
+# A row that another session has locked is skipped: no call waits for staff or for another node.
 _STORE = f"""
 WITH stored AS (
     UPDATE protected_api_secrets s SET last_used_at = used.minute

@@ -9,8 +9,7 @@ from tokens.calls import TakenIndex, TakeStatusIndex
 from tokens.status_lists.format import REUSED_AFTER
 from tokens.store.postgresql_event import NOW, statement
 
-# Which tokens share a row. Every statement adds rows in this order, so that no two wait for each
-# other.
+# Which tokens share a row. Statements add rows in this order, so that no two wait for each other.
 KEY = "system_user_id, secret_id, tin, rob, actor"
 
 # The oldest of those whose tokens have all expired, or else a new one; more of them for the logins
