@@ -11,7 +11,7 @@ from django.db import connection
 def repeat(
     work: Callable[[], object], seconds: float, logger: logging.Logger, failed: str
 ) -> threading.Event:
-    """From now on, with so many seconds between. The event is set when it was tried once."""
+    """Repeats it from now on, with so many seconds between. The event: it was tried once."""
     has_tried = threading.Event()
 
     def again() -> None:

@@ -99,7 +99,7 @@ class AuthorizationRequest(Value):
     known_scopes: tuple[str, ...]
     at: datetime
     confirmation: Confirmation = UNBOUND  # what the client has proved to possess
-    source: LoginSource | None = None  # None: no login, but a question. A network ends no token
+    source: LoginSource | None = None  # None where there is no login: a network ends no token
 
 
 def decide(request: AuthorizationRequest) -> Authorization:

@@ -129,7 +129,7 @@ def validate_known(
 
 
 def validate_evidence(evidence: Evidence | None, at: datetime) -> dict[str, str] | None:
-    """What is stored of it; None: none, where that is allowed. Raises ServiceError."""
+    """What is stored of it; None: none, which EVIDENCE_REQUIRED forbids. Raises ServiceError."""
     if evidence is None:
         if settings.EVIDENCE_REQUIRED:
             raise ServiceError(

@@ -101,7 +101,7 @@ class Facts(Value):
 
 
 class FactsQuery(Value):
-    """Whose facts: the id as sent, by what the credential is found, and who is in `onbehalfof`."""
+    """Whose facts: a client, its credential, and the taxpayer that `onbehalfof` names."""
 
     client_id: str
     lookup: Hidden[str]  # the hash of a secret or of a subject, or `client_keys.key_name`
@@ -113,7 +113,7 @@ class Reading(Value):
 
     at: datetime
     facts: Facts | None  # None: the id is unknown or the secret is wrong
-    counter: tuple[datetime, int] | None = None  # of the client's window; None: facts of the node
+    counter: tuple[datetime, int] | None = None  # window and logins; None: not read now
 
     @property
     def is_remembered(self) -> bool:

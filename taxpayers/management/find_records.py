@@ -76,7 +76,7 @@ def find_system_user(client_id: str) -> SystemUser:
 
 
 def find_secret(system_user: SystemUser, hint: str) -> Credential:
-    """The secret that ends so; of several, the live one. Raises ServiceError, which lists them."""
+    """That with this ending; of several, the live one. Raises ServiceError, which lists them."""
     secrets = list(system_user.credentials.order_by("-created_at"))
     found = [secret for secret in secrets if secret.hint == hint_of(hint)]
     live = [secret for secret in found if secret.slot is not None]

@@ -81,7 +81,7 @@ def makes(
     row: str = "",
     within: Callable[..., Any] = transaction.atomic,  # makes a ContextDecorator
 ) -> Callable[[_Service], _Service]:
-    """Decorates the service of an operation: atomic, found by the doors; `row` is its record."""
+    """Makes a service atomic and known to the doors; `row`: its argument for the record, if any."""
 
     def decorated(service: _Service) -> _Service:
         atomic: _Service = within()(service)

@@ -30,7 +30,7 @@ def save_new(record: NewRecord, context: ChangeContext) -> Any:
 
 
 def save_all_new(records: Sequence[NewRecord], context: ChangeContext) -> None:
-    """Store these new ones of one kind, by one statement for each table. Only in a transaction."""
+    """Store new records of one kind, one statement for each table. Only inside a transaction."""
     if not records:
         return
     type(records[0].row)._default_manager.bulk_create([record.row for record in records])

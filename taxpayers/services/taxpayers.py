@@ -24,7 +24,7 @@ REGISTER_TAXPAYER = Operation(actions.REGISTER_TAXPAYER, "Register a taxpayer", 
 def register_taxpayer(
     *, taxpayer: TaxpayerId, name: str, by: history.Author, at: datetime
 ) -> Taxpayer:
-    """Register it unless it is. Raises ServiceError if it has another name."""
+    """Register the taxpayer; safe to repeat. Raises ServiceError if it has another name."""
     name = validate_name(name)
     row, is_new = Taxpayer.objects.get_or_create(
         tin=taxpayer.tin, rob=taxpayer.rob, defaults={"name": name, "created_at": at}

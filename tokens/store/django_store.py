@@ -51,7 +51,7 @@ def perform(call: Call) -> Any:
 
 
 def perform_all(steps: Generator[Any, Any, Result]) -> Result:
-    """What the steps return; each yields a call and gets its result. Raises what a step raises."""
+    """What the steps return; each yields a call and gets its result. Raises as `perform` does."""
     result: Any = None
     try:
         while True:

@@ -122,7 +122,7 @@ def is_numbered() -> bool:
 
 @transaction.atomic
 def number_changes() -> list[Change]:
-    """Give at most BATCH changes places and hashes; another one that does so waits."""
+    """Give the next changes, at most BATCH, their places and hashes; returns them in order."""
     if connection.vendor == "postgresql":  # on SQLite no other process writes now
         with connection.cursor() as cursor:
             cursor.execute(_LOCK)
