@@ -1,7 +1,4 @@
-"""The settings of the staff pages: libraries, pages, cookies, sign-in, cache, look and policy.
-
-Every name is a setting; `settings` takes them over, unless SERVE=login.
-"""
+"""The settings of the staff pages: `settings` takes over every name, unless SERVE=login."""
 
 from datetime import timedelta
 from pathlib import Path

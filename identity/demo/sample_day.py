@@ -1,8 +1,4 @@
-"""Sample data that looks like a real day at the tax authority (contract 6, `demo`).
-
-The services of the registry make every change, each at its own moment of the past year, so that
-the staff pages, the history and the overview have content. Created once; the same on every machine.
-"""
+"""Sample data that looks like a real day at the tax authority (contract 6, `demo`)."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,7 +1,4 @@
-"""Example answers of the login, made by what makes the real ones: only the login is invented.
-
-Tests compare each with a real answer; what differs there are references, dates and tokens.
-"""
+"""Example answers of the login, made by what makes the real ones: only the login is invented."""
 
 import json
 from collections.abc import Mapping

@@ -1,7 +1,4 @@
-"""How the clients of the sandbox are made: real states of the registry, by its services.
-
-The records that they share are made once. A state of the past is made as of a moment in the past.
-"""
+"""How the clients of the sandbox are made: real states of the registry, by its services."""
 
 from datetime import UTC, datetime, time, timedelta
 from typing import Any

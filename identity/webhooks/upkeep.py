@@ -1,7 +1,4 @@
-"""What webhooks need every night: ends are announced, old deliveries go, secrets get a new key.
-
-An end is announced 30, 7 and 1 days before: once each, and once again for another end.
-"""
+"""What webhooks need every night: ends are announced, old deliveries go, secrets get a new key."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -74,7 +71,7 @@ def _delete_in_batches(rows: "QuerySet[Any]") -> int:
     return count
 
 
-DAYS = (1, 7, 30)
+DAYS = (1, 7, 30)  # before an end that it is announced
 _BATCH = 500
 # Of each kind the field of the last moment, by which an index finds the rows; and these.
 _KINDS: Mapping[str, tuple[str, Callable[[], "QuerySet[Any]"]]] = {

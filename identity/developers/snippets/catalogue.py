@@ -1,8 +1,4 @@
-"""Programs that fetch a token, one for each language of ERP systems: files of this folder.
-
-Each is complete, and reads the credentials from the environment. The pages show them, and the tests
-run them, with the address of this service in the place of `AUTH_URL_OF_THE_FILES`.
-"""
+"""Programs that fetch a token, one for each language of ERP systems: files of this folder."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,4 @@
-"""What an attempt has come to, and when the next one is made. Pure.
-
-The delays are those of the Standard Webhooks specification: ten attempts in three days.
-"""
+"""What an attempt has come to, and when the next one is made, as in Standard Webhooks. Pure."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
