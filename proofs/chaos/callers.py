@@ -1,6 +1,4 @@
-"""Who logs in during the drill: ERP systems of taxpayers and intermediaries, and callers that may
-not log in.
-"""
+"""Who logs in during the drill: ERP systems, and callers that may not log in."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -77,10 +77,7 @@ class Load:
 
 
 async def rush(port: int, requests: list[bytes], caller: str, at_most: float) -> list[Answer]:
-    """Opens a connection for each request at the same moment; the answers, or that there is none.
-
-    A request must ask the server to close the connection.
-    """
+    """The answers to requests that are sent at the same moment; each closes its connection."""
     return await asyncio.gather(*(_send(port, one, caller, at_most) for one in requests))
 
 

@@ -1,7 +1,4 @@
-"""What a scenario promises, and whether it holds, by what clients saw and what is stored. Pure.
-
-Each promise of issue and contract is one function here; a scenario may only change its numbers.
-"""
+"""What a scenario promises, and whether it holds by what clients saw and what is stored. Pure."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,4 @@
-"""Protected APIs as an API team runs them, and who calls them five times a second.
-
-Flask with the package `einvoicing_tokens`, and the example for Node.js behind nginx.
-"""
+"""Protected APIs as an API team runs them, and who calls them five times a second."""
 
 import os
 import signal

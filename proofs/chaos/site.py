@@ -1,7 +1,4 @@
-"""What every drill has: login nodes behind nginx, all callers that log in, and a database.
-
-Each node reaches the database through a separate proxy, which is its network.
-"""
+"""What every drill has: login nodes behind nginx, all callers that log in, and a database."""
 
 import json
 import shutil
@@ -105,10 +102,7 @@ class Site(ABC):
 def start_nodes(
     stack: ExitStack, database_port: int, url: str
 ) -> tuple[Path, list[Node], Balancer, Population]:
-    """What a site has but its database, which is new; `url` has `{port}` for the way to it.
-
-    Two nodes behind nginx, and the callers that are registered there.
-    """
+    """Two nodes behind nginx, and callers; `url` of the new database has `{port}` for its port."""
     folder = new_folder("chaos")
     stack.callback(shutil.rmtree, folder, ignore_errors=True)
     directly = service_environment(folder, 0, DATABASE_URL=url.format(port=database_port))

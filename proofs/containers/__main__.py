@@ -1,8 +1,4 @@
-"""`make container`: the image is built, and run as in a production, by the tests of `drill`.
-
-`python -m proofs.containers [ARGUMENTS OF PYTEST]`. Their files are checked by
-`tests/proofs/test_container_files.py` in every run of the tests.
-"""
+"""`make container`: builds the image, and runs it as in a production, by the tests of `drill`."""
 
 import sys
 from pathlib import Path

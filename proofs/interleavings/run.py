@@ -46,10 +46,7 @@ class RunFailed(AssertionError):
 
 
 def run(seed: int, steps: int, folder: Path) -> RunState:
-    """Runs so many steps in the present database, which must be migrated and empty.
-
-    Raises RunFailed.
-    """
+    """Runs so many steps in the present database, migrated and empty. Raises RunFailed."""
     with ExitStack() as stack:
         logging.disable(logging.CRITICAL)  # each 503 is logged with its cause
         stack.callback(logging.disable, logging.NOTSET)

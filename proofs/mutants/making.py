@@ -1,7 +1,4 @@
-"""The mutants of a module: the same module with one small fault each. Pure.
-
-cosmic-ray makes them; three kinds that it does not have are at the end.
-"""
+"""The mutants of a module, of one small fault each: by cosmic-ray, and three kinds more. Pure."""
 
 import ast
 import difflib

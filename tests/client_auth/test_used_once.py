@@ -1,7 +1,4 @@
-"""Assertions and DPoP proofs are used once: on all nodes, in a batch, at the same moment.
-
-Both databases have statements of their own for it.
-"""
+"""Assertions and DPoP proofs are used once: on all nodes, in a batch, at the same moment."""
 
 import asyncio
 from contextlib import AsyncExitStack

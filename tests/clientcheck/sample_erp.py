@@ -1,7 +1,4 @@
-"""Sample ERP systems: one that does everything right, and one for each fault.
-
-They talk to the client check without a network, and wait by a clock that jumps.
-"""
+"""Sample ERP systems without a network: one that does everything right, and one for each fault."""
 
 import json
 import random

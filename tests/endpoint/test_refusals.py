@@ -1,7 +1,4 @@
-"""Every row of the contract's refusal table: the whole answer, its record and its log line.
-
-One table, through both doors: Django, and the event loop that production opens.
-"""
+"""Every row of the contract's refusal table, by both doors: whole answer, record and log line."""
 
 import logging
 from collections.abc import Callable

@@ -1,7 +1,4 @@
-"""What a decision holds beside its outcome, which `tests/rules` proves in every state (contract 1).
-
-The facts of a client in order, for other tests as well.
-"""
+"""What a decision holds beside its outcome, which `tests/rules` proves in every state."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

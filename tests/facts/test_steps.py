@@ -1,7 +1,4 @@
-"""The steps of a login, driven by hand: what each asks of the database, and in which order.
-
-No test here has a database: the steps do no input or output.
-"""
+"""The steps of a login, driven by hand: what each asks of the database, in which order. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

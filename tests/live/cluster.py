@@ -1,7 +1,4 @@
-"""A proxy and the nodes behind it, as tests of the load balancer and of its edges use them.
-
-Clients come from 127.0.0.2, an address that is no trusted proxy.
-"""
+"""A proxy and the nodes behind it, as tests of the load balancer and of its edges use them."""
 
 import re
 import socket
@@ -25,7 +22,7 @@ from tests.support.erp import FORM, PATH, Erp
 from tokens.models import LoginEvent
 
 TIN = "C1000000001"
-CLIENT = "127.0.0.2"
+CLIENT = "127.0.0.2"  # where clients come from: no trusted proxy
 STAFF_HOST = {"Host": "staff.id.example.org"}
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"
 

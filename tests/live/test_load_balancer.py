@@ -1,7 +1,4 @@
-"""Two nodes behind the real nginx with `deploy/nginx.conf`: what ERP systems meet in production.
-
-Clients come from 127.0.0.2, an address that is no trusted proxy.
-"""
+"""Two nodes behind the real nginx with `deploy/nginx.conf`: what ERP systems meet in production."""
 
 import socket
 import ssl

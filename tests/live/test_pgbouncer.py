@@ -1,7 +1,4 @@
-"""The service through a real PgBouncer in transaction mode, with `deploy/pgbouncer.ini` itself.
-
-PgBouncer comes from the operating system (Debian: `apt install pgbouncer`).
-"""
+"""The service through a real PgBouncer in transaction mode, with `deploy/pgbouncer.ini` itself."""
 
 import signal
 import time
@@ -53,10 +50,7 @@ class Pooler(Program):
 
 
 def start_pooler(postgres_url: str, sessions: int, *more: str) -> Pooler:
-    """A PgBouncer with so many sessions of that database, which it calls `identity`.
-
-    `more` are lines of its configuration.
-    """
+    """With so many sessions of that database, as `identity`, and `more` lines of configuration."""
     program = program_of("pgbouncer", "pgbouncer")
     folder, port = new_folder("pgbouncer", postgres_user()), free_port()
     target = urlsplit(postgres_url)

@@ -1,6 +1,4 @@
-"""Readiness knows what logins know, also without logins; and a node that only itself cannot serve
-accepts no connection (contract 6).
-"""
+"""Readiness knows what logins know; a node that only itself cannot serve accepts no connection."""
 
 import importlib.util
 import re

@@ -1,7 +1,4 @@
-"""Credentials that may do less: limits for others, and allowed networks (contract 1 and 4).
-
-Who is within a network is decided to the bit.
-"""
+"""Credentials that may do less: limits for others, and allowed networks (contract 1 and 4)."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,8 +1,4 @@
-"""An issuer that a test controls: real HTTP, real keys, tokens as this service signs them.
-
-Its time stands still until a test moves it. It can rotate keys, publish what is wrong, and be
-unavailable.
-"""
+"""An issuer that a test controls: real HTTP, real keys, tokens as this service signs them."""
 
 import json
 import threading

@@ -1,7 +1,4 @@
-"""Clients that generators make of both OpenAPI descriptions, at the service as it runs.
-
-Each imports all that was made, and runs one story: two logins, and calls of the management API.
-"""
+"""Clients that generators make of both OpenAPI descriptions, at the service as it runs."""
 
 import json
 import os

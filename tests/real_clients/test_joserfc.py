@@ -1,7 +1,4 @@
-"""joserfc, a second JWT library, verifies each kind of JWT that the service makes (RFC 8725).
-
-With the published keys alone, for each algorithm that the service signs with.
-"""
+"""joserfc, a second JWT library, verifies each kind of JWT by the published keys (RFC 8725)."""
 
 import json
 from typing import Any

@@ -1,7 +1,4 @@
-"""oauth4webapi and openid-client, the OAuth libraries of Node.js, at the service as it runs.
-
-`node/` holds one program for each; it uses the library as its documents show.
-"""
+"""oauth4webapi and openid-client, the OAuth libraries of Node.js, at the service as it runs."""
 
 import json
 import os

@@ -1,7 +1,4 @@
-"""The decision about a login and what stands around it, for every state (contract 1 and 4).
-
-`states` holds the facts and what the contract says about them, independently of the code.
-"""
+"""The decision about a login and what stands around it, for every state (contract 1 and 4)."""
 
 from collections import Counter
 from collections.abc import Iterator

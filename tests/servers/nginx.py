@@ -1,7 +1,4 @@
-"""The real nginx with `deploy/nginx.conf` itself, on ports and with a certificate of the test.
-
-nginx comes from a wheel of the development lock file, as PostgreSQL does.
-"""
+"""The real nginx with `deploy/nginx.conf` itself, on ports and with a certificate of the test."""
 
 import os
 import ssl

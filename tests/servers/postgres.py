@@ -82,10 +82,7 @@ class Postgres(Program):
         self.execute("SELECT pg_reload_conf()")
 
     def run(self, program: str, *arguments: str) -> str:
-        """The output of one of PostgreSQL's own programs, such as `pg_dump`.
-
-        Raises RuntimeError with its error output.
-        """
+        """The output of a program of PostgreSQL, such as `pg_dump`. Raises RuntimeError."""
         done = completed(
             [str(self.programs / program), *arguments],
             cwd=self.folder,
@@ -107,10 +104,7 @@ class Postgres(Program):
 
 
 def start_postgres(folder: Path | None = None, **more: str) -> Postgres:
-    """A new server, with `more` settings, in `folder` or in a new one.
-
-    Raises NotAvailable where there is no PostgreSQL for this machine.
-    """
+    """A new server with `more` settings, in `folder` or in a new one. Raises NotAvailable."""
     return _start(["initdb", "-U", "postgres", "--auth=trust", "--encoding=UTF8"], folder, more)
 
 

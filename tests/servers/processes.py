@@ -215,10 +215,7 @@ def is_healthy(url: str) -> bool:
 
 
 def changed(text: str, *changes: tuple[str, str]) -> str:
-    """The configuration with its `changes`: a pattern and what replaces it.
-
-    Each must find what it replaces, so that the file cannot change unnoticed.
-    """
+    """The configuration with its `changes`, each a pattern that it has and what replaces it."""
     for pattern, replacement in changes:
         text, found = re.subn(pattern, replacement, text, flags=re.MULTILINE)
         assert found, f"the configuration has no {pattern}"

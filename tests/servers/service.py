@@ -30,10 +30,7 @@ TEST_SECRETS = {
 
 
 def clean_environment() -> dict[str, str]:
-    """The environment of this process without any setting of the service, or of Django.
-
-    Those of the developer's own shell must not decide what a test finds.
-    """
+    """The environment of this process without any setting of the service, or of Django."""
     ours = {*SETTINGS, *(f"{name}_FILE" for name in SETTINGS), "DJANGO_SETTINGS_MODULE"}
     return {name: value for name, value in os.environ.items() if name not in ours}
 

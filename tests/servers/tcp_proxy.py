@@ -1,7 +1,4 @@
-"""A way to a server that tests slow down, cut, strand and redirect: it stands for the network.
-
-It runs in a thread of this process, and listens on a port of the loopback interface.
-"""
+"""A way to a server that tests slow down, cut, strand and redirect, as a network would."""
 
 import asyncio
 import contextlib

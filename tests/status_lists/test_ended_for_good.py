@@ -1,7 +1,4 @@
-"""What ends tokens ends them for all who ask, for good, and ends no others (contract 2).
-
-The table is (what ends and is taken back) x (who asks).
-"""
+"""What ends tokens ends them for all who ask, for good, and ends no others (contract 2)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""The first token of an index: the process has reserved it, its row is stored with the login.
-
-PostgreSQL alone: on SQLite a statement is no round trip, and nothing is reserved.
-"""
+"""The first token of an index: the process has reserved it, its row is stored with the login."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -29,6 +26,7 @@ from tokens.rate_limits.quota import Quota
 from tokens.status_lists.format import REUSED_AFTER
 from tokens.store import django_store as store
 
+# On SQLite a statement is no round trip, and nothing is reserved.
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
 
 CHECK_AT = datetime(2030, 1, 1, tzinfo=UTC)

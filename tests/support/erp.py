@@ -127,10 +127,7 @@ def assert_refused(
     fixed_by: str = "",
     headers: dict[str, str] | None = None,
 ) -> None:
-    """The whole answer, its record, and no header beyond those the contract names.
-
-    Status and error of each reason are in the table of tests/endpoint/test_refusals.py.
-    """
+    """The whole answer, its record, and no header beyond those the contract names."""
     reference, row = assert_every_answer(response), REFUSALS[reason]
     error, body = str(row.error), json.loads(response.content)
     assert (response.status_code, response.reason_phrase) == (row.status, error)

@@ -96,10 +96,7 @@ class SystemUserFactory(DjangoModelFactory[SystemUser]):
 
 
 class CredentialFactory(DjangoModelFactory[Credential]):
-    """Made yesterday, valid for a year, in slot 1. The secret itself is `.clear` of the result.
-
-    `last_used_at` is written into its client's usage.
-    """
+    """Made yesterday, valid for a year. The secret is `.clear`; `last_used_at` is of its client."""
 
     class Meta:
         model = Credential

@@ -1,7 +1,4 @@
-"""Rows for tests, one line each: `make.credential(system_user__taxpayer__tin="C1")`.
-
-What is not given is as in tests/support/factories.py.
-"""
+"""Rows for tests, one line each: `make.credential(system_user__taxpayer__tin="C1")`."""
 
 from tests.support import factories
 

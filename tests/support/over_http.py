@@ -17,10 +17,7 @@ def new_boss(node: Service) -> str:
 
 
 def sign_in(browser: httpx.Client, origin: str, username: str) -> httpx.Response:
-    """The answer to the code; raises AssertionError if the way there is not as it should be.
-
-    `origin` is the address that the browser shows.
-    """
+    """The answer to the code; `origin` is the address that the browser shows."""
     first = send_form(browser, SIGN_IN, origin, login=username, password=PASSWORD)
     assert first.status_code == 302, first.text
     return send_form(browser, first.headers["Location"], origin, code=totp_code())

@@ -1,7 +1,4 @@
-"""What an access token says, and which ones are accepted until when (contract 2, RFC 9068). Pure.
-
-The moment is an argument.
-"""
+"""What an access token says, and which ones are accepted until when (RFC 9068). Pure."""
 
 import hashlib
 import hmac

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from django.http import HttpResponse
 from django.test import Client
 from pytest_django.fixtures import Settings
 
 from taxpayers.models import Change
 from taxpayers.repeated import attempt
 from taxpayers.services import Author, ServiceError
+from tests.status_lists.reader import JWKS, get
 from tests.support.answers import body_of, headers_of
 from tests.support.at_once import at_once
 from tests.support.erp import Erp
@@ -32,7 +32,6 @@ from tokens.models import SigningKey
 BY = Author("officer", "203.0.113.50")
 WHY: dict[str, Any] = {"reason": "laptop stolen", "by": BY, "at": AT}
 VERIFIES = TOKEN_LIFETIME + LEEWAY  # so long after its successor began to sign
-JWKS = "/.well-known/jwks.json"
 
 
 def kids(keys: tuple[Key, ...]) -> list[str]:
@@ -264,10 +263,6 @@ PUBLIC = {
     "Cache-Control": "public, max-age=300",
     "Access-Control-Allow-Origin": "*",
 }
-
-
-def get(path: str, method: str = "GET", **headers: str) -> HttpResponse:
-    return Client().generic(method, path, headers=headers)  # type: ignore[return-value]
 
 
 @pytest.mark.parametrize("path", [METADATA, OPENID])
