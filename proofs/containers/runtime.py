@@ -66,19 +66,14 @@ class Container:
 
     def stop(self, process: subprocess.Popen[bytes]) -> None:
         """As a runtime stops it: the signal of the image, for its first process."""
-        name = self._name
         how = self.image.config.get("StopSignal", "SIGTERM")
-        subprocess.run([*_crun(self.folder), "kill", name, how], check=True)
+        subprocess.run([*_crun(self.folder), "kill", self.folder.name, how], check=True)
         process.wait(25)
 
     def end(self, process: subprocess.Popen[bytes]) -> None:
         """At once, with all that runs in it: its processes are not children of `process`."""
-        subprocess.run([*_crun(self.folder), "delete", "--force", self._name], check=False)
+        subprocess.run([*_crun(self.folder), "delete", "--force", self.folder.name], check=False)
         stop_process(process, signal.SIGKILL)
-
-    @property
-    def _name(self) -> str:
-        return self.folder.name
 
     def _prepared(self, command: Sequence[str]) -> list[str]:
         self.folder.mkdir(exist_ok=True)
@@ -109,7 +104,7 @@ class Container:
             "linux": {"namespaces": [{"type": kind} for kind in ("pid", "mount", "ipc", "uts")]},
         }
         (self.folder / "config.json").write_text(json.dumps(configuration))
-        return [*_crun(self.folder), "run", "--bundle", str(self.folder), self._name]
+        return [*_crun(self.folder), "run", "--bundle", str(self.folder), self.folder.name]
 
 
 def _mount(place: str, kind: str, source: str, *options: str) -> dict[str, Any]:

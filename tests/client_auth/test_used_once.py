@@ -10,7 +10,7 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from taxpayers.models import RateLimitCounter
-from tests.lanes.calls import clients, counted, opened_store, results, with_store
+from tests.lanes.calls import clients, counted, is_stored, opened_store, results, with_store
 from tokens.calls import AssertionUse, CountedLogin, ProofUse, ProofUsedBefore, UsedBefore
 from tokens.models import LoginEvent, UsedAssertion, UsedProof
 from tokens.rate_limits.quota import Quota
@@ -33,10 +33,6 @@ def a_use(kind: str) -> Any:
 
 def with_use(login: CountedLogin, kind: str, use: Any = None) -> CountedLogin:
     return login._replace(**{kind: use or a_use(kind)})
-
-
-def is_stored(login: CountedLogin) -> bool:
-    return isinstance(store.perform(login), Quota)
 
 
 @each_kind

@@ -130,17 +130,10 @@ def test_each_column_becomes_its_fact() -> None:
 
 
 def test_what_is_true_or_is_not_there_is_read_too() -> None:
-    none: dict[str, Any] = dict.fromkeys(("blocked_at", "expires_at", "secret_revoked_at"))
-    found = facts_in(
-        row(
-            *NO_STATUS,
-            is_active=True,
-            has_allowed_taxpayers=False,
-            is_allowed=True,
-            only_on_behalf=False,
-            **none,
-        )
-    )
+    changes: dict[str, Any] = dict.fromkeys(("blocked_at", "expires_at", "secret_revoked_at"))
+    changes |= {"is_active": True, "is_allowed": True}
+    changes |= {"has_allowed_taxpayers": False, "only_on_behalf": False}
+    found = facts_in(row(*NO_STATUS, **changes))
     assert found.status is None
     assert found.client.taxpayer_is_active
     assert not found.client.has_allowed_taxpayers

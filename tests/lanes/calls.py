@@ -14,7 +14,8 @@ from taxpayers.facts.values import FactsQuery
 from taxpayers.models import Credential, RateLimitCounter
 from tests.support import make
 from tokens.calls import Call, CountedLogin, Event, FailedLogin, RejectedRequest
-from tokens.store import async_store
+from tokens.rate_limits.quota import Quota
+from tokens.store import async_store, django_store
 from tokens.store.async_store import AsyncStore
 from tokens.store.lanes import CALL_SECONDS
 
@@ -39,6 +40,10 @@ def counted(secret: Credential, limit: int = 0, id_: UUID | None = None) -> Coun
     epoch = RateLimitCounter.objects.get(pk=user.pk).epoch
     stored = event(client_id=user.client_id, system_user_id=user.pk, secret_id=secret.pk)
     return CountedLogin(stored._replace(id=id_ or stored.id), user.pk, secret.pk, limit, epoch)
+
+
+def is_stored(login: CountedLogin) -> bool:
+    return isinstance(django_store.perform(login), Quota)
 
 
 def failed(bucket: int) -> FailedLogin:

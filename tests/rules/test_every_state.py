@@ -151,13 +151,8 @@ def test_a_restriction_never_grants_more(space: Space, asked: Asked) -> None:
         distance = prod(len(others) for others in dimensions[place + 1 :])
         size = distance * len(values)
         for block in range(0, len(found), size):
-            steps.update(
-                zip(
-                    found[block : block + size],
-                    found[block + distance : block + size],
-                    strict=False,
-                )
-            )
+            whole = found[block : block + size]
+            steps.update(zip(whole, whole[distance:], strict=False))
     for before, after in ((by_id[one], by_id[other]) for one, other in steps):
         assert allows(after) <= allows(before), (before, after)
 

@@ -8,7 +8,7 @@ import pytest
 
 from taxpayers.models import Credential, EndedStatusIndex, RateLimitCounter, StatusIndex
 from tests.introspection.api import token_of
-from tests.lanes.calls import clients, counted, results, with_store
+from tests.lanes.calls import clients, counted, is_stored, results, with_store
 from tests.support.erp import new_erp
 from tests.support.queries import statements_sent
 from tokens.calls import (
@@ -45,10 +45,6 @@ def first_login(secret: Credential, index: int = INDEX, limit: int = 0) -> Count
     return counted(secret, limit)._replace(
         status_index=index, status_version=VERSION, new_index=take(secret)
     )
-
-
-def is_stored(login: CountedLogin) -> bool:
-    return isinstance(store.perform(login), Quota)
 
 
 def test_the_row_is_stored_with_the_login() -> None:
