@@ -174,10 +174,9 @@ TICKETS: list[tuple[dict[str, Any], str]] = [
 def test_a_wrong_ticket_is_refused_by_name(
     portal: KeyErp, row: Any, claims: dict[str, Any], name: str
 ) -> None:
-    assert_refused(opened(row, ticket_for(row, portal, **claims)), name)
-    assert row.intermediary.taxpayer.name not in text_of(
-        opened(row, ticket_for(row, portal, **claims))
-    )
+    page = opened(row, ticket_for(row, portal, **claims))
+    assert_refused(page, name)
+    assert row.intermediary.taxpayer.name not in text_of(page)
 
 
 def test_a_ticket_opens_one_page_once(portal: KeyErp, row: PermissionRequest) -> None:

@@ -342,9 +342,7 @@ def test_a_refusal_carries_it_too_and_tells_a_stranger_nothing(erp: Erp) -> None
         assert header_of(warning("client_secret"), **sent) == SHOWN
 
 
-@pytest.mark.django_db
-def test_a_client_of_the_sandbox_always_gets_one() -> None:
-    make_sandbox(timezone.now())
+def test_a_client_of_the_sandbox_always_gets_one(sandbox: None) -> None:
     erp = erp_of(SandboxName.SYSTEM_WARNING)
     own = "From 2999-12-31: This is a test of X-System-Warning."
     assert erp.login()[HEADER] == own

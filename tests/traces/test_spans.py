@@ -163,11 +163,9 @@ def test_the_traceparent_of_a_stranger_is_ignored(
 ) -> None:
     settings.TRUSTED_PROXIES = ["10.0.0.5"]
     settings.OTEL_TRACES_SAMPLER_ARG = share
-    body = login_of(new_erp()).body
+    body, count = login_of(new_erp()).body, round(2 * share)
     answers_to([Sent(body, headers=each) for each in (PARENT_HEADER, NOT_SAMPLED)])
-    assert [span.parent for span in requests_of(collector, round(2 * share))] == [""] * round(
-        2 * share
-    )
+    assert [span.parent for span in requests_of(collector, count)] == [""] * count
     assert TRACE not in {span.trace for span in collector.spans}
 
 

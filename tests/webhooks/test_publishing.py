@@ -247,11 +247,7 @@ def test_every_kind_that_ends_is_announced_and_nothing_that_has_ended_or_was_rev
     secret_that_ends(MORNING + DAY / 2)
     # These not.
     make.intermediary(active_until=MORNING + DAY / 2, is_active=False)
-    make.permission(
-        valid_until=MORNING + DAY / 2,
-        revoked_at=MORNING - DAY,
-        **(granted | {"intermediary": agent}),
-    )
+    make.permission(valid_until=MORNING + DAY / 2, revoked_at=MORNING - DAY, **granted)
     secret_that_ends(MORNING + DAY / 2, revoked_at=MORNING - DAY, slot=None)
     secret_that_ends(MORNING - DAY)
     secret_that_ends(MORNING + 40 * DAY)
