@@ -82,7 +82,7 @@ class Shown(str):
 
 def shown(text: str, length: int) -> str:
     """What is stored of a text that a client sent: without secrets, printable, at most so long."""
-    # Cut again: a text in which a secret is hidden may be longer or shorter than before.
+    # Only the beginning is examined: many kilobytes may be sent. Cut again: a text in which a secret is hidden may be longer or shorter than before.
     hidden = hide_secrets(text[: EXAMINED * length])[:length]
     # PostgreSQL stores no NUL, and a log line no line break.
     if hidden.isprintable():
@@ -96,7 +96,10 @@ def hide_marked_secrets(text: str) -> str:
 
 
 def holds_secret(text: str) -> bool:
-    """Whether something in a text that staff type has the form of a secret, also encoded."""
+    """Whether something in a text that staff type has the form of a secret, also encoded.
+
+    Only by its form: what staff look for, a key ID for example, is never taken for one.
+    """
     for _ in range(_ENCODINGS):
         if _PASTED.search(text) is not None:
             return True

@@ -69,7 +69,10 @@ class StatusChange(NoPage):
 
 
 class EndedStatusIndex(NoPage):
-    """An index whose bit is set. One process at a time adds rows, in the order of `number`."""
+    """An index whose bit is set. One process at a time adds rows: who read up to `number` has all.
+
+    Later, when all tokens of the index have expired, it is free to be used again.
+    """
 
     number = models.BigAutoField(primary_key=True)
     index = models.BigIntegerField(unique=True)

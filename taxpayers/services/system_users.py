@@ -59,7 +59,10 @@ def register_system_user(
     allowed_networks: Collection[str] = (),
     **given: Unpack[NewSystemUser],
 ) -> IssuedSecret:
-    """Register a system user of the taxpayer, with its first secret."""
+    """Register a system user of the taxpayer, with its first secret.
+
+    Raises ServiceError for a name that the taxpayer has already: no secret is shown again.
+    """
     context, owner, stored = create_system_user(**given)
     return create_secret(owner, credentials_expire_at, context, allowed_networks, stored)
 
