@@ -82,7 +82,8 @@ class Shown(str):
 
 def shown(text: str, length: int) -> str:
     """What is stored of a text that a client sent: without secrets, printable, at most so long."""
-    # Only the beginning is examined: many kilobytes may be sent. Cut again: a text in which a secret is hidden may be longer or shorter than before.
+    # Only the beginning is examined: many kilobytes may be sent. Cut again, because a text in which
+    # a secret is hidden may be longer or shorter than before.
     hidden = hide_secrets(text[: EXAMINED * length])[:length]
     # PostgreSQL stores no NUL, and a log line no line break.
     if hidden.isprintable():
