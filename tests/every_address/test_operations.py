@@ -38,7 +38,7 @@ from taxpayers.operations import ByReason, Operation, Reason
 from taxpayers.services import ends, granted_permissions, intermediaries, system_users, taxpayers
 from tests.certificates.certificate_erp import certificate
 from tests.client_auth.key_erp import new_pair
-from tests.every_address.test_staff import TASKS
+from tests.every_address.test_staff import TASKS, plain_refusals
 from tests.management_api.portal import SCOPES, Portal, new_portal
 from tests.support import make
 from tests.support.accounts import new_staff, with_totp
@@ -49,6 +49,7 @@ from tokens.models import ProtectedApi
 from tokens.protected_apis import registration
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("plain_refusals")]
+__all__ = ["plain_refusals"]  # the fixture
 KEY = json.dumps(new_pair().public_jwk)
 CONNECTION = {"public_jwk": KEY, "intermediary": None, "codes": "InvoicingAPI", "name": "ERP"}
 WHY = {"reason": "a test"}

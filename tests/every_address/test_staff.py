@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.db.models import Model
+from django.http import HttpResponseForbidden
 from django.test import Client
 from django.urls import NoReverseMatch, URLPattern, URLResolver, get_resolver, resolve, reverse
 from django.utils import timezone
@@ -134,6 +135,13 @@ def records(settings: Settings) -> dict[str, Model]:
 def _some_key() -> SigningKey:
     read_key_ring(timezone.now())  # makes the first one
     return SigningKey.objects.get()
+
+
+@pytest.fixture
+def plain_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hundreds of refusals: what their page shows (test_login_list.py) takes longest."""
+    page = "identity.staff.urls.handler403"
+    monkeypatch.setattr(page, lambda *_, **__: HttpResponseForbidden())
 
 
 def url_of(name: str, records: dict[str, Model]) -> str:

@@ -221,13 +221,12 @@ def test_a_login_is_decided_with_the_secret_that_had_the_best_chance() -> None:
     assert decide_as_of(client, None, KNOWN, at) is None  # it had no secret yet
 
 
-@pytest.mark.parametrize("changes", [2, 2_000])
-def test_a_long_history_takes_as_many_queries_as_a_short_one(changes: int) -> None:
+def test_a_long_history_takes_as_many_queries_as_a_short_one() -> None:
     user = make.system_user()
     row = {"object_type": "systemuser", "object_id": str(user.pk), "by": "a", "action": "x"}
     later = [
         Change(**row, at=BEGIN + number * INSTANT, before={"blocked_at": None})
-        for number in range(changes)
+        for number in range(2_000)
     ]
     Change.objects.bulk_create(later)
     Taxpayer.objects.update(created_at=BEGIN)

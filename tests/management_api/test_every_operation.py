@@ -285,10 +285,11 @@ def test_without_a_token_or_its_scope_or_a_database_nothing_opens(api: Api, erp:
 
 
 def test_another_method_is_answered_with_those_that_are_allowed(api: Api) -> None:
-    for path in {operation.path for operation in api}:
+    for number, path in enumerate({operation.path: None for operation in api}):
         known = {operation.method for operation in api if operation.path == path}
         known |= {"HEAD"} if "GET" in known else set()
-        for method in set(METHODS) - known:
+        others = sorted(set(METHODS) - known)
+        for method in others if number == 0 else others[:1]:  # each has the whole list
             answer = api.portal.call(method, path.format(**api.real))
             says = f"Method '{method}' not allowed."
             assert_problem(answer, 405, "method_not_allowed", says)

@@ -251,22 +251,17 @@ def test_an_upgrade_loses_no_login_and_no_setting_and_can_go_back(production: Pr
     assert (machine.folder / "opt/identity-2/deploy").stat().st_mode & 0o777 == 0o755
 
 
-@pytest.mark.parametrize(
-    ("commands", "fault"),
-    [
+def test_no_way_back_to_nothing_nor_over_a_version(tmp_path: Path, postgres: Postgres) -> None:
+    machine = Machine(tmp_path / "machine", postgres, "")
+    machine.install()
+    for commands, fault in (
         (BACK, "There is no version before this one.\n"),
         (UPGRADE.replace("VERSION", "1.2.0"), "A version knows the tables of the next one only"),
         (UPGRADE.replace("VERSION", "1.1.0"), "Cannot read file:///"),
-    ],
-)
-def test_no_way_back_to_nothing_nor_over_a_version(
-    tmp_path: Path, postgres: Postgres, commands: str, fault: str
-) -> None:
-    machine = Machine(tmp_path / "machine", postgres, "")
-    machine.install()
-    done = machine.tried(commands)
-    assert done.stderr.startswith(fault)
-    assert (done.returncode, machine.version) == (1, "identity-1.0.0")
+    ):
+        done = machine.tried(commands)
+        assert done.stderr.startswith(fault)
+        assert (done.returncode, machine.version) == (1, "identity-1.0.0")
 
 
 def test_it_stops_at_the_first_node_that_is_not_ready(production: Production) -> None:

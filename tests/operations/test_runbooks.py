@@ -103,19 +103,18 @@ def test_without_its_keys_a_restored_service_says_what_is_missing(machine: Machi
 
 
 # --- Install ------------------- ------------------------------------------------------------------
-def test_the_recipe_leaves_settings_that_others_cannot_read(machine: Machine) -> None:
+def test_the_recipe_leaves_settings_that_others_cannot_read_and_makes_secrets_once(
+    machine: Machine,
+) -> None:
     etc = machine.settings.parent
     assert etc.stat().st_mode & 0o777 == 0o750
     assert {file.name: file.stat().st_mode & 0o777 for file in etc.iterdir()} == dict.fromkeys(
         ("identity.env", "secret_key", "key_encryption_keys"), 0o640
     ) | {"release_signers": 0o644}
     assert (machine.folder / "var/lib/identity").stat().st_mode & 0o777 == 0o700
-
-
-def test_the_secrets_are_made_once(machine: Machine) -> None:
-    before = (machine.settings.parent / "secret_key").read_text()
+    before = (etc / "secret_key").read_text()
     machine.run(blocks_of("Install")[2])
-    assert (machine.settings.parent / "secret_key").read_text() == before
+    assert (etc / "secret_key").read_text() == before
 
 
 def test_watching_overwrites_nothing_of_a_prometheus_that_is_there(machine: Machine) -> None:
@@ -299,29 +298,24 @@ def test_the_registry_comes_back_first_and_its_logins_while_clients_log_in(
         assert login_at(node, erp).status_code == 200
 
 
-@pytest.mark.parametrize(
-    ("command", "says"),
-    [
-        ("restore {file} {name}", "{name} is not empty"),
-        ("restore {file} identity", "DATABASE_URL leads to {name}, not identity"),
-        ("restore {file} identity --only-logins", "DATABASE_URL leads to {name}, not identity"),
-        ("dump /nowhere/x.dump", "/nowhere/x.dump"),
-    ],
-)
-def test_what_could_meet_the_wrong_database_is_refused(
-    machine: Machine, command: str, says: str
-) -> None:
+def test_what_could_meet_the_wrong_database_is_refused(machine: Machine) -> None:
+    """And behind PgBouncer nothing is dumped."""
     manage, file = "/opt/identity/deploy/manage", "/var/backups/identity/a.dump"
     machine.run(f"{manage} migrate; {manage} dump {file}")
     name = machine.database_url.rpartition("/")[2]
-    done = machine.tried(f"{manage} {command.format(file=file, name=name)}")
-    assert (done.returncode, says.format(name=name) in done.stderr) == (1, True), done.stderr
-
-
-def test_behind_pgbouncer_nothing_is_dumped(machine: Machine) -> None:
+    wrong = f"DATABASE_URL leads to {name}, not identity"
+    for command, says in {
+        f"restore {file} {name}": f"{name} is not empty",
+        f"restore {file} identity": wrong,
+        f"restore {file} identity --only-logins": wrong,
+        "dump /nowhere/x.dump": "/nowhere/x.dump",
+    }.items():
+        done = machine.tried(f"{manage} {command}")
+        assert (done.returncode, says in done.stderr) == (1, True), done.stderr
     settings = machine.settings.read_text()
     pooled = f"{machine.database_url}?pooling=transaction"
     machine.settings.write_text(settings.replace(machine.database_url, pooled))
-    done = machine.tried("/opt/identity/deploy/manage dump /var/backups/identity/a.dump")
+    done = machine.tried(f"{manage} dump /var/backups/identity/b.dump")
     assert "leads to PgBouncer" in done.stderr
-    assert not list((machine.folder / "var/backups/identity").iterdir())
+    folder = machine.folder / "var/backups/identity"
+    assert [dump.name for dump in folder.iterdir()] == ["a.dump"]

@@ -1,6 +1,5 @@
 """How staff sign in: password and second factor; a form that was sent too late is not lost."""
 
-import logging
 import re
 from datetime import timedelta
 from typing import Any
@@ -181,21 +180,6 @@ def test_the_admin_redirects_to_the_sign_in_and_back(
     assert client.get("/admin/login/", {"next": wanted}).headers["Location"] == led_to
     client.post("/admin/login/", {"username": new_staff().username, "password": PASSWORD})
     assert "_auth_user_id" not in client.session  # it accepts no password
-
-
-def test_failures_are_logged_with_name_and_address(
-    client: Client, officer: User, caplog: pytest.LogCaptureFixture
-) -> None:
-    with caplog.at_level(logging.INFO, "identity.staff.accounts"):
-        give_password(client, officer.username, "wrong")
-        give_password(client, officer.username)
-        give_code(client, totp_code())
-    logged = [(r.message, vars(r)["username"], vars(r)["address"]) for r in caplog.records]
-    assert logged == [
-        ("sign-in failed", officer.username, "127.0.0.1"),
-        ("signed in", officer.username, "127.0.0.1"),
-    ]
-    assert PASSWORD not in caplog.text
 
 
 REGISTER = "/admin/taxpayers/taxpayer/register_taxpayer/"

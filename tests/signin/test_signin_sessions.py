@@ -1,5 +1,6 @@
 """Sign-ins and sessions of staff: cookies, timeouts, what is stored of them, how they are ended."""
 
+import logging
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -187,7 +188,10 @@ def stored() -> list[tuple[Any, ...]]:
     return list(rows.values_list("outcome", "username", "address", "program"))
 
 
-def test_sign_ins_are_stored_for_400_days_with_name_address_and_program() -> None:
+def test_sign_ins_are_stored_for_400_days_and_logged_with_name_address_and_program(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, "identity.staff.accounts")
     for days in (399, 401):
         at = timezone.now() - timedelta(days=days)
         StaffSignIn.objects.create(at=at, outcome="signed in")
@@ -202,6 +206,10 @@ def test_sign_ins_are_stored_for_400_days_with_name_address_and_program() -> Non
     failed, signed = ("sign-in failed", "siti", *here), ("signed in", "siti", *here)
     old, unknown = ("signed in", "", None, ""), ("sign-in failed", "", *here)
     assert stored() == [old, failed, unknown, failed, signed]
+    of_siti = [vars(record) for record in caplog.records if vars(record)["username"] == "siti"]
+    logged = [(one["message"], one["username"], one["address"]) for one in of_siti]
+    assert logged == [one[:3] for one in (failed, failed, signed)]
+    assert PASSWORD not in caplog.text
 
 
 def test_lock_outs_fill_no_table() -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from cryptography.fernet import InvalidToken
 from django.db import OperationalError, connections
-from prometheus_client.parser import text_string_to_metric_families
 from pytest_django import Settings
 from standardwebhooks.webhooks import Webhook
 
@@ -19,6 +18,7 @@ from identity.webhooks.models import WebhookDelivery, WebhookEndpoint, WebhookEv
 from identity.webhooks.secret_storage import secrets_in_force
 from identity.webhooks.sending.delivering import Deliverer
 from taxpayers.models import Change
+from tests.endpoint.test_metrics import scraped
 from tests.support.command_line import error_of, json_output_of, output_of
 from tests.support.moments import now
 from tests.support.staff import list_url, page_url, staff_client, text_of
@@ -111,22 +111,14 @@ def test_every_night_secrets_are_encrypted_with_the_newest_key(settings: Setting
 
 
 def metrics() -> dict[str, float]:
-    from django.test import Client
-
-    text = Client().get("/metrics").content.decode()
-    return {
-        f"{sample.name}{''.join(sample.labels.values())}": sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-        if sample.name.startswith("webhook")
-    }
+    return {name: value for name, value in scraped().items() if name.startswith("webhook")}
 
 
 def test_prometheus_sees_what_was_delivered_and_how_long_the_oldest_waits() -> None:
     assert metrics() == {
-        "webhook_deliveries_totaldelivered": 0,
-        "webhook_deliveries_totalfailed_attempt": 0,
-        "webhook_deliveries_totalgiven_up": 0,
+        "webhook_deliveries_total delivered": 0,
+        "webhook_deliveries_total failed_attempt": 0,
+        "webhook_deliveries_total given_up": 0,
         "webhook_waiting": 0,
         "webhook_oldest_waiting_seconds": 0,
     }
@@ -142,9 +134,9 @@ def test_prometheus_sees_what_was_delivered_and_how_long_the_oldest_waits() -> N
     for seconds in (seen.pop("webhook_oldest_waiting_seconds"), listed["oldest_waiting_seconds"]):
         assert 86_400 <= seconds < 86_460
     assert seen == {
-        "webhook_deliveries_totaldelivered": 1,
-        "webhook_deliveries_totalfailed_attempt": 1,
-        "webhook_deliveries_totalgiven_up": 0,
+        "webhook_deliveries_total delivered": 1,
+        "webhook_deliveries_total failed_attempt": 1,
+        "webhook_deliveries_total given_up": 0,
         "webhook_waiting": 1,
     }
     WebhookEndpoint.objects.update(is_active=False)  # nothing is to be done
