@@ -1,20 +1,19 @@
 """What an account may do: the group of each role, which `migrate` makes, and the backend."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.models import Group, Permission
 from django.contrib.contenttypes.models import ContentType
-from django.db import DEFAULT_DB_ALIAS, connections
+from django.db import connections
 
-from identity.staff.accounts.roles import ROLES, Role, must_be_separate, usable
+from identity.staff.accounts.roles import ROLES, must_be_separate, usable
 from identity.staff.actions import ACTION_OF
 from identity.staff.models import StaffAccount
 
 
-def make_groups(database: str = DEFAULT_DB_ALIAS, roles: Mapping[str, Role] = ROLES) -> None:
+def make_groups(database: str) -> None:
     """Safe to repeat. Without the tables of `django.contrib.auth` there is nothing to do."""
     if Group._meta.db_table not in connections[database].introspection.table_names():
         return
@@ -31,7 +30,7 @@ def make_groups(database: str = DEFAULT_DB_ALIAS, roles: Mapping[str, Role] = RO
             known[full] = Permission.objects.using(database).create(
                 content_type=kind, codename=action.name, name=action.past
             )
-    for name, role in roles.items():
+    for name, role in ROLES.items():
         group, _ = Group.objects.using(database).get_or_create(name=name)
         group.permissions.set([known[full] for full in sorted(role.permissions) if full in known])
 

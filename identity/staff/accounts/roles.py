@@ -24,7 +24,6 @@ def _of(app: str, *codenames: str) -> Codenames:
     return frozenset(f"{app}.{codename}" for codename in codenames)
 
 
-# Each permission to act, and its duty.
 DUTY_OF: Mapping[str, Duty] = {
     name: action.duty for name, action in ACTION_OF.items() if action.duty is not None
 }

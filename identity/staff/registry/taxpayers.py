@@ -117,21 +117,16 @@ class TaxpayerAdmin(AutocompleteAdmin):
 
     def buttons(self, request: HttpRequest, record: Taxpayer, at: datetime) -> list[Button]:
         tasks = [(SystemUser, "issue_credentials"), (GrantedPermission, "grant_permission")]
-        if intermediary_of(record) is None:
+        if not hasattr(record, "intermediary"):
             tasks.append((Intermediary, "register_intermediary"))
         related = self.related_buttons(request, *tasks, taxpayer=str(record.identifier))
         return [*related, *super().buttons(request, record, at)]
 
     def record_context(self, request: HttpRequest, record: Taxpayer, at: datetime) -> Context:
-        role = intermediary_of(record)
+        role: Intermediary | None = getattr(record, "intermediary", None)
         return {
             "role": role,
             "role_state": badge_of_intermediary(role, at) if role else None,
             "system_users": own_system_users(record, at),
             "granted": listed_permissions(request, record.granted, at),
         }
-
-
-def intermediary_of(record: Taxpayer) -> Intermediary | None:
-    """The taxpayer as an intermediary; None if it is not one."""
-    return getattr(record, "intermediary", None)

@@ -40,13 +40,10 @@ class SecretForm(TaskForm):
         self.valid = [secret for secret in self.secrets if secret.is_live(self.at)]
         choices = [(str(secret.pk), str(secret)) for secret in self.valid]
         self.fields["secret"].choices = choices  # type: ignore[attr-defined]  # it has some
-        self.chosen = self._chosen()
-
-    def _chosen(self) -> Credential | None:
         if not self.is_bound and "secret" not in self.initial and len(self.valid) == 1:
             self.initial["secret"] = str(self.valid[0].pk)
         named = self.data.get("secret") if self.is_bound else self.initial.get("secret")
-        return next((secret for secret in self.valid if str(secret.pk) == named), None)
+        self.chosen = next((one for one in self.valid if str(one.pk) == named), None)
 
 
 class RevokeSecretForm(SecretForm):
