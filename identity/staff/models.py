@@ -25,15 +25,9 @@ class StaffAccountManager(UserManager["StaffAccount"]):
     use_in_migrations = False
 
     @transaction.atomic
-    def create_superuser(
-        self,
-        username: str,
-        email: str | None = None,
-        password: str | None = None,
-        **fields: Any,
-    ) -> "StaffAccount":
-        """Create a superuser. Only a command does this, so the author is the operator."""
-        account = super().create_superuser(username, email, password, **fields)
+    def create_superuser(self, username: str, *args: Any, **fields: Any) -> "StaffAccount":
+        """Only a command does this, so the author is the operator."""
+        account = super().create_superuser(username, *args, **fields)
         context = ChangeContext(actions.CREATE_ACCOUNT, author(), timezone.now())
         record_change(account, context, after={"username": username, "role": SUPERUSER})
         return account

@@ -20,16 +20,13 @@ from taxpayers.models import Credential
 class CappedPaginator(Paginator):  # type: ignore[type-arg]  # no subscript at run time
     """Counts up to `max_rows`; further rows are found by search, not by paging."""
 
+    object_list: "QuerySet[Any]"
     max_rows = 1000
 
     @cached_property
     def count(self) -> int:
-        rows = self.object_list
-        if isinstance(rows, QuerySet):
-            # Without the order: to sort rows that are only counted would read all of them.
-            counted = rows.order_by()[: self.max_rows + 1].count()
-        else:
-            counted = len(rows)
+        # Without the order: to sort rows that are only counted would read all of them.
+        counted = self.object_list.order_by()[: self.max_rows + 1].count()
         self.has_more = counted > self.max_rows
         return min(counted, self.max_rows)
 

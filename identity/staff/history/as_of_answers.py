@@ -102,13 +102,12 @@ def taxpayer_as_of(row: Taxpayer, at: datetime, page: int) -> Context | None:
 def system_user_as_of(row: SystemUser, at: datetime, page: int) -> Context | None:
     """What it could do for itself and for others. None: it was not registered by then."""
     for client in clients_as_of([row], at):
+        shown = client.credentials[:MAX_SECRETS]
         return {
             "client": client,
             "outcome": outcome_of([client], None, at),
-            "credentials": [
-                (row, badge_of_credential(row, at)) for row in client.credentials[:MAX_SECRETS]
-            ],
-            "represented": _represented_by(client, at, page) if client.role else None,
+            "credentials": [(one, badge_of_credential(one, at)) for one in shown],
+            "represented": _represented_by(client, client.role, at, page) if client.role else None,
         }
     return None
 
@@ -145,10 +144,9 @@ def _acting_for(taxpayer: Taxpayer, at: datetime, page: int) -> Pairs:
     return Pairs(lines, page, has_more, lacks_clients=len(users) > MAX_CLIENTS)
 
 
-def _represented_by(client: PastClient, at: datetime, page: int) -> Pairs:
+def _represented_by(client: PastClient, role: Intermediary, at: datetime, page: int) -> Pairs:
     """The taxpayers that granted a permission to the intermediary of this client."""
-    assert client.role is not None  # noqa: S101 - the caller has asked
-    granted = GrantedPermission.objects.filter(intermediary=client.role.pk, created_at__lte=at)
+    granted = GrantedPermission.objects.filter(intermediary=role.pk, created_at__lte=at)
     pairs, has_more = _page_of(granted, "taxpayer_id", page, at)
     lines = _lines([(pair, [client]) for pair in pairs], at)
     lines.sort(key=lambda line: line.pair.taxpayer.pk)

@@ -23,12 +23,10 @@ from identity.staff.framework.tasks import TaskForm, task
 from identity.staff.models import StaffAccount, StaffSignIn
 from taxpayers.moments import moment_text
 
-_OUTCOMES = dict(StaffSignIn.OUTCOMES)
-
 
 def _outcome(row: StaffSignIn) -> Badge:
     is_good = row.outcome == StaffSignIn.SIGNED_IN
-    return Badge(_OUTCOMES[row.outcome], "good" if is_good else "bad")
+    return Badge(row.get_outcome_display(), "good" if is_good else "bad")
 
 
 class OutcomeFilter(ChoiceFilter):
