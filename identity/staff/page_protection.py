@@ -45,9 +45,8 @@ def take_out_secrets(get_response: Handler) -> Handler:
         if request.META.get("QUERY_STRING", "").count("%") > _MOST_ESCAPES:
             return HttpResponseRedirect(request.path)
         if address := _address_without(request):
-            _tell(
-                request, _("This is a secret or a token. It was not searched for, and not stored.")
-            )
+            text = _("This is a secret or a token. It was not searched for, and not stored.")
+            _tell(request, text)
             return HttpResponseRedirect(address)
         if request.method == "POST" and request.user.is_authenticated:
             _hide_in_form(request)
@@ -88,13 +87,11 @@ def _hide_in_form(request: HttpRequest) -> None:
     if request.path_info == reverse("staff_search"):  # its own page says so, and whose it is
         request.pasted = sent.get("q", "")  # type: ignore[attr-defined]  # in memory only
     else:
-        _tell(
-            request,
-            _(
-                "You entered a secret or a token. It was replaced by [hidden], and not stored."
-                " Treat it as compromised: issue another one and revoke this one."
-            ),
+        text = _(
+            "You entered a secret or a token. It was replaced by [hidden], and not stored."
+            " Treat it as compromised: issue another one and revoke this one."
         )
+        _tell(request, text)
 
 
 def _tell(request: HttpRequest, text: str) -> None:

@@ -118,17 +118,15 @@ def badge_of_api(row: ProtectedApi, at: datetime) -> badges.Badge:
         return badges.Badge(badges.NOT_ACTIVE, "bad", _("Everything that it asks is refused."))
     live = [secret for secret in row.credentials.all() if secret.is_live(at)]
     if not live:
-        return badges.Badge(
-            badges.NO_VALID_SECRET, "bad", _("It has no valid secret. Issue a new one.")
-        )
+        text = _("It has no valid secret. Issue a new one.")
+        return badges.Badge(badges.NO_VALID_SECRET, "bad", text)
     last = max(live, key=lambda secret: secret.expires_at)
     badge = badges.until_badge(badges.ACTIVE, last.expires_at, at)
     if not badge.also:
         return badge
     text = _("Its last valid secret, …{secret}, expires {moment}. Issue a new one before.")
-    return replace(
-        badge, sentence=format_html(text, secret=last.hint, moment=moment(last.expires_at))
-    )
+    sentence = format_html(text, secret=last.hint, moment=moment(last.expires_at))
+    return replace(badge, sentence=sentence)
 
 
 class ProtectedApiAdmin(RecordAdmin):

@@ -29,9 +29,8 @@ def badge_of_webhook(row: WebhookEndpoint, at: datetime) -> Badge:
         return Badge(NOT_ACTIVE, "bad", _("Nothing is sent to it."))
     if row.paused_until is not None and row.paused_until > at:
         text = _("It does not answer: the next attempt is {moment}.")
-        return Badge(
-            gettext_lazy("Paused"), "warning", format_html(text, moment=moment(row.paused_until))
-        )
+        sentence = format_html(text, moment=moment(row.paused_until))
+        return Badge(_("Paused"), "warning", sentence)
     return Badge(ACTIVE, "good")
 
 

@@ -106,10 +106,8 @@ class Extend(_EndTask):
 
     def _until(self, record: ends.Ending, data: dict[str, Any], at: datetime) -> datetime | None:
         """The new last moment; None: no end, or of several no day was chosen yet."""
-        if data.get("length", YEAR) == YEAR:
-            return ends.a_year_longer(record, at)
-        day: datetime | None = data.get("expires")
-        return day
+        is_year = data.get("length", YEAR) == YEAR
+        return ends.a_year_longer(record, at) if is_year else data.get("expires")
 
     @transaction.atomic
     def perform(self, record: ends.Ending, data: Data, **call: Unpack[Call]) -> ends.Ending:

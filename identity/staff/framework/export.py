@@ -118,13 +118,10 @@ class ExportingAdmin(RecordAdmin):
         if is_too_general(request):  # the list says so
             return HttpResponseRedirect(f"{self.list_url()}?{request.GET.urlencode()}")
         if file_format == "xlsx" and records.order_by()[MAX_ROWS_WRITTEN : MAX_ROWS_WRITTEN + 1]:
-            messages.error(
-                request,
-                _(
-                    "This list has more than {max} rows. Export it as CSV, or filter the list"
-                    " first."
-                ).format(max=f"{MAX_ROWS_WRITTEN:,}"),
+            text = _(
+                "This list has more than {max} rows. Export it as CSV, or filter the list first."
             )
+            messages.error(request, text.format(max=f"{MAX_ROWS_WRITTEN:,}"))
             return HttpResponseRedirect(f"{self.list_url()}?{request.GET.urlencode()}")
         context = ChangeContext(self.export_action, author(request).in_one_task(), at)
         record_export(self.model, context, filters=self.filters(request), form=file_format)

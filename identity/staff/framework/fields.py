@@ -170,9 +170,8 @@ class LastCharactersField(CodeField):
     def clean(self, value: Any) -> str:
         end: str = super().clean(value).lstrip("…")
         if end != self.expected:
-            raise ValidationError(
-                _("These are not its last characters. Check that it is the right one.")
-            )
+            text = _("These are not its last characters. Check that it is the right one.")
+            raise ValidationError(text)
         return end
 
 

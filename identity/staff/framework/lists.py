@@ -149,8 +149,6 @@ class RecordPages(ModelAdmin):
             breadcrumbs.append((breadcrumb, ""))
         return page_frame(request, *breadcrumbs) | {"record": record, "at": at}
 
-    # --- The list -----------------------------------------------------------------------------
-
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
         rows: QuerySet[Any] = super().get_queryset(request)
         joined = rows.select_related(*self.joined) if self.joined else rows

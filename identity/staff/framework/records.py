@@ -49,8 +49,6 @@ class RecordAdmin(RecordPages):
     tasks: ClassVar[Sequence[type[Task]]] = ()
     bulk_tasks: ClassVar[Sequence[BulkTask]] = ()  # tasks for the selected records
 
-    # --- The list -----------------------------------------------------------------------------
-
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> Any:
@@ -111,8 +109,6 @@ class RecordAdmin(RecordPages):
             raise BadRequest("a selected record has no such key") from None
         return super().response_action(request, queryset, *args, **kwargs)
 
-    # --- The page of a record -----------------------------------------------------------------
-
     def record_context(self, request: HttpRequest, record: Any, at: datetime) -> dict[str, Any]:
         """What the page of the record shows besides the record, its state and its history."""
         return {}
@@ -158,8 +154,6 @@ class RecordAdmin(RecordPages):
             for task in tasks
             if task.is_allowed(request)
         ]
-
-    # --- Both -----------------------------------------------------------------------------------
 
     def get_tasks(self) -> list[Task]:
         return [task(self) for task in self.tasks]

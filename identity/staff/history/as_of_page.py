@@ -50,9 +50,8 @@ class AsOfForm(forms.Form):
             try:
                 data["moment"] = self._moment(timezone.now())
             except OverflowError:  # the first and the last day of the calendar
-                raise ValidationError(
-                    {"day": self.fields["day"].error_messages["invalid"]}
-                ) from None
+                invalid = self.fields["day"].error_messages["invalid"]
+                raise ValidationError({"day": invalid}) from None
         return data
 
     def _moment(self, now: datetime) -> datetime:
@@ -62,14 +61,11 @@ class AsOfForm(forms.Form):
             return now
         asked = end_of_day(day) if time is None else to_utc(datetime.combine(day, time))
         if asked > now:
-            raise ValidationError(
-                {
-                    "day": _(
-                        "Choose a moment of the past. For the future, use Simulate a login, on the"
-                        " list of logins."
-                    )
-                }
+            text = _(
+                "Choose a moment of the past. For the future, use Simulate a login, on the list of"
+                " logins."
             )
+            raise ValidationError({"day": text})
         return asked
 
 

@@ -80,8 +80,6 @@ class HistoryAdmin(ExportingAdmin):
     def record_context(self, request: HttpRequest, record: Change, at: datetime) -> dict[str, Any]:
         return {"entry": entry_of(request, record)}
 
-    # --- The report and its export --------------------------------------------------------------
-
     def report_view(self, request: HttpRequest) -> HttpResponse:
         self._require_history(request)
         context = report_context(request)
@@ -109,8 +107,6 @@ class HistoryAdmin(ExportingAdmin):
     def filters(self, request: HttpRequest) -> str:
         form = ReportForm(request.GET)
         return form.in_words() if form.is_valid() else ""
-
-    # --- As of a date ---------------------------------------------------------------------------
 
     def as_of_view(self, request: HttpRequest) -> HttpResponse:
         if not may_see_as_of(request):

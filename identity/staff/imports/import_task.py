@@ -74,9 +74,8 @@ class ImportForm(TaskForm):
     def clean_file(self) -> "File[bytes]":
         file: File[bytes] = self.cleaned_data["file"]
         if (file.size or 0) > MAX_FILE_BYTES:
-            raise forms.ValidationError(
-                _("The file is larger than 16 MiB. Split it into smaller files.")
-            )
+            text = _("The file is larger than 16 MiB. Split it into smaller files.")
+            raise forms.ValidationError(text)
         return file
 
 
@@ -122,8 +121,6 @@ class ImportTask(Task):
         upload_form.restored = take_entries(request)
         return self.form_page(request, upload_form, at)
 
-    # --- Upload -----------------------------------------------------------------------------
-
     def _store(self, request: HttpRequest, file: "File[bytes]", at: datetime) -> UploadedFile:
         content = file.read()
         if content.startswith(SPREADSHEET_SIGNATURE):
@@ -142,8 +139,6 @@ class ImportTask(Task):
         if upload is None:
             raise RecordNotFound(_("This upload has expired. Upload the file again."))
         return upload
-
-    # --- Preview and confirmation -----------------------------------------------------------
 
     def _preview(
         self, request: HttpRequest, upload: UploadedFile, at: datetime
@@ -173,14 +168,13 @@ class ImportTask(Task):
     def _preview_page(
         self, request: HttpRequest, upload: UploadedFile, preview: ImportPreview, at: datetime
     ) -> TemplateResponse:
+        records = self.counted.format(count=len(preview.new))
         context = self.admin.page_context(request, None, at, breadcrumb=self.title) | {
             "task": self,
             "back": self.url(),
             "upload": upload,
             "preview": preview,
-            "confirm": _("Register {records}").format(
-                records=self.counted.format(count=len(preview.new))
-            ),
+            "confirm": _("Register {records}").format(records=records),
             "new": [(row.line, self._named(row.shown)) for row in preview.new[:MAX_LISTED]],
             "bad_rows": preview.bad_rows[:MAX_LISTED],
             "bad_rows_url": f"{self.url()}?upload={upload.pk}&bad_rows",
@@ -195,14 +189,10 @@ class ImportTask(Task):
         return list(zip(self.kind.columns.all, cells, strict=True))
 
     def _success_message(self, imported: ImportResult) -> str:
-        new = ngettext(
-            "{records} is registered.", "{records} are registered.", imported.registered
-        ).format(records=self.counted.format(count=imported.registered))
-        if not imported.unchanged:
-            return new
-        unchanged = ngettext(
-            "{count} was already registered.",
-            "{count} were already registered.",
-            imported.unchanged,
-        )
-        return f"{new} {unchanged.format(count=imported.unchanged)}"
+        new, old = imported.registered, imported.unchanged
+        text = ngettext("{records} is registered.", "{records} are registered.", new)
+        registered = text.format(records=self.counted.format(count=new))
+        if not old:
+            return registered
+        text = ngettext("{count} was already registered.", "{count} were already registered.", old)
+        return f"{registered} {text.format(count=old)}"

@@ -96,6 +96,8 @@ class LoginEventAdmin(ExportingAdmin):
         involved = involved_in(record)
         checks = reasons.checks_of(record, involved.secret)
         secret, user = involved.secret, involved.system_user
+        represented = record.subject if record.actor else ""
+        asked = {"client_id": user.client_id, "on_behalf_of": represented} if user else {}
         return {
             "state": reasons.badge_of_login(record),
             "words": reasons.staff_text_of(record.reason, reasons.kind_of_login(record, secret)),
@@ -104,15 +106,7 @@ class LoginEventAdmin(ExportingAdmin):
             "answer": None if record.is_issued else answer_to(request, involved, at),
             "records": records_of(involved, at),
             "secret": (secret, badge_of_credential(secret, at)) if secret else None,
-            "what_if_url": reverse(
-                "admin:tokens_loginevent_what_if",
-                query={
-                    "client_id": user.client_id,
-                    "on_behalf_of": record.subject if record.actor else "",
-                },
-            )
-            if user
-            else "",
+            "what_if_url": reverse("admin:tokens_loginevent_what_if", query=asked) if user else "",
         }
 
     def list_buttons(self, request: HttpRequest) -> list[Button]:

@@ -60,9 +60,8 @@ class RotateSigningKey(Task):
     def success_message(self, result: Key) -> str:
         if store.signs_at_once(result, timezone.now()):
             return _("The key {kid} is published and signs at once.").format(kid=result.kid)
-        return _("The key {kid} is published and signs from {moment}.").format(
-            kid=result.kid, moment=moment_text(result.signs_from)
-        )
+        text = _("The key {kid} is published and signs from {moment}.")
+        return text.format(kid=result.kid, moment=moment_text(result.signs_from))
 
     def next_record(self, result: Key) -> SigningKey:
         return SigningKey.objects.get(kid=result.kid)

@@ -59,9 +59,8 @@ def what_if(asked: dict[str, Any]) -> Context | None:
     """The decision for what the form asks; None if the client has no secret at all."""
     user, on_behalf_of, at = asked["client_id"], asked["on_behalf_of"], asked["moment"]
     # The secret, or key, that lives longest: the one that its ERP has, or should have by then.
-    secret = user.usable_credentials.order_by(
-        F("revoked_at").desc(nulls_first=True), "-expires_at"
-    ).first()
+    longest = F("revoked_at").desc(nulls_first=True), "-expires_at"
+    secret = user.usable_credentials.order_by(*longest).first()
     if secret is None:
         return None
     facts = load_facts(FactsQuery(user.client_id, secret.lookup, on_behalf_of)).facts

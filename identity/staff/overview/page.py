@@ -62,9 +62,8 @@ def today(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         context["waiting_accounts_url"] = list_url(StaffAccount, state="waiting")
     if request.user.has_perm("taxpayers.view_change"):
         since = _changes_since(_last_here(request, at))
-        changes = Change.objects.filter(at__gt=since, action__in=_OF_COLLEAGUES).exclude(
-            Q(by=request.user.get_username()) | Q(by__endswith=CLIENT)
-        )
+        not_theirs = Q(by=request.user.get_username()) | Q(by__endswith=CLIENT)
+        changes = Change.objects.filter(at__gt=since, action__in=_OF_COLLEAGUES).exclude(not_theirs)
         groups, _has_more = group_changes(changes.order_by(*ORDER), MAX_CHANGES)
         context["colleagues"] = [line_of(request, group) for group in groups]
         context["colleagues_since"] = since

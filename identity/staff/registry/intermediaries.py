@@ -40,9 +40,8 @@ class AutocompleteAdmin(ExportingAdmin):
             return JsonResponse({"suggestions": []})
         rows, _may_repeat = self.get_search_results(request, self.get_queryset(request), term)
         taxpayers = [getattr(row, "taxpayer", row) for row in rows[:MAX_SUGGESTIONS]]
-        return JsonResponse(
-            {"suggestions": [{"value": str(t.identifier), "label": t.name} for t in taxpayers]}
-        )
+        found = [{"value": str(row.identifier), "label": row.name} for row in taxpayers]
+        return JsonResponse({"suggestions": found})
 
     def views(self) -> Views:
         yield "suggest", "suggest/", self.suggest_view

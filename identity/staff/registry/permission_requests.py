@@ -113,10 +113,9 @@ class PermissionRequestAdmin(RecordAdmin):
     def record_context(
         self, request: HttpRequest, record: PermissionRequest, at: datetime
     ) -> Context:
+        present = present_permissions(record, at)
         return {
             "asked": _taxpayer_of(record),
             "codes": PermissionCode.objects.filter(code__in=record.codes.split()).order_by("code"),
-            "present": [
-                (row, badge_of_permission(row, at)) for row in present_permissions(record, at)
-            ],
+            "present": [(row, badge_of_permission(row, at)) for row in present],
         }

@@ -181,19 +181,17 @@ def _people(term: str) -> Iterator[Hit]:
     """Staff by user name or name; and who is only in the history, such as a command."""
     condition = Q()
     for word in term.split():
-        condition &= Q(
-            *(Q(**{f"{name}__icontains": word}) for name in _PERSON_FIELDS), _connector=Q.OR
-        )
+        in_one = (Q(**{f"{name}__icontains": word}) for name in _PERSON_FIELDS)
+        condition &= Q(*in_one, _connector=Q.OR)
     people = User.objects.filter(condition).order_by("username")[:MAX_IN_GROUP] if condition else ()
-    names = set()
     for person in people:
-        names.add(person.username)
         name = person.get_full_name() or person.username
         if person.username == term:
             yield _changes_by(name, term)
         else:
             yield Hit(name, person.username, pages_of(Change).list_url(by=person.username))
-    if term not in names and Change.objects.filter(by=term).exists():
+    is_found = any(person.username == term for person in people)
+    if not is_found and Change.objects.filter(by=term).exists():
         yield _changes_by(term, term)
 
 

@@ -80,9 +80,8 @@ class LimitForm(EditConflictForm):
 
     def clean_taxpayers(self) -> list[str]:
         """As they are stored. Who is not registered is found by the service."""
-        return sorted(
-            {str(fields.parsed_identifier(text)) for text in self.cleaned_data["taxpayers"]}
-        )
+        entered = self.cleaned_data["taxpayers"]
+        return sorted({str(fields.parsed_identifier(text)) for text in entered})
 
     @classmethod
     def values_for_service(cls, row: Model, data: Mapping[str, Any]) -> Data:

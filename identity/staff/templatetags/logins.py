@@ -40,9 +40,8 @@ def secret_use(
     if not may_see_logins(context):
         return {}
     at: datetime = context["at"]
-    used = context.get("used") or use_of_secrets(
-        system_user, [entry["row"] for entry in secrets], at
-    )
+    rows = [entry["row"] for entry in secrets]
+    used = context.get("used") or use_of_secrets(system_user, rows, at)
     uses = [entry | {"use": used.of[entry["row"].pk]} for entry in secrets]
     shown = [
         one for one in uses if one["row"].is_live(at) or one["use"].issued or one["use"].refused

@@ -49,19 +49,17 @@ def limit_sentences(row: SystemUser) -> list[str]:
     sentences = []
     if row.allowed_permissions:
         codes = ", ".join(row.allowed_permissions.split())
-        sentences.append(
-            _("On behalf of others it gets these permissions at most: {codes}.").format(codes=codes)
-        )
+        text = _("On behalf of others it gets these permissions at most: {codes}.")
+        sentences.append(text.format(codes=codes))
     if row.allowed_taxpayers:
         taxpayers = row.allowed_taxpayers.split()
         listed = ", ".join(taxpayers[:_SHOWN]) + (" …" if taxpayers[_SHOWN:] else "")
-        sentences.append(
-            ngettext(
-                "It may act for {count} taxpayer only: {listed}.",
-                "It may act for {count} taxpayers only: {listed}.",
-                len(taxpayers),
-            ).format(count=len(taxpayers), listed=listed)
+        text = ngettext(
+            "It may act for {count} taxpayer only: {listed}.",
+            "It may act for {count} taxpayers only: {listed}.",
+            len(taxpayers),
         )
+        sentences.append(text.format(count=len(taxpayers), listed=listed))
     if row.is_limited:
         sentences.append(_("It gets no token for its own taxpayer."))
     return sentences

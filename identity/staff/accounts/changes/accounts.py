@@ -52,9 +52,8 @@ def create_account(
         "role": role,
         "first_password_expires_at": issued.expires_at,
     }
-    history.record_change(
-        account, context, after=after | second_person.close_until_confirmed(account, context)
-    )
+    after |= second_person.close_until_confirmed(account, context)
+    history.record_change(account, context, after=after)
     return issued
 
 
@@ -156,7 +155,7 @@ def _validate_username(text: str) -> str:
     try:
         StaffAccount._meta.get_field("username").run_validators(username)
     except ValidationError as error:
-        told = " ".join(error.messages)
+        told = " ".join(error.messages)  # outside the call: the catalogue reads what is in it
         raise ServiceError(told) from None
     if not username:
         raise ServiceError("Give {what}: it is missing or blank.", what=_("a user name"))

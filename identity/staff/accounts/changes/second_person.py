@@ -44,9 +44,8 @@ def ask_for_role(account: StaffAccount, role: str, context: history.ChangeContex
     account.waiting_changes.filter(action=context.action.name).delete()
     if not (_is_asked_by_staff(context.by) and duties_of(ROLES[role].permissions)):
         return False
-    history.record_change(
-        account, context, after={"asked_role": role} | _ask(account, context, role)
-    )
+    asked = {"asked_role": role} | _ask(account, context, role)
+    history.record_change(account, context, after=asked)
     return True
 
 
@@ -132,9 +131,8 @@ def decline_account(*, account: StaffAccount, **asked: Unpack[history.Asked]) ->
     if any(one.action in _NEW_PASSWORD for one in waiting):  # its sender knows it
         row.set_unusable_password()
         row.save(update_fields=["password"])
-        FirstPassword.objects.filter(user_id=row.pk, expires_at__gt=context.at).update(
-            expires_at=context.at
-        )
+        valid = FirstPassword.objects.filter(user_id=row.pk, expires_at__gt=context.at)
+        valid.update(expires_at=context.at)
     row.waiting_changes.all().delete()
     before = {"asked_by": ", ".join(sorted({one.asked_by for one in waiting}))}
     if roles := [one.role for one in waiting if one.role]:

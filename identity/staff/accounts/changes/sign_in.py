@@ -106,9 +106,8 @@ def reset_second_factor(*, account: StaffAccount, **asked: Unpack[history.Asked]
     context = history.context_of(RESET_SECOND_FACTOR, **asked)
     row = authority.lock_account(account, context.by)
     found = Authenticator.objects.filter(user_id=row.pk)
-    names = sorted(
-        _NAMES[Authenticator.Type(kind)] for kind in found.values_list("type", flat=True)
-    )
+    kinds = found.values_list("type", flat=True)
+    names = sorted(_NAMES[Authenticator.Type(kind)] for kind in kinds)
     if not names:
         return []
     found.delete()

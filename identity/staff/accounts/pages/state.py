@@ -81,9 +81,8 @@ def _badge_of_sign_in(row: StaffAccount, at: datetime) -> Badge:
     if must_be_separate(row.permissions_held):
         return Badge(_("Conflicting roles"), "bad", why_it_only_reads(row))
     if not row.roles:
-        return Badge(
-            _("No role"), "warning", _("It can sign in, but sees nothing. Give it a role.")
-        )
+        text = _("It can sign in, but sees nothing. Give it a role.")
+        return Badge(_("No role"), "warning", text)
     first: FirstPassword | None = getattr(row, "first_password", None)
     if first is None:
         return Badge(ACTIVE, "good")

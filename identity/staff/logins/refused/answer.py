@@ -75,6 +75,7 @@ def answer_to(request: HttpRequest, involved: Involved, at: datetime) -> Context
     is_decided, now = _decided_now(involved, at)
     is_cured = is_decided and now is None
     reason = now.reason if now else event.reason
+    words = reasons.staff_text_of(reason, reasons.kind_of_login(event, involved.secret))
     return {
         # What to say to the caller; and what its ERP system got, if not the same.
         "callers": reasons.caller_texts(
@@ -87,9 +88,7 @@ def answer_to(request: HttpRequest, involved: Involved, at: datetime) -> Context
         # The latest since, of the same client for the same taxpayer, perhaps to another system.
         "token": latest.token_since(event),
         # Why it would be refused now; and whether that is the same reason as then.
-        "now": reasons.staff_text_of(reason, reasons.kind_of_login(event, involved.secret))
-        if now
-        else None,
+        "now": words if now else None,
         "is_same": reason == event.reason,
         "changes": changes_since(request, involved),
         "cures": OfferedCures() if is_cured else offered_cures(request, reason, involved, at),
