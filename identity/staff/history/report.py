@@ -26,8 +26,6 @@ BATCH = 200
 MAX_SHOWN = 20
 MAX_COUNTED = 10_000
 
-_TaskKey = tuple[datetime, str, UUID | None]
-
 
 @dataclass(frozen=True, slots=True)
 class ChangeGroup:
@@ -42,7 +40,7 @@ def group_changes(
 ) -> tuple[list[ChangeGroup], bool]:
     """The first `size` tasks, in ORDER, behind that of `after`; and whether there are more."""
     groups: list[ChangeGroup] = []
-    last = _last(_task_of(after)) if after else None
+    last = changes_of_task(after).last() if after else None
     while len(groups) <= size and (batch := _next(changes, last)):
         runs = [list(run) for _task, run in groupby(batch, key=_task_of)]
         is_cut = len(batch) == BATCH  # the last run may go on
@@ -50,26 +48,28 @@ def group_changes(
             runs.pop()  # read again, with its end
             is_cut = False
         for run in runs:
-            count = _count(changes, _task_of(run[0])) if is_cut else len(run)
+            count = len(run)
+            if is_cut:
+                count = _of_task(changes, run[0]).order_by()[: MAX_COUNTED + 1].count()
             groups.append(ChangeGroup(run[:MAX_SHOWN], count))
-        last = _last(_task_of(run[0])) if is_cut else run[-1]
+        last = changes_of_task(run[0]).last() if is_cut else run[-1]
     return groups[:size], len(groups) > size
 
 
 def changes_of_task(change: Change) -> "QuerySet[Change]":
     """All changes of the same task, the newest first."""
-    return _of_task(Change.objects.all(), _task_of(change))
+    return _of_task(Change.objects.all(), change)
 
 
-def _task_of(change: Change) -> _TaskKey:
+def _task_of(change: Change) -> tuple[datetime, str, UUID | None]:
     return change.at, change.by, change.task_id
 
 
-def _of_task(changes: "QuerySet[Change]", task: _TaskKey) -> "QuerySet[Change]":
-    at, by, task_id = task
-    if task_id is not None:
-        return of_task(changes, task_id)
-    return changes.filter(at=at, by=by, task_id__isnull=True).order_by("-id")
+def _of_task(changes: "QuerySet[Change]", change: Change) -> "QuerySet[Change]":
+    if change.task_id is not None:
+        return of_task(changes, change.task_id)
+    same_moment = changes.filter(at=change.at, by=change.by, task_id__isnull=True)
+    return same_moment.order_by("-id")
 
 
 def _next(changes: "QuerySet[Change]", last: Change | None) -> list[Change]:
@@ -82,14 +82,6 @@ def _next(changes: "QuerySet[Change]", last: Change | None) -> list[Change]:
         or list(same_moment.filter(by__lt=last.by)[:BATCH])
         or list(changes.filter(at__lt=last.at)[:BATCH])
     )
-
-
-def _last(task: _TaskKey) -> Change | None:
-    return _of_task(Change.objects.all(), task).last()
-
-
-def _count(changes: "QuerySet[Change]", task: _TaskKey) -> int:
-    return _of_task(changes, task).order_by()[: MAX_COUNTED + 1].count()
 
 
 TITLE = gettext_lazy("Report of changes")
