@@ -40,7 +40,6 @@ class EndingKind:
         return not self.part_of
 
     def page(self, row: Any) -> Any:
-        """The record whose page shows it."""
         return getattr(row, self.part_of) if self.part_of else row
 
     def task_name(self, page: Any = None) -> str:

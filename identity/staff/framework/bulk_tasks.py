@@ -141,7 +141,7 @@ def fingerprint(plan: Plan) -> str:
 
 @transaction.atomic
 def perform_all(task: Task, plan: Plan, data: dict[str, Any], by: Author, at: datetime) -> int:
-    """Change all that the plan does not refuse; how many. Raises ServiceError: none is changed."""
+    """How many were changed: all that the plan does not refuse, or none (ServiceError)."""
     by = by.in_one_task()
     changing = [record for record, preview in plan if not preview.refusal]
     for record in changing:

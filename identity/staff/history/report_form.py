@@ -21,8 +21,6 @@ PARAMETERS = ("since", "until", "by", "action", "about")
 
 
 class ReportForm(forms.Form):
-    """Every field is optional: together they narrow the report down."""
-
     since = fields.FirstDayField(label=gettext_lazy("From"), required=False)
     until = fields.LastDayField(label=gettext_lazy("Until"), required=False)
     by = fields.CodeField(

@@ -96,7 +96,7 @@ class TimeFilter(admin.ListFilter):
 
 
 def parsed_moment(text: str, *, is_end: bool = False) -> datetime | None:
-    """The moment in the text, in UTC; a date as its first one, or that of the next day. Or None."""
+    """The moment in the text, in UTC, or None; a date is its first one, or that of the next day."""
     with suppress(ValueError, OverflowError):
         return parse_moment(text, lambda day: start_of_day(day + timedelta(days=int(is_end))))
     return None
