@@ -208,10 +208,7 @@ REPEAT_FAILED = _unrecorded(
 
 @history.makes(SEND_TEST, "endpoint")
 def send_test(
-    *,
-    endpoint: WebhookEndpoint,
-    event_types: Collection[str] = (),
-    **asked: Unpack[history.Asked],
+    *, endpoint: WebhookEndpoint, event_types: Collection[str] = (), **asked: Unpack[history.Asked]
 ) -> list[WebhookDelivery]:
     """Returns the new deliveries. Raises ServiceError if the webhook is disabled."""
     _check_active(endpoint)
