@@ -60,7 +60,7 @@ def read(name: str, default: Any = None) -> Any:
 
 
 def secret(name: str) -> str:
-    """Its value, or that of the file that `<name>_FILE` names. Raises ImproperlyConfigured."""
+    """The value, or that of the file in `<name>_FILE`; empty: none. Raises ImproperlyConfigured."""
     value, path = os.environ.get(name), os.environ.get(f"{name}_FILE")
     if value and path:
         raise ImproperlyConfigured(f"Set {name} or {name}_FILE, not both.")

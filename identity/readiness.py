@@ -164,7 +164,7 @@ _OWN_CHECKS = ("clock", "migrations", "signing_key")
 
 
 def own_fault(at: datetime) -> str | None:
-    """What keeps this node, and maybe no other, from serving. Raises django.db.DatabaseError."""
+    """Why only this node cannot serve; None: it can, or no node can. Raises DatabaseError."""
     for name in _OWN_CHECKS:
         try:
             _CHECKS[name](at)

@@ -44,7 +44,7 @@ def new_secret() -> str:
 def signed_headers(
     message_id: str, seconds: int, body: bytes, secrets_in_force: Iterable[str]
 ) -> dict[str, str]:
-    """The headers of one attempt at `seconds` since 1970, with a signature by each secret."""
+    """The headers of one attempt at `seconds` since 1970; of the signatures one must be right."""
     content = f"{message_id}.{seconds}.".encode() + body
     return {
         "webhook-id": message_id,
