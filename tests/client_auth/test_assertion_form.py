@@ -124,9 +124,7 @@ def test_a_client_id_beside_it_is_its_own() -> None:
         ("ci_live_2", "x", "ci_live_2"),
         ("", signed(), "ci_live_1"),
         ("", signed({"alg": '"none"'}, aud="1"), ""),
-        ("", "x", ""),
-        ("", "x.!.y", ""),
-        ("", "", ""),
+        *(("", text, "") for text in ("x", "x.!.y", "")),
     ],
 )
 def test_a_request_that_cannot_be_read_is_recorded_by_the_client_it_names(

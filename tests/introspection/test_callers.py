@@ -38,6 +38,7 @@ from tokens.rate_limits.backoff import PAIR_BACKOFF
 
 pytestmark = pytest.mark.django_db
 
+ENDED = datetime(2026, 1, 31, tzinfo=UTC)
 CHALLENGE = 'Basic realm="identity", charset="UTF-8"'
 
 
@@ -113,14 +114,8 @@ def test_a_deactivated_api_is_refused_as_if_it_did_not_exist(api: Api, erp: Erp)
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ({"revoked_at": datetime(2026, 1, 31, tzinfo=UTC)}, "was revoked on 2026-01-31"),
-        (
-            {
-                "created_at": datetime(2025, 1, 31, tzinfo=UTC),
-                "expires_at": datetime(2026, 1, 31, tzinfo=UTC),
-            },
-            "expired on 2026-01-31",
-        ),
+        ({"revoked_at": ENDED}, "was revoked on 2026-01-31"),
+        ({"created_at": ENDED - timedelta(1), "expires_at": ENDED}, "expired on 2026-01-31"),
     ],
 )
 def test_a_secret_that_has_ended_is_named_with_its_date(

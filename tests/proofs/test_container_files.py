@@ -326,13 +326,8 @@ def test_the_settings_of_a_node_pass_every_check(name: str, secrets: Path, tmp_p
 
 
 PAGES = [
-    "/guide",
-    "/api-teams",
-    "/packages/",
-    "/clientcheck.py",
-    "/openapi.json",
-    "/errors/secret_expired",
-    "/ms/",
+    *("/guide", "/api-teams", "/packages/", "/clientcheck.py", "/openapi.json"),
+    *("/errors/secret_expired", "/ms/"),
 ]
 OPEN_PAGES = f"""
 from django.conf import settings
