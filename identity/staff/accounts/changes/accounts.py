@@ -31,7 +31,10 @@ CREATE_ACCOUNT = Operation(
 def create_account(
     *, username: str, name: str, role: str, **asked: Unpack[history.Asked]
 ) -> sign_in.IssuedPassword:
-    """Create an account with one role and a first password, which is shown once."""
+    """Create an account with one role and a first password, which is shown once.
+
+    With a duty it is not active before a second person confirms.
+    """
     context = history.context_of(CREATE_ACCOUNT, **asked)
     account = StaffAccount(
         username=_validate_username(username),
@@ -123,7 +126,10 @@ DEACTIVATE_ACCOUNT = ByReason(
 def set_account_active(
     *, account: StaffAccount, is_active: bool, **asked: Unpack[history.Asked]
 ) -> StaffAccount:
-    """Let the account sign in, or end its sessions now and refuse every further sign-in."""
+    """Let the account sign in, or end its sessions now and refuse every further sign-in.
+
+    With a duty a second person opens it: see `account.is_active`.
+    """
     operation = ACTIVATE_ACCOUNT if is_active else DEACTIVATE_ACCOUNT
     context = history.context_of(operation, **asked)
     row = authority.lock_account(account, context.by)

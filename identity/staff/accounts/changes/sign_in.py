@@ -44,7 +44,10 @@ SET_FIRST_PASSWORD = Operation(
 
 @history.makes(SET_FIRST_PASSWORD, "account")
 def set_first_password(*, account: StaffAccount, **asked: Unpack[history.Asked]) -> IssuedPassword:
-    """Replace the password by a generated one, which its owner must replace; ends its sessions."""
+    """Replace the password by a generated one, which its owner must replace; ends its sessions.
+
+    Of an account with a duty it opens nothing before a second person confirms.
+    """
     context = history.context_of(SET_FIRST_PASSWORD, **asked)
     row = authority.lock_account(account, context.by)
     issued = issue_password(row, context.at)
@@ -102,7 +105,10 @@ RESET_SECOND_FACTOR = ByReason(
 
 @history.makes(RESET_SECOND_FACTOR, "account")
 def reset_second_factor(*, account: StaffAccount, **asked: Unpack[history.Asked]) -> list[str]:
-    """Remove every second step, so that the next sign-in sets up another; the removed ones."""
+    """Remove every second step, so that the next sign-in sets up another; the removed ones.
+
+    An account with a duty is closed before a second person confirms.
+    """
     context = history.context_of(RESET_SECOND_FACTOR, **asked)
     row = authority.lock_account(account, context.by)
     found = Authenticator.objects.filter(user_id=row.pk)
