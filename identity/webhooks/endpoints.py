@@ -51,7 +51,10 @@ def register_webhook(
     description: str = "",
     **asked: Unpack[history.Asked],
 ) -> IssuedWebhookSecret:
-    """No types: all of them. It gets nothing without its owner. Raises ServiceError."""
+    """Register an endpoint, which gets what is committed from now on; no types: all of them.
+
+    It gets nothing without the system user that registers it. Raises ServiceError.
+    """
     context = history.context_of(REGISTER_WEBHOOK, **asked)
     _check_room()
     publish_all_changes(context.at)  # what was before is not for it
@@ -116,7 +119,7 @@ ROTATE_WEBHOOK_SECRET = operations.Operation(
 def rotate_webhook_secret(
     *, endpoint: WebhookEndpoint, **asked: Unpack[history.Asked]
 ) -> IssuedWebhookSecret:
-    """The present secret signs for a day as well, unless it cannot be decrypted."""
+    """Issue a new secret; for a day the present one signs as well, unless it cannot be read."""
     context = history.context_of(ROTATE_WEBHOOK_SECRET, **asked)
     row, secret = history.lock_for_update(endpoint), new_secret()
     row.former_secret, row.former_secret_until = "", None
@@ -147,7 +150,10 @@ DISABLE_WEBHOOK = operations.ByReason(
 def set_webhook_active(
     *, endpoint: WebhookEndpoint, is_active: bool, **asked: Unpack[history.Asked]
 ) -> WebhookEndpoint:
-    """Safe to repeat. Raises ServiceError if its owner may not have a webhook now."""
+    """Send to it, or not. What waits is sent once it is enabled again; events of the pause are not.
+
+    Safe to repeat. Raises ServiceError if its owner may not have a webhook now.
+    """
     operation = ENABLE_WEBHOOK if is_active else DISABLE_WEBHOOK
     context = history.context_of(operation, **asked)
     if is_active:
@@ -210,7 +216,10 @@ REPEAT_FAILED = _unrecorded(
 def send_test(
     *, endpoint: WebhookEndpoint, event_types: Collection[str] = (), **asked: Unpack[history.Asked]
 ) -> list[WebhookDelivery]:
-    """Returns the new deliveries. Raises ServiceError if the webhook is disabled."""
+    """Send `webhook.test`, or a sample of each of these types, to this endpoint only.
+
+    Returns the new deliveries. Raises ServiceError if it is disabled.
+    """
     _check_active(endpoint)
     at = asked["at"]
     return [
@@ -227,7 +236,7 @@ def send_test(
 
 @history.makes(RESEND, "delivery")
 def resend(*, delivery: WebhookDelivery, **asked: Unpack[history.Asked]) -> WebhookDelivery:
-    """Make it due, also if it is finished. Raises ServiceError if its webhook is disabled."""
+    """Send it now, also if it is finished. Raises ServiceError if its endpoint is disabled."""
     _check_active(delivery.endpoint)
     row = history.lock_for_update(delivery)
     row.state, row.attempts = WebhookDelivery.PENDING, 0
