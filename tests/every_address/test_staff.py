@@ -114,13 +114,14 @@ def records(settings: Settings) -> dict[str, Model]:
     account.save()
     about = {"object_type": "systemuser", "object_id": str(user.pk), "action": "block_system_user"}
     change = Change.objects.create(by="canary.author", reason="canary-of-history", **about)
+    read_key_ring(timezone.now())  # makes the first key
     api = new_api().registered
     ProtectedApi.objects.filter(pk=api.pk).update(name="canary-of-api")
     made: list[Model] = [
         *(user, user.taxpayer, permission, permission.intermediary, change),
         stored_login(client_id="canary-of-login"),
         PermissionCode.objects.all()[0],
-        _some_key(),
+        SigningKey.objects.get(),
         ProtectedApi.objects.get(pk=api.pk),
         make.permission_request(),
         account,
@@ -130,11 +131,6 @@ def records(settings: Settings) -> dict[str, Model]:
         StaffSignIn.objects.create(at=timezone.now(), outcome="signed in", program="canary-agent"),
     ]
     return {f"{row._meta.app_label}_{row._meta.model_name}": row for row in made}
-
-
-def _some_key() -> SigningKey:
-    read_key_ring(timezone.now())  # makes the first one
-    return SigningKey.objects.get()
 
 
 @pytest.fixture

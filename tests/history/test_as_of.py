@@ -295,32 +295,24 @@ def line_of(response: Any) -> Any:
     return line
 
 
-@pytest.mark.parametrize(
-    ("day", "time", "codes", "why_not"),
-    [
-        ("2026-03-01", "11:59", None, None),  # a minute before the permission
+def test_who_could_act_for_a_taxpayer_at_a_moment(story: Story, auditor: Client) -> None:
+    page = text_of(ask(auditor, TIN, "2026-03-01", "11:59"))  # a minute before the permission
+    assert "It had not granted any permissions by this moment." in page
+    for day, time, codes, why_not in (
         ("2026-03-01", "12:00", (SUBMIT, VIEW), ""),
         ("2026-03-01", "", (SUBMIT, VIEW), ""),  # the end of the day
         ("2026-03-11", "11:59", (SUBMIT, VIEW), ""),
         ("2026-03-11", "12:00", (), "Permission revoked"),
         ("2026-03-17", "", (), "System user blocked"),
         ("2026-03-22", "", (), "Permission revoked"),
-    ],
-)
-def test_who_could_act_for_a_taxpayer_at_a_moment(
-    day: str, time: str, codes: Any, why_not: Any, story: Story, auditor: Client
-) -> None:
-    response = ask(auditor, TIN, day, time)
-    page = text_of(response)
-    if codes is None:
-        assert "It had not granted any permissions by this moment." in page
-        return
-    line = line_of(response)
-    authorization = line.outcome.authorization
-    assert (authorization.permissions if authorization else ()) == codes
-    assert line.outcome.text == why_not
-    assert f"Agent (C2000000002) {'No' if why_not else 'Yes'} {why_not}" in page
-    assert ", ".join(codes) in page
+    ):
+        response = ask(auditor, TIN, day, time)
+        page, line = text_of(response), line_of(response)
+        authorization = line.outcome.authorization
+        assert (authorization.permissions if authorization else ()) == codes, (day, time)
+        assert line.outcome.text == why_not
+        assert f"Agent (C2000000002) {'No' if why_not else 'Yes'} {why_not}" in page
+        assert ", ".join(codes) in page
 
 
 def test_the_same_is_shown_from_the_side_of_the_system_user(story: Story, auditor: Client) -> None:
@@ -361,9 +353,8 @@ def test_what_is_asked_from_a_record_and_what_the_history_cannot_know(
     assert "the history has no records" in text_of(ask(auditor, TIN, "2026-03-05"))
 
 
-@pytest.mark.parametrize(
-    ("form", "error"),
-    [
+def test_a_wrong_question_shows_the_error_in_the_form(story: Story, auditor: Client) -> None:
+    for form, error in (
         ({"about": "", "day": "2026-03-01"}, "required"),
         ({"about": TIN, "day": ""}, "required"),
         ({"about": TIN, "day": "2999-01-01"}, "Choose a moment of the past."),
@@ -373,14 +364,10 @@ def test_what_is_asked_from_a_record_and_what_the_history_cannot_know(
         ({"about": "ci_\0", "day": "2026-03-01"}, "Null characters"),
         ({"about": "?", "day": "2026-03-01"}, "is not a valid identifier: the TIN must be"),
         ({"about": TIN, "day": "2026-03-01", "time": "25:00"}, "valid time"),
-    ],
-)
-def test_a_wrong_question_shows_the_error_in_the_form(
-    form: dict[str, str], error: str, story: Story, auditor: Client
-) -> None:
-    response = auditor.get(AS_OF, form)
-    assert error in str(response.context["form"].errors)
-    assert "answer-title" not in response.content.decode()
+    ):
+        response = auditor.get(AS_OF, form)
+        assert error in str(response.context["form"].errors), form
+        assert "answer-title" not in response.content.decode()
 
 
 def test_an_intermediary_with_many_taxpayers_has_pages(

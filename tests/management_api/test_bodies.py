@@ -34,12 +34,12 @@ NOT_READABLE: list[tuple[bytes, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("body", "says"), NOT_READABLE, ids=map(str, range(len(NOT_READABLE))))
-def test_a_body_that_cannot_be_read_is_a_400(portal: Portal, body: bytes, says: str) -> None:
-    answer = portal.post("/taxpayers", body)
-    detail = assert_problem(answer, 400, "malformed_request")["detail"]
-    assert detail.startswith("The body cannot be read: ")
-    assert says in detail
+def test_a_body_that_cannot_be_read_is_a_400(portal: Portal) -> None:
+    for body, says in NOT_READABLE:
+        answer = portal.post("/taxpayers", body)
+        detail = assert_problem(answer, 400, "malformed_request")["detail"]
+        assert detail.startswith("The body cannot be read: ")
+        assert says in detail, body[:40]
 
 
 def test_the_largest_body_is_read(portal: Portal) -> None:
@@ -92,15 +92,13 @@ WRONG_FIELDS: list[tuple[Any, dict[str, str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("body", "errors"), WRONG_FIELDS)
-def test_every_field_at_fault_is_named_by_its_pointer(
-    portal: Portal, body: Any, errors: dict[str, str]
-) -> None:
-    problem = assert_problem(portal.post("/taxpayers", body), 422, "invalid_fields")
-    found = errors_of(problem)
-    assert found.keys() == errors.keys()
-    for pointer, says in errors.items():
-        assert says in found[pointer]
+def test_every_field_at_fault_is_named_by_its_pointer(portal: Portal) -> None:
+    for body, errors in WRONG_FIELDS:
+        problem = assert_problem(portal.post("/taxpayers", body), 422, "invalid_fields")
+        found = errors_of(problem)
+        assert found.keys() == errors.keys(), body
+        for pointer, says in errors.items():
+            assert says in found[pointer]
     assert not Change.objects.exists()
 
 
@@ -124,15 +122,12 @@ WRONG_VALUES: list[tuple[dict[str, Any], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("fields", "pointer", "says"), WRONG_VALUES)
-def test_a_value_of_another_type_is_not_converted(
-    portal: Portal, fields: dict[str, Any], pointer: str, says: str
-) -> None:
-    problem = assert_problem(
-        portal.post("/system-users", NEW | WHY | fields), 422, "invalid_fields"
-    )
-    assert errors_of(problem).keys() == {pointer}
-    assert says in errors_of(problem)[pointer]
+def test_a_value_of_another_type_is_not_converted(portal: Portal) -> None:
+    for fields, pointer, says in WRONG_VALUES:
+        answer = portal.post("/system-users", NEW | WHY | fields)
+        found = errors_of(assert_problem(answer, 422, "invalid_fields"))
+        assert found.keys() == {pointer}, fields
+        assert says in found[pointer]
 
 
 def test_what_only_a_service_knows_has_its_words_its_code_and_its_field(portal: Portal) -> None:

@@ -237,17 +237,14 @@ def test_only_the_same_account_gets_it_back(registrar: User) -> None:
     assert "Choose the file again." in text_of(again.get(url))
 
 
-def test_an_account_that_may_no_longer_sign_in_stores_nothing(registrar: User) -> None:
-    client = signed_in(registrar)
+def test_who_was_not_signed_in_stores_nothing(registrar: User) -> None:
+    """Nor an account that may no longer sign in."""
+    no_longer = signed_in(registrar)
     User.objects.update(is_active=False)
-    page = html_of(client.post(REGISTER, ENTERED, follow=True))
-    assert "Nothing was saved. Sign in and enter it again." in page
-    assert IDLE not in page
-
-
-def test_who_was_not_signed_in_stores_nothing() -> None:
-    page = html_of(Client().post(REGISTER, ENTERED, follow=True))
-    assert "Nothing was saved. Sign in and enter it again." in page
+    for client in (Client(), no_longer):
+        page = html_of(client.post(REGISTER, ENTERED, follow=True))
+        assert "Nothing was saved. Sign in and enter it again." in page
+        assert IDLE not in page
     client = Client()
     client.cookies["sessionid"] = "a" * 32
     client.post(REGISTER, ENTERED)

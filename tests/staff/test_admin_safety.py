@@ -1,6 +1,5 @@
 """Everything in the admin goes through the services; who may do what."""
 
-from collections.abc import Iterator
 from html import unescape
 from typing import Any
 
@@ -90,12 +89,6 @@ _APPS = ("taxpayers", "tokens", "staff", "webhooks")
 _SEEN = {"staff.view_staffaccount", "staff.view_staffsignin"}
 
 
-def _all_permissions() -> Iterator[str]:
-    found = Permission.objects.filter(content_type__app_label__in=_APPS)
-    for app, codename in found.values_list("content_type__app_label", "codename"):
-        yield f"{app}.{codename}"
-
-
 def _permissions_of(name: str) -> set[str]:
     permissions = Group.objects.get(name=name).permissions.select_related("content_type")
     return {f"{p.content_type.app_label}.{p.codename}" for p in permissions}
@@ -103,7 +96,9 @@ def _permissions_of(name: str) -> set[str]:
 
 def test_every_permission_to_act_has_one_duty() -> None:
     """It is that of an action, so none allows to write rows without the services."""
-    everything = set(_all_permissions())
+    found = Permission.objects.filter(content_type__app_label__in=_APPS)
+    names = found.values_list("content_type__app_label", "codename")
+    everything = {f"{app}.{codename}" for app, codename in names}
     assert {name for name in everything if ".view_" not in name} == DUTY_OF.keys()
     without = {name for name, action in ACTIONS.items() if action.duty in (None, Duty.WEBHOOKS)}
     assert ACTIONS.keys() - {name.partition(".")[2] for name in DUTY_OF} == without

@@ -162,20 +162,19 @@ def page_of(client: Client, model: type[Model], query: str) -> Any:
     return client.get(f"{list_url(model)}?{query}")
 
 
-@pytest.mark.parametrize(("model", "query", "shown"), FILTERED)
-def test_an_active_filter_has_a_chip_that_removes_it(
-    model: type[Model], query: str, shown: str, auditor: Client
-) -> None:
-    page = page_of(auditor, model, query)
-    (chip,) = page.context["chips"]
-    assert f"{chip.title}: {chip.value}" == shown
-    assert shown in text_of(page)
-    assert f"Remove the filter {shown}" in text_of(page)
-    assert chip.url == "?"
-    query = "from=nonsense&to=2026-13-01" if model is LoginEvent else ""
-    without = page_of(auditor, model, query)
-    assert without.context["chips"] == []
-    assert "Active filters" not in without.content.decode()
+def test_an_active_filter_has_a_chip_that_removes_it(auditor: Client) -> None:
+    for model, query, shown in FILTERED:
+        page = page_of(auditor, model, query)
+        (chip,) = page.context["chips"]
+        assert f"{chip.title}: {chip.value}" == shown
+        assert shown in text_of(page)
+        assert f"Remove the filter {shown}" in text_of(page)
+        assert chip.url == "?"
+    for model in {model for model, *_ in FILTERED}:
+        query = "from=nonsense&to=2026-13-01" if model is LoginEvent else ""
+        without = page_of(auditor, model, query)
+        assert without.context["chips"] == []
+        assert "Active filters" not in without.content.decode()
 
 
 def test_a_chip_removes_its_own_filter_and_the_page_number_only(auditor: Client) -> None:

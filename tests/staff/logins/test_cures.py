@@ -51,11 +51,6 @@ def _secret(**values: Any) -> Any:
     return Erp(secret.system_user.client_id, secret.clear, secret.system_user).login()
 
 
-def _wrong_key() -> Any:
-    erp = new_key_erp()
-    return erp.login(erp.assertion(pair=new_pair()))
-
-
 NOW = timezone.now
 BLOCKED = {"blocked_at": NOW(), "blocked_by": "kumar", "blocked_reason": "leaked"}
 FOR_OTHER, PAIR = (
@@ -79,7 +74,10 @@ OF_OFFICERS: dict[str, tuple[Callable[[], Any], Tasks]] = {
         lambda: new_erp().login(client_secret=new_erp().client_secret),
         {"rotate_secret": {}},
     ),
-    "wrong key": (_wrong_key, {"register_client_key": {}}),
+    "wrong key": (
+        lambda: (erp := new_key_erp()).login(erp.assertion(pair=new_pair())),
+        {"register_client_key": {}},
+    ),
     "unknown client": (lambda: new_erp().login(client_id="ci_test_" + "0" * 32), {}),
     "no scope left": (lambda: new_erp(scopes="").login(), {"change_system_user": {}}),
     "unknown scope": (lambda: new_erp().login(scope="nonsense"), {}),
