@@ -113,7 +113,7 @@ def pages(client: Client, records: dict[str, Model]) -> Any:
         yield client.post(list_url(type(row)), sent)
     rotate = task_url(user, "rotate_secret")
     yield client.post(rotate, opened(client, rotate) | {"reason": "x"})
-    rows = f"tin,name\nC0000000009,{hostile('cell')[2:]}\n"
+    rows = f"tin,name\nC7000000009,{hostile('cell')[2:]}\n"
     file = SimpleUploadedFile(f"{hostile('file')[2:]}.csv", rows.encode())
     yield client.post(task_url(Taxpayer, "import_registry"), {"file": file}, follow=True)
 
