@@ -64,13 +64,8 @@ def demote(row: StaffAccount, by: Author = MANAGER) -> object:
     return change_role(account=row, role="viewer", reason=WHY, by=by, at=AT)
 
 
-# --- The history ----------------------------------------------------------------------------------
-
-
 @dataclass
 class Case:
-    """A change, and the one record that it writes."""
-
     change: Callable[..., object]
     arguments: Callable[[], dict[str, Any]]
     action: str
@@ -134,9 +129,6 @@ def test_every_change_of_an_account_is_recorded_with_who_when_what_and_why(case:
     assert (row.before, row.after) == (case.part(0), case.part(1))
 
 
-# --- One account, one role ------------------------------------------------------------------------
-
-
 def test_a_new_role_replaces_every_other_one() -> None:
     row = account("registrar")
     row.groups.add(Group.objects.get(name="security officer"))
@@ -180,9 +172,6 @@ def test_a_user_name_that_cannot_be_used_is_refused(username: str, fault: str) -
     assert StaffAccount.objects.count() == 2
 
 
-# --- Who may change which account -----------------------------------------------------------------
-
-
 @pytest.mark.parametrize("case", CASES[1:], ids=lambda case: case.action)
 def test_no_person_changes_their_own_account_and_only_a_superuser_a_superuser(case: Case) -> None:
     arguments = case.arguments()
@@ -212,9 +201,6 @@ def test_the_last_account_that_manages_accounts_stays(
     assert Change.objects.exists()
     change_role(account=boss, role=ACCOUNT_MANAGER, reason=WHY, by=OPERATOR, at=AT)
     assert StaffAccount.objects.get(pk=boss.pk).roles == [ACCOUNT_MANAGER]
-
-
-# --- Sessions -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

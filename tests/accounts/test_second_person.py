@@ -121,9 +121,6 @@ def confirm(by: Author, at: Any = AT, **shown: Any) -> StaffAccount:
     return confirm_account(account=account(), reason="Met them", by=by, at=at, **shown)
 
 
-# --- What waits -----------------------------------------------------------------------------------
-
-
 @each
 @pytest.mark.parametrize("second", [OSMAN, OPERATOR], ids=["manager", "operator"])
 def test_it_takes_effect_when_a_second_person_confirms(asked: Asked, second: Author) -> None:
@@ -252,9 +249,6 @@ def test_a_superuser_does_not_count_as_the_last_account_manager() -> None:
     assert json_output_of("deactivate_account", "boss")["is_active"] is False
 
 
-# --- Commands: the way out ------------------------------------------------------------------------
-
-
 def test_an_operator_creates_the_first_account_without_a_superuser() -> None:
     User.objects.all().delete()
     arguments = ("create_account", "nora", "--name", "Nora", "--role", ACCOUNT_MANAGER)
@@ -273,9 +267,6 @@ def test_an_operator_confirms_for_a_manager_who_has_no_colleague() -> None:
     assert json_output_of("confirm_account", "badrul")["is_active"]
     assert output_of("confirm_account") == "Nothing waits for a second person.\n"
     assert error_of("confirm_account", "badrul") == "Nothing waits for a second person."
-
-
-# --- Duties that meet in one account --------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -326,9 +317,6 @@ def test_a_superuser_only_reads_unless_no_second_person_is_required(live: Settin
     live.SECOND_PERSON_REQUIRED = False
     assert "A superuser can only read" not in text_of(client.get("/admin/"))
     assert client.get(url).status_code == 200
-
-
-# --- The pages ------------------------------------------------------------------------------------
 
 
 def test_one_manager_asks_on_the_page_and_another_one_confirms() -> None:

@@ -45,10 +45,7 @@ class Browser:
 
 @contextmanager
 def open_chromium() -> Iterator[Any]:
-    """A running Chromium with a new profile, of Playwright's type `Browser`.
-
-    Raises NotAvailable where there is none, or no Playwright.
-    """
+    """Playwright's `Browser` with a new profile. Raises NotAvailable where there is none."""
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
@@ -66,7 +63,6 @@ def open_chromium() -> Iterator[Any]:
 
 
 def open_window(launched: Any, **options: Any) -> Browser:
-    """A new window with cookies of its own, which remembers what the browser complains about."""
     page = launched.new_context(**options).new_page()
     page.set_default_timeout(15_000)
     opened = Browser(page)

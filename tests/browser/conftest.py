@@ -26,10 +26,7 @@ NOBODY = "192.0.2.1"
 
 @pytest.fixture(scope="package")
 def chromium(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Any]:
-    """A running Chromium; this process may query the databases of the services that it visits.
-
-    The test database is there before: while Chromium runs, Django refuses to set it up.
-    """
+    """The test database is set up before: while Chromium runs, Django refuses to do so."""
     with open_chromium() as launched, django_db_blocker.unblock():
         yield launched
 
@@ -41,7 +38,6 @@ StartOffice = Callable[[], "Office"]
 def start_office(
     chromium: Any, migrated_sqlite: "MigratedSqlite", tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[StartOffice]:
-    """Starts the staff pages with the sample of a real day, each time in another database."""
     from tests.browser.support.office import open_office
 
     with ExitStack() as stack:
@@ -57,7 +53,6 @@ def start_office(
 
 @pytest.fixture(scope="package")
 def whole_office(start_office: StartOffice) -> "Office":
-    """The one of all tests."""
     return start_office()
 
 

@@ -33,8 +33,6 @@ TAXPAYER, AGENT, SUBMIT = "C2584563222", "C9876543210", "documents:submit"
 
 @dataclass
 class Scene:
-    """The service, a vendor's credentials, and the portal before its page."""
-
     service: Service
     vendor: dict[str, str]
     portal_url: str
@@ -95,7 +93,6 @@ def scene(
 
 
 def sign_in(page: Any, asked: dict[str, Any]) -> None:
-    """The first two clicks: the link, and the portal's button."""
     page.goto(asked["confirm_url"])  # leads to the portal
     page.get_by_label("For").fill(TAXPAYER)
     page.get_by_role("button", name="Sign in").click()
@@ -103,7 +100,6 @@ def sign_in(page: Any, asked: dict[str, Any]) -> None:
 
 @pytest.mark.gate
 def test_from_ask_to_the_first_token(scene: Scene, chromium: Any) -> None:
-    """Link, sign in, approve; nothing is copied, and no page of ours has a cookie or a script."""
     asked = scene.ask(return_address=scene.portal_url, reference="case 7")
     window = open_window(chromium, locale="en-GB", java_script_enabled=False)
     sign_in(window.page, asked)
@@ -124,7 +120,6 @@ def test_from_ask_to_the_first_token(scene: Scene, chromium: Any) -> None:
 
 @pytest.mark.gate
 def test_from_a_new_key_to_the_first_token(scene: Scene, chromium: Any, tmp_path: Path) -> None:
-    """The program of the guide, as it is written, and three clicks; nothing is copied."""
     guide = (CHECKOUT / "docs/erp-developers.md").read_text(encoding="utf-8")
     program = guide.partition("### Connect without a secret")[2].partition("```python\n")[2]
     program = program.partition("```")[0].replace("https://id.example.org", scene.service.url)

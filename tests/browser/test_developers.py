@@ -28,7 +28,6 @@ def page(whole_office: Office) -> Iterator[Any]:
 
 
 def panels(page: Any) -> list[str]:
-    """The programs that are shown."""
     shown = [each for each in page.locator(".panel").all() if each.is_visible()]
     return [each.locator("pre").get_attribute("aria-label") for each in shown]
 

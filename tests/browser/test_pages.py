@@ -1,8 +1,4 @@
-"""Every page for everybody: light and dark, in both languages, on every screen, by keyboard.
-
-axe finds what keeps people out (WCAG 2.2 AA); the fixture `office` fails a test whose pages broke
-the content security policy or wrote an error to the console.
-"""
+"""Every page for everybody (WCAG 2.2 AA): light, dark, two languages, every screen, by keyboard."""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -27,7 +23,6 @@ LINKS_ON_A_PHONE = ("taxpayers_change_report", "taxpayers_systemuser_rotate_secr
 
 @pytest.fixture(scope="package")
 def paths(whole_office: Office) -> list[str]:
-    """The address of every page."""
     return whole_office.service.run(every_path)
 
 
@@ -50,11 +45,7 @@ def test_nothing_keeps_people_out_of_one_page_of_each_template(
 def test_nothing_keeps_people_out_of_a_page_and_it_fits_every_screen(
     office: Office, paths: list[str]
 ) -> None:
-    """At 1280 pixels, the same at 200 %, and on a phone nothing is wider than its place.
-
-    Colours and the length of words can break each kind of element: dark and in Malay are the pages
-    that together have all kinds.
-    """
+    """Dark and in Malay are only some pages, which together have every kind of element."""
     kinds: dict[str, set[str]] = {}
     found = _faults(office, paths, "light", "en", kinds)
     seen: set[str] = set()

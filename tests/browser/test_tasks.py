@@ -1,7 +1,4 @@
-"""Tasks of staff, click by click: a working day, accounts, answers for callers, secrets, paper.
-
-It takes two of them to let a client in: one keeps the registry, the other hands out credentials.
-"""
+"""Tasks of staff, click by click: a working day, accounts, answers for callers, secrets, paper."""
 
 import re
 from contextlib import suppress
@@ -26,7 +23,6 @@ REFUSED = (400, 401, 403)  # which of them is the contract's business, not that 
 
 
 def handed_over(page: Any) -> tuple[str, str]:
-    """Client id and secret, from the page that shows them once."""
     page.locator("#client-secret").wait_for()
     secret = page.locator("#client-secret").inner_text()
     page.get_by_role("button", name="Copy the client secret").click()
@@ -35,7 +31,6 @@ def handed_over(page: Any) -> tuple[str, str]:
 
 
 def never_again(page: Any, secret: str) -> None:
-    """Neither back, nor a reload there, nor forward shows it."""
     assert secret not in page.url
     page.goto("/admin/")
     for go in (page.go_back, page.reload, page.go_back, page.go_forward):
@@ -63,7 +58,6 @@ def test_a_client_is_let_in_stopped_explained_and_given_a_new_secret(office: Off
 
 
 def _register_an_intermediary(office: Office, registrar: Any) -> None:
-    """A new taxpayer becomes an intermediary, and may act for another one."""
     registrar.goto("/admin/taxpayers/taxpayer/")
     press(registrar, "Register taxpayer")
     registrar.get_by_label("TIN", exact=True).fill(AGENT)
@@ -85,7 +79,6 @@ def _register_an_intermediary(office: Office, registrar: Any) -> None:
 
 
 def _issue_credentials(office: Office, officer: Any) -> tuple[str, str]:
-    """Client id and secret, which are shown once; then the page of the system user."""
     find(officer, "taxpayers/taxpayer", AGENT)
     press(officer, "Issue credentials")
     officer.get_by_label("Name of the ERP system").fill("AutoCount")
@@ -120,7 +113,6 @@ def _block(office: Office, officer: Any, client_id: str, secret: str) -> str:
 
 
 def _explain(viewer: Any, reference: str) -> None:
-    """The person at the telephone pastes the reference and reads what happened."""
     _explained(viewer, reference)
     assert "blocked" in viewer.locator(".check-failed").inner_text().lower()
     assert viewer.locator(".check-passed").count() > 0
@@ -283,7 +275,6 @@ TIN, TAXPAYER = "C7774440010", "Pasar Raya Timur Sdn Bhd"
 
 @pytest.fixture
 def client(office: Office) -> dict[str, Any]:
-    """The credentials of a new ERP system, which logs in with them."""
     manage = office.service.manage
     manage("register_taxpayer", TIN, "--name", TAXPAYER)
     issued: dict[str, Any] = manage("issue_credentials", TIN, "--name", f"Till {uuid4().hex[:8]}")

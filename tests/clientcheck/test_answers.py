@@ -32,8 +32,6 @@ pytestmark = pytest.mark.django_db
 
 @dataclass
 class Sent:
-    """A request, but for the credentials, which differ."""
-
     form: dict[str, str] = field(default_factory=lambda: dict(GRANT))
     headers: dict[str, str] = field(default_factory=dict)
     method: str = "POST"
@@ -101,7 +99,6 @@ def assert_same(ours: Answer, real: HttpResponse) -> None:
 
 @pytest.fixture
 def agent() -> Erp:
-    """The real service has the taxpayers of the client check."""
     role = Intermediary.objects.create(taxpayer=make.taxpayer(tin=OWN))
     for named in REPRESENTED:
         tin, _, rob = named.partition(":")

@@ -462,7 +462,6 @@ HALF_AN_HOUR = 1800.0
 
 @cache
 def findings_of(erp: type[GoodErp]) -> list[Finding]:
-    """What is found of it in half an hour: the same each time."""
     sample = erp(Authority())
     sample.work(HALF_AN_HOUR)
     return check(sample.authority, "\n".join(sample.log))

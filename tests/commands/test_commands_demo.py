@@ -76,7 +76,6 @@ def first_run(tmp_path_factory: pytest.TempPathFactory) -> FirstRun:
 
 @pytest.fixture
 def first(first_run: FirstRun) -> dict[str, Any]:
-    """What the first run of the demo answered."""
     code, out, err = first_run.other
     assert (code, err) == (0, "")
     answer: dict[str, Any] = json.loads(out)
@@ -109,7 +108,6 @@ def in_process(
 
 @pytest.fixture
 def again_in_process(first_run: FirstRun, in_process: Path, settings: Settings) -> Path:
-    """As `in_process`, on a machine on which the demo ran before."""
     connections.close_all()
     shutil.copytree(first_run.environment["VAR_DIR"], in_process, dirs_exist_ok=True)
     settings.PORT = int(first_run.environment["PORT"])
@@ -117,7 +115,6 @@ def again_in_process(first_run: FirstRun, in_process: Path, settings: Settings) 
 
 
 def prepared() -> dict[str, Any]:
-    """What the demo of this process makes or finds, without serving it."""
     code, out, err = run("demo", "--no-serve", "--json")
     assert (code, err) == (0, "")
     answer: dict[str, Any] = json.loads(out)
@@ -125,7 +122,6 @@ def prepared() -> dict[str, Any]:
 
 
 def sql(var: Path, statement: str) -> list[Any]:
-    """The rows that the statement finds in the demo's database, which is changed by it."""
     with contextlib.closing(sqlite3.connect(var / "identity.sqlite3")) as db:
         rows = db.execute(statement).fetchall()
         db.commit()
@@ -141,7 +137,6 @@ def counts(var: Path) -> dict[str, int]:
 
 
 def login(line: str) -> httpx.Response:
-    """Sends what the curl line would send."""
     program, url, *rest = shlex.split(line)
     assert program == "curl"
     options = list(zip(rest[::2], rest[1::2], strict=True))
@@ -184,7 +179,6 @@ def serving(
 
 
 def read_until(process: subprocess.Popen[str], beginning: str) -> str:
-    """What the process writes up to the line that begins so."""
     assert process.stdout
     text = ""
     for line in process.stdout:
@@ -199,9 +193,6 @@ def address_in_another_shell(environment: Environment, **settings: str) -> str:
     shell = {name: value for name, value in environment.items() if name != "PORT"} | settings
     program = "from django.conf import settings; print(settings.AUTH_URL)"
     return manage(shell, "shell", "--no-imports", "-c", program)[1].strip()
-
-
-# --- Serving ------------------------------------------------------------------------------------
 
 
 def test_the_printed_curl_lines_give_tokens_and_the_staff_can_sign_in(first_run: FirstRun) -> None:
@@ -257,9 +248,6 @@ def test_the_answer_for_machines_follows_the_port_and_other_shells_know_the_addr
         assert address_in_another_shell(again, AUTH_URL=given) == given
     # Killed, as with a power cut: nothing could be tidied up.
     assert address_in_another_shell(again) == USUAL_ADDRESS
-
-
-# --- Making sample data -------------------------------------------------------------------------
 
 
 def test_nothing_is_made_twice_also_by_two_that_start_at_once(
@@ -321,9 +309,6 @@ def test_what_staff_changed_stays_as_they_left_it(
     assert counts(var) == made
     assert first["curl"]["taxpayer"] in out
     assert "password changed since; manage.py changepassword admin" in out
-
-
-# --- Refusing -----------------------------------------------------------------------------------
 
 
 def test_a_port_in_use_is_one_line_and_nothing_is_made(

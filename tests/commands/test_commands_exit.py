@@ -1,7 +1,4 @@
-"""Every command: exit 0 with its answer, or 1, 2 or 75 with one line on stderr (contract 6).
-
-A date without a time is a whole day in the authority's time zone.
-"""
+"""Every command: exit 0 with its answer, or 1, 2 or 75 with one line on stderr (contract 6)."""
 
 import json
 import re
@@ -45,10 +42,7 @@ OUT_OF_REACH = f"postgresql://identity:hunter2@127.0.0.1:{free_port()}/identity"
 def refused(
     result: tuple[int, str, str], expected: int = REFUSED, *, is_of_django: bool = False
 ) -> str:
-    """The only line on stderr of a command that ended with this code.
-
-    One of Django may have written before what it does, as `migrate` does.
-    """
+    """The only line on stderr. A command of Django may have written to stdout before."""
     code, out, err = result
     assert (code, is_of_django or out == "") == (expected, True)
     assert err.endswith("\n")
@@ -97,7 +91,6 @@ def test_a_terminal_that_lacks_a_letter_still_gets_the_whole_answer() -> None:
 
 @pytest.fixture(scope="module")
 def refusing_urls(postgres: Postgres) -> Iterator[dict[str, str]]:
-    """Databases that cannot be used, by what is wrong."""
     url = postgres.create_database()
     postgres.execute("CREATE DATABASE ascii TEMPLATE template0 ENCODING SQL_ASCII LOCALE 'C'")
     yield {

@@ -127,9 +127,6 @@ def test_revoke_permission_revokes_everything_or_the_named_codes() -> None:
     assert [change.reason for change in reasons] == ["not given", "contract ended"]
 
 
-# --- System users and their secrets ---------------------------------------------------------------
-
-
 @pytest.fixture
 def secret() -> Any:
     """The only secret of a system user; in clear as `.clear`."""
@@ -220,9 +217,6 @@ def test_revoke_secret_takes_the_live_one_of_two_with_the_same_hint(
     assert secret.revoked_at
     line = error_of("revoke_secret", client_id, secret.hint)
     assert line == f"Several secrets end with {secret.hint}. Revoke it in the admin."
-
-
-# --- Changes --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("named", [(WHOLE,), (TIN, "--rob", ROB), (f" {TIN.lower()}:{ROB}",)])

@@ -1,8 +1,4 @@
-"""What a command is before it does anything: its version, its start, and what it must not do.
-
-Also those of `make`: a list of what a production contains, or of its known weaknesses, is whole or
-an error.
-"""
+"""What a command is before it does anything: its version, its start, and what it must not do."""
 
 import json
 import os

@@ -105,7 +105,6 @@ def test_every_reason_is_an_example_of_the_login_with_its_real_body_and_headers(
 
 
 def shape(value: Any) -> Any:
-    """The names of all members; of a list those of its first entry."""
     if isinstance(value, dict):
         return {name: shape(member) for name, member in value.items()}
     if isinstance(value, list) and value:
@@ -116,7 +115,6 @@ def shape(value: Any) -> Any:
 def assert_described(
     description: dict[str, Any], method: str, path: str, answer: HttpResponse
 ) -> None:
-    """By its schema and, where there is one, with the members of its example."""
     response = description["paths"][path][method]["responses"][str(answer.status_code)]
     for name in response.get("headers", {}):
         header = header_of(description, response, name)
@@ -139,7 +137,6 @@ def header_of(description: dict[str, Any], response: dict[str, Any], name: str) 
 
 
 def own(client: Erp) -> Iterator[Row]:
-    """What a client asks for itself."""
     permission = make.permission(intermediary=client.role)
     explained, token = "/api/v1/logins/{reference}/explanation", token_of(client)
     login = client.login(scope="Unknown")["correlationId"]
@@ -157,7 +154,6 @@ def own(client: Erp) -> Iterator[Row]:
 
 
 def protocol_of(client: Erp) -> Iterator[Row]:
-    """Introspection and revocation."""
     api, token = new_api(), token_of(client)
     yield "post", INTROSPECT, api.introspect("x"), 200
     yield "post", INTROSPECT, api.introspect(token, headers={"Accept": "text/html"}), 406
@@ -169,7 +165,6 @@ def protocol_of(client: Erp) -> Iterator[Row]:
 
 
 def public(client: Erp) -> Iterator[Row]:
-    """What is public."""
     client.login()  # there is a list only where there is a token
     metadata = [str(path.pattern) for path in protocol if ".well-known" in str(path.pattern)]
     assert len(metadata) == 3
@@ -280,10 +275,7 @@ def test_every_answer_is_described(node: Service, is_known: bool) -> None:
 
 
 def answered(node: Service, operation: Any, *, is_known: bool) -> set[int]:
-    """The statuses of the answers to what schemathesis makes of one operation.
-
-    `is_known`: it is sent with right credentials, or with a right token.
-    """
+    """`is_known`: what schemathesis makes is sent with right credentials, or with a right token."""
     statuses: set[int] = set()
     headers, credentials = {}, {}
     if is_known:

@@ -40,7 +40,6 @@ OPTIONAL = ("/sandbox", "/clientcheck.py", "/api/v1/management/openapi.json")
 
 
 def page_of(path: str, **headers: str) -> str:
-    """The HTML, with its characters as they are shown."""
     response = Client().get(path, headers={n.replace("_", "-"): v for n, v in headers.items()})
     assert response.status_code == 200, path
     assert response["Content-Type"] == "text/html; charset=utf-8"
@@ -48,7 +47,6 @@ def page_of(path: str, **headers: str) -> str:
 
 
 def text_of(page: str) -> str:
-    """What it shows, without its tags."""
     return " ".join(re.sub(r"<[^>]+>", " ", page).split())
 
 

@@ -64,7 +64,6 @@ def ran(*command: str, given: str = "", **options: Any) -> Ran:
 
 
 def run(folder: Path, file: str, url: str, **environment: str) -> Ran:
-    """The program with another address of the service, and with what a developer enters."""
     if shutil.which(COMMANDS[file][0]) is None:
         raise NotAvailable(f"{COMMANDS[file][0]} is not installed")
     text = downloaded(file)
@@ -77,7 +76,6 @@ def run(folder: Path, file: str, url: str, **environment: str) -> Ran:
 
 @pytest.fixture(scope="module")
 def client(node: Service) -> Mapping[str, str]:
-    """The credentials of an intermediary, which may act for one taxpayer."""
     for tin in (TIN, INTERMEDIARY):
         node.manage("register_taxpayer", tin, "--name", "Company")
     node.manage("register_intermediary", INTERMEDIARY)

@@ -350,7 +350,6 @@ BEFORE: dict[str, Any] = {
 
 
 def row_of(record: ByReason) -> Row:
-    """Its page, its address and its command, by the rules for their names."""
     model, path, named = PLACES[record.row]
     verb = record.name.partition("_")[0]
     command = {"revoke_permission": "revoke_one_permission"}.get(record.name, record.name)
@@ -449,7 +448,6 @@ def attempts(caller: str, tmp_path: Path) -> Iterator[tuple[str, str, bool]]:
 
 
 def new_values(operation: Row, scopes: str) -> dict[str, Any]:
-    """A client in the state that the operation needs, and what else it may be about."""
     agent = make.intermediary().taxpayer
     state = operation.state if operation.of is SystemUser else {}
     user = make.system_user(taxpayer=agent, scopes=scopes, **state)
@@ -491,7 +489,6 @@ MADE: Mapping[type[Model], Callable[[Taxpayer], Model]] = {
 
 
 def filled(given: Any, values: Mapping[str, str]) -> Any:
-    """The same with the values of this attempt."""
     match given:
         case str():
             for name, value in values.items():

@@ -70,7 +70,6 @@ def test_every_door_says_what_the_record_says(door: Any) -> None:
 
 
 def test_each_record_has_a_door() -> None:
-    """No record is there that no door names, and none is there twice."""
     on_doors = {id(record) for door in (on_pages, in_openapi, in_help) for _, record, *_ in door()}
     ours = {
         id(value): value.name

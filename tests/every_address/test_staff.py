@@ -75,7 +75,6 @@ CLOSED = ("add", "delete")  # Django's own forms
 
 
 def needed() -> dict[str, set[str]]:
-    """The permissions that each address of /admin/ needs, by its name."""
     table = dict(OTHERS)
     for kind, tasks in TASKS.items():
         app, _, model = kind.partition("_")
@@ -105,7 +104,6 @@ def addresses(resolver: Any = None, prefix: str = "") -> Iterator[tuple[str, str
 
 @pytest.fixture
 def records(settings: Settings) -> dict[str, Model]:
-    """One record of each kind, whose texts are found again on a page."""
     settings.MTLS_URL = "https://mtls.id.example.org"
     user = make.credential().system_user
     permission = make.permission()

@@ -44,7 +44,6 @@ def records(db: None) -> dict[str, Any]:
 
 @pytest.fixture
 def api_secret(db: None) -> ProtectedApiSecret:
-    """Of a protected API; it ends in two days."""
     secret: ProtectedApiSecret = make.api_secret(expires_at=in_days(2))
     return secret
 

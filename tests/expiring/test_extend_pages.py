@@ -1,7 +1,4 @@
-"""Extend, Set an earlier end, Revoke: of one record, and of several with a preview of each.
-
-The pages first, then the services.
-"""
+"""Extend, Set an earlier end, Revoke: of one record, and of several with a preview of each."""
 
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -57,7 +54,6 @@ KINDS: dict[str, tuple[type[Model], str, Any, str]] = {
 
 
 def new(kind: str, end: datetime | None) -> Any:
-    """A record of this kind with that end."""
     *_, make_one, field = KINDS[kind]
     return make_one(**{field: end})
 

@@ -25,8 +25,6 @@ DAY = timedelta(days=1)
 
 @dataclass
 class Registrar:
-    """Makes one random change after the other; the moment moves on, or stays for a while."""
-
     rng: Random
     at: datetime
     made: set[str] = field(default_factory=set)
@@ -55,7 +53,6 @@ class Registrar:
         return self.rng.choice(list(model.objects.order_by("pk")))
 
     def end(self) -> datetime | None:
-        """A last moment in the future, or none."""
         return self.rng.choice((None, self.at + DAY, self.at + 30 * DAY))
 
     def some(self, values: Any) -> list[Any]:

@@ -55,7 +55,6 @@ Asked = tuple[int, TaxpayerId | None]
 
 
 def outcome(facts: Facts, at: datetime) -> Any:
-    """The decision in a form that can be compared."""
     proved = required_confirmation(facts)
     try:
         return decide(AuthorizationRequest(facts, None, KNOWN, at, proved))
@@ -106,8 +105,6 @@ def values_of(rows: Iterable[Model]) -> list[Any]:
 
 
 class Past:
-    """The registry as of the moment."""
-
     def __init__(self, at: datetime) -> None:
         self.taxpayers = {row.identifier: row for row in rows_as_of(Taxpayer.objects.all(), at)}
         pairs = pairs_as_of(GrantedPermission.objects.prefetch_related("codes"), at)

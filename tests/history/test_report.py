@@ -51,9 +51,6 @@ def lines_of(client: Client, **query: str) -> list[Any]:
     return list(response.context["lines"])
 
 
-# --- Grouping -----------------------------------------------------------------------------------
-
-
 def changes(*moments: tuple[int, str]) -> None:
     """A change at each of these seconds by each of these people."""
     rows = [
@@ -102,9 +99,6 @@ def test_a_large_task_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) ->
         found, _ = group_changes(Change.objects.order_by(*ORDER), 5)
     assert [(len(g.rows), g.count) for g in found] == [(10, 51), (1, 1), (10, 40)]
     assert len(queries) <= 14, [query["sql"] for query in queries]
-
-
-# --- The page -----------------------------------------------------------------------------------
 
 
 def test_an_import_is_one_line_that_opens(auditor: Client) -> None:
@@ -237,9 +231,6 @@ def test_a_wrong_value_shows_its_error(auditor: Client) -> None:
         assert auditor.get(f"{list_url(Change)}export.csv", query).status_code == 400
 
 
-# --- What belongs to a record -------------------------------------------------------------------
-
-
 def test_the_history_of_a_taxpayer_has_that_of_its_credentials_role_and_permissions(
     auditor: Client,
 ) -> None:
@@ -279,9 +270,6 @@ def test_a_long_history_links_to_the_report_about_the_record(auditor: Client) ->
     assert all(is_own for _entry, is_own in changes_["entries"])
     assert changes_["all_url"] == f"{REPORT}?about={user.client_id}"
     assert len(lines_of(auditor, about=user.client_id)) == 11
-
-
-# --- The export ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("form", ["csv", "xlsx"])

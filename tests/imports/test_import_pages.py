@@ -1,7 +1,4 @@
-"""A file is uploaded on a page, its effect is shown, and it is imported; the import is undone.
-
-Exports have what the pages of the records show, in columns for programs.
-"""
+"""Files are uploaded, previewed, imported and undone on pages; exports have what the pages show."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -362,7 +359,6 @@ DAY = timedelta(days=1)
 def exported(
     model: type[Model], form: str = "csv", query: str = "", by: str = "aminah"
 ) -> list[dict[str, Any]]:
-    """The rows of the export, by the names of their columns."""
     response: Any = staff_client("auditor", by).get(f"{list_url(model)}export.{form}{query}")
     content = b"".join(response.streaming_content) if form == "xlsx" else b""
     header, *rows = rows_of(content) if form == "xlsx" else csv_rows_of(response)

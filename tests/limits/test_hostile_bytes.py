@@ -56,8 +56,6 @@ OF_PAGES = [
 
 
 class Reader(Connection):
-    """Keeps the request that it has read."""
-
     offered: Exchange
 
     def offer(self, exchange: Exchange) -> None:
@@ -75,7 +73,6 @@ class Transport(asyncio.Transport):
 
 
 def read(received: bytes) -> tuple[dict[str, Any], bytes]:
-    """The scope and the body of a request, as the server reads it."""
     reader = Reader(CONFIG, ServerState(), {}, cast("Any", SimpleNamespace(time=lambda: 0.0)))
     reader.connection_made(Transport())
     reader.data_received(received)

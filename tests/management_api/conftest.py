@@ -22,7 +22,6 @@ def management_scopes(settings: Settings) -> None:
 
 @pytest.fixture
 def portal(db: None) -> "Portal":
-    """The portal, which may read and change."""
     from tests.management_api.portal import new_portal
 
     return new_portal()

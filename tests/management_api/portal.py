@@ -30,8 +30,6 @@ PROBLEM = "application/problem+json"
 
 @dataclass
 class Portal:
-    """A client with a token of the management API."""
-
     erp: Erp
     token: str
 
@@ -78,13 +76,11 @@ def send(
 
 
 def new_portal(scopes: str = "RegistryAPI", asks_for: str | None = None, **fields: Any) -> Portal:
-    """A system user to which staff gave these scopes, logged in."""
     erp = new_erp(scopes=scopes, **fields)
     return Portal(erp, token_of(erp, scope=asks_for or scopes))
 
 
 def assert_ok(answer: HttpResponse, status: int = 200) -> dict[str, Any]:
-    """The status and what every answer has; returns the body."""
     assert answer.status_code == status, answer.content
     assert answer["Content-Type"] == "application/json"
     assert answer["Cache-Control"] == "no-store"
@@ -122,7 +118,6 @@ def assert_problem(
 
 @cache
 def documented_codes() -> frozenset[str]:
-    """Those of docs/management-api.md."""
     text = (CHECKOUT / "docs/management-api.md").read_text(encoding="utf-8")
     table = text.partition("| `code` |")[2].partition("\n\n")[0]
     return frozenset(
@@ -131,7 +126,6 @@ def documented_codes() -> frozenset[str]:
 
 
 def errors_of(body: dict[str, Any]) -> dict[str, str]:
-    """Each pointer or parameter with what is wrong with it."""
     return {
         error.get("pointer") or error.get("parameter", ""): error["detail"]
         for error in body["errors"]
@@ -139,5 +133,4 @@ def errors_of(body: dict[str, Any]) -> dict[str, str]:
 
 
 def text_of(moment: datetime) -> str:
-    """The moment as answers have it."""
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")

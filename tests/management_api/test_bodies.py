@@ -197,7 +197,6 @@ def registered(new: int, unchanged: int = 0) -> dict[str, int]:
 
 
 def imported(portal: Portal, kind: str, row: dict[str, Any]) -> Any:
-    """Its answer, after a second time that changes nothing."""
     answer = send(portal, kind, row)
     assert assert_ok(answer) == registered(1)
     assert assert_ok(send(portal, kind, row)) == registered(0, 1)

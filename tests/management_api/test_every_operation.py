@@ -91,7 +91,6 @@ class Operation:
 
     @property
     def body(self) -> Any:
-        """A right one."""
         if not self.has_body:
             return None if self.method == "GET" else {}
         schema, has_rows = self._schema()
@@ -100,7 +99,6 @@ class Operation:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """Of its body, or of each row; each with its schema."""
         return dict(self._schema()[0]["properties"]) if self.has_body else {}
 
     def _schema(self) -> tuple[dict[str, Any], bool]:
@@ -115,7 +113,6 @@ class Operation:
         return found
 
     def check(self, answer: HttpResponse) -> None:
-        """It is one of those that the description has."""
         assert answer.status_code != 500, answer.content
         described = self.described["responses"].get(str(answer.status_code))
         assert described, (self.method, self.path, answer.content)
@@ -508,6 +505,5 @@ def test_each_scope_opens_its_addresses_and_no_other(scope: str, api: Api) -> No
 
 
 def test_what_is_public_is_decided() -> None:
-    """What the API is, and what its problems mean."""
     own = {str(path.pattern).removeprefix(BASE[1:]) for path in urlpatterns if path not in records}
     assert own == {"/openapi.json", "/problems/<str:kind>", "", "/", "/<path:rest>"}

@@ -24,7 +24,6 @@ ANY = "…"
 
 
 def assert_as_shown(shown: Any, answer: Any) -> None:
-    """The same members and values, but where the guide has three dots."""
     if shown == ANY:
         assert answer
     elif isinstance(shown, dict):

@@ -126,7 +126,6 @@ def test_an_answer_is_stored_for_a_day_and_deleted_by_later_requests(portal: Por
 
 
 def age(by: timedelta) -> None:
-    """All stored answers become that much older."""
     row = StoredAnswer.objects.get()
     row.stored_at -= by
     row.save()
@@ -206,7 +205,6 @@ def test_of_two_changes_at_once_the_second_sees_the_first_and_is_refused() -> No
 
 
 def wait_until_blocked() -> None:
-    """Returns when another session waits for a lock."""
     for _ in range(2_000):
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_sleep(0.005), count(*) FROM pg_locks WHERE NOT granted")

@@ -37,8 +37,6 @@ _FOLDERS = (
 
 @dataclass
 class Machine:
-    """What the commands find: folders, settings, PostgreSQL's programs."""
-
     folder: Path
     postgres: Postgres
     database_url: str
@@ -57,7 +55,6 @@ class Machine:
 
     @property
     def version(self) -> str:
-        """The folder of the version that runs."""
         return (self.folder / "opt/identity").readlink().name
 
     def calls(self) -> list[str]:
@@ -88,7 +85,6 @@ class Machine:
         return folder
 
     def install(self) -> None:
-        """The steps of the installation, up to the secrets."""
         program, settings, secrets, *_ = blocks_of("Install")
         releases = self.release("1.0.0")
         self.run(f"cd {releases}\n{program.replace('VERSION', '1.0.0')}{settings}")
@@ -101,7 +97,6 @@ class Machine:
         self.run(secrets)
 
     def write_settings(self, **more: str) -> None:
-        """The file as an operator leaves it: with what is this machine's, and `more`."""
         own = {
             "DATABASE_URL": self.database_url,
             "SECRET_KEY_FILE": str(self.settings.with_name("secret_key")),
@@ -113,13 +108,11 @@ class Machine:
         self.settings.write_text(changed(FILE.read_text(encoding="utf-8"), *lines))
 
     def run(self, commands: str, **variables: str) -> str:
-        """What the commands print, as an operator of this machine runs them."""
         done = self.tried(commands, **variables)
         assert done.returncode == 0, f"{commands}\n{done.stdout}{done.stderr}"
         return done.stdout
 
     def tried(self, commands: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        """The same, where they may fail."""
         commands = commands.replace(RELEASES, f"file://{self.folder}/releases")
         commands = re.sub(r"(?<![\w./])/(etc|opt|usr/local|var)\b", rf"{self.folder}/\1", commands)
         for option, number in (("-o", os.getuid()), ("-g", os.getgid()), ("chgrp", os.getgid())):
@@ -142,7 +135,6 @@ class Machine:
 
     @contextmanager
     def running(self) -> Iterator[Service]:
-        """A node with all of it, as systemd would give it the settings."""
         port = free_port()
         environment = {"PATH": os.environ["PATH"], **assignments(self.settings)}
         environment |= {"PORT": str(port), "SERVE": "both", "WEB_PROCESSES": "1"}
@@ -155,7 +147,6 @@ FOLDER = CHECKOUT / "deploy" / "systemd"
 
 
 def commands_of(unit: str) -> list[str]:
-    """Its commands in their order, those before the start first."""
     text = (FOLDER / unit).read_text(encoding="utf-8")
     return re.findall(r"^ExecStart(?:Pre)?=(.+)$", text, re.MULTILINE)
 
@@ -178,7 +169,6 @@ _LINE = re.compile(r"^(#?)([A-Z][A-Z_]*)=(.*)$", re.MULTILINE)
 
 
 def assignments(path: Path = FILE, *, with_comments: bool = False) -> dict[str, str]:
-    """The value of each name; also of those that are commented out, if asked for."""
     return {
         name: value[1:-1] if value.startswith("'") else value
         for comment, name, value in _LINE.findall(path.read_text(encoding="utf-8"))

@@ -22,8 +22,6 @@ USER = "nobody" if os.geteuid() == 0 else None
 
 @dataclass
 class Machine:
-    """A PostgreSQL in a folder, and the page's commands on it."""
-
     folder: Path
     port: int
     side_port: int

@@ -54,8 +54,6 @@ user.save()
 
 @dataclass
 class Production:
-    """What *Install* has made, and what its operator has changed since."""
-
     machine: Machine
     balancer: Balancer
 
@@ -84,7 +82,6 @@ class Production:
         machine.run(render)
 
     def manage(self, *arguments: str) -> str:
-        """What a command prints to an operator."""
         return self.machine.run(shlex.join(("/opt/identity/deploy/manage", *arguments)))
 
     @cached_property
@@ -95,22 +92,18 @@ class Production:
         return Erp(issued["client_id"], issued["client_secret"])
 
     def browser(self, host: str, address: str) -> httpx.Client:
-        """One that finds this host at the proxy, and comes from that address."""
         transport = httpx.HTTPTransport(verify=self.balancer.tls, local_address=address)
         url = self.balancer.ports.https_url
         return httpx.Client(base_url=url, transport=transport, timeout=30, headers={"Host": host})
 
     def pids(self) -> dict[str, str]:
-        """The process of each unit that was started."""
         return {file.name: file.read_text() for file in (self.machine.folder / "run").iterdir()}
 
     def versions(self) -> dict[str, str]:
-        """The folder in which each unit runs; nothing for one that does not run."""
         folders = {name: Path(f"/proc/{pid}/cwd") for name, pid in sorted(self.pids().items())}
         return {name: cwd.readlink().name if cwd.exists() else "" for name, cwd in folders.items()}
 
     def local(self) -> dict[str, tuple[int, bytes]]:
-        """Every file below /etc."""
         files = (path for path in (self.machine.folder / "etc").rglob("*") if path.is_file())
         return {str(path): (path.stat().st_mode, path.read_bytes()) for path in files}
 
@@ -150,9 +143,6 @@ def production(
     with stopping(balancer, made):
         made.install()
         yield made
-
-
-# --- What the recipe gives ------------------------------------------------------------------------
 
 
 def test_an_erp_system_logs_in_at_the_public_address(production: Production) -> None:
@@ -222,9 +212,6 @@ def test_the_recipe_and_the_proxy_name_the_same_hosts_and_ports() -> None:
     ports = set(re.findall(r"identity-login@(\d+)", units))
     ports |= set(re.findall(r"PORT=(\d+)", commands_of("identity-staff.service")[-1]))
     assert set(re.findall(r"server 127\.0\.0\.1:(\d+)", proxy)) == ports
-
-
-# --- Upgrades -------------------------------------------------------------------------------------
 
 
 def test_an_upgrade_loses_no_login_and_no_setting_and_can_go_back(production: Production) -> None:

@@ -61,7 +61,6 @@ def staff_browser(node: Service) -> httpx.Client:
     return httpx.Client(base_url=node.url, headers={"Host": STAFF.removeprefix("http://")})
 
 
-# --- Backup and restore ---------------------------------------------------------------------------
 def test_a_restored_service_goes_on_where_the_dump_was_made(
     machine: Machine, node: Service
 ) -> None:
@@ -102,7 +101,6 @@ def test_without_its_keys_a_restored_service_says_what_is_missing(machine: Machi
         pass
 
 
-# --- Install ------------------- ------------------------------------------------------------------
 def test_the_recipe_leaves_settings_that_others_cannot_read_and_makes_secrets_once(
     machine: Machine,
 ) -> None:
@@ -142,7 +140,6 @@ def test_the_nightly_work_by_hand_is_that_of_the_timers(machine: Machine) -> Non
     assert by_hand == by_timer
 
 
-# --- Something has leaked -------------------------------------------------------------------------
 def test_a_leaked_signing_key_is_stopped(machine: Machine, node: Service) -> None:
     erp = new_client(node, *UNLIMITED)
     before = token(node, erp)

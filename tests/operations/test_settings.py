@@ -72,7 +72,6 @@ def test_to_set_a_default_changes_nothing() -> None:
 
 # That the server says so and does not start: tests/live/test_start_and_stop.py.
 def fault_of(name: str) -> str:
-    """What is said of the setting, as the environment gives it."""
     try:
         read(name, "")
     except ImproperlyConfigured as fault:

@@ -1,7 +1,4 @@
-"""The units of `deploy/systemd/`: right for systemd, closed to the machine, and what is documented.
-
-That their commands start what ERP systems log in to is in test_production.py.
-"""
+"""The units of `deploy/systemd/`: right for systemd, closed to the machine, as documented."""
 
 import re
 import shutil
@@ -30,7 +27,6 @@ def program() -> str:
 
 @pytest.fixture
 def units(tmp_path: Path) -> list[str]:
-    """The units as they are installed; of the template an instance."""
     shutil.copytree(FOLDER, tmp_path, dirs_exist_ok=True)
     (tmp_path / "identity-login@.service").rename(tmp_path / "identity-login@8000.service")
     return [str(path) for path in sorted(path for path in tmp_path.iterdir() if path.is_file())]
@@ -108,7 +104,6 @@ REMOTE = {"HOST": "db.example.org", "OPTIONS": {}}
 
 @pytest.fixture
 def live(settings: Settings) -> Settings:
-    """A production as documented."""
     settings.ENVIRONMENT, settings.IS_HTTPS = "live", False
     settings.AUTH_URL, settings.STAFF_URL = "https://id.example.org", "https://staff.example.org"
     settings.ALLOWED_HOSTS = ["id.example.org", "staff.example.org"]

@@ -40,35 +40,28 @@ SIGNED_IN = Evidence(EvidenceKind.SIGN_IN, **SIGN_IN)
 
 
 def new_agent(**fields: Any) -> Erp:
-    """The ERP system of an intermediary to which staff gave the scope to ask."""
     taxpayer = make.intermediary().taxpayer
     scopes = "InvoicingAPI PermissionRequestAPI"
     return new_erp(**{"taxpayer": taxpayer, "scopes": scopes, "return_addresses": RETURN} | fields)
 
 
 def ask(agent: Erp, tin: str, token: str = "", **body: Any) -> HttpResponse:
-    """Asks for two codes, unless told otherwise."""
     sent = {"taxpayer": tin, "permissions": [SUBMIT, VIEW], **body}
     return send("POST", ASK, token or token_of(agent), sent)
 
 
 def asked(agent: Erp, tin: str, **body: Any) -> PermissionRequest:
-    """An open request."""
     answer = ask(agent, tin, **body)
     assert answer.status_code == 202, answer.content
     return PermissionRequest.objects.get(pk=body_of(answer)["id"])
 
 
 def make_late(row: PermissionRequest) -> None:
-    """As if its last moment had passed."""
     PermissionRequest.objects.filter(pk=row.pk).update(expires_at=now() - timedelta(seconds=1))
 
 
 def look_of(ask_of: Callable[[str], Any], tin: str) -> tuple[Any, ...]:
-    """All that tells the answer from others by a byte, and by time: the statements, without values.
-
-    None of them looks for the taxpayer.
-    """
+    """All that tells the answer from others: its bytes, and its statements, which take the time."""
     with CaptureQueriesContext(connection) as queries:
         answer = ask_of(tin)
     body, masked = body_of(answer), answer.content.decode()

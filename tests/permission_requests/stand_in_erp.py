@@ -14,15 +14,12 @@ JWT_BEARER = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
 @dataclass
 class StandInErp:
-    """`auth_url`: the address of the service, which is all that it is told."""
-
     auth_url: str
     key: Key = field(default_factory=lambda: ECKey.generate_key("P-256"))
     algorithm: str = "ES256"
 
     @property
     def fingerprint(self) -> str:
-        """What it shows, computed by itself."""
         members = self.key.as_dict(private=False)
         text = ",".join(f'"{name}":"{members[name]}"' for name in ("crv", "kty", "x", "y"))
         digits = hashlib.sha256(f"{{{text}}}".encode()).hexdigest().upper()

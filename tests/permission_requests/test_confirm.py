@@ -30,7 +30,6 @@ PERSON = {"sub": "p-1", "capacity": "director", "acr": "high"}
 
 @pytest.fixture
 def portal() -> KeyErp:
-    """The portal's system user, which logs in with a key."""
     return with_scopes("RegistryAPI:permissions")
 
 
@@ -43,7 +42,6 @@ def with_scopes(scopes: str) -> KeyErp:
 
 @pytest.fixture
 def row() -> PermissionRequest:
-    """An open request."""
     return make.permission_request(tin=make.taxpayer().tin)
 
 
@@ -62,7 +60,6 @@ def opened(row: PermissionRequest, ticket: str, **headers: str) -> Any:
 
 
 def form_of(page: Any) -> dict[str, str]:
-    """The hidden fields."""
     assert page.status_code == 200, page.content
     pattern = r'<input type="hidden" name="(\w+)" value="([^"]*)"'
     return {name: unescape(value) for name, value in re.findall(pattern, page.content.decode())}
@@ -78,7 +75,6 @@ def text_of(page: Any) -> str:
 
 
 def assert_refused(page: Any, name: str) -> None:
-    """Its own text, and nothing else of the registry."""
     assert (page.status_code, TEXTS[name].what in text_of(page)) == (TEXTS[name].status, True), (
         name,
         text_of(page),

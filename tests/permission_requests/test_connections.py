@@ -75,7 +75,6 @@ def portal() -> KeyErp:
 def call(
     erp: StandInErp, method: str, path: str, body: Any = None, *, proof: str = "", **headers: str
 ) -> Any:
-    """With a right proof, unless another one is given."""
     sent = {"DPoP": proof or erp.proof(method, path), **headers}
     data = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
     client = Client(raise_request_exception=False)
@@ -87,7 +86,6 @@ def ask(erp: StandInErp, tin: str, *, proof: str = "", **body: Any) -> Any:
 
 
 def connecting(erp: StandInErp, tin: str, **body: Any) -> Any:
-    """An open request."""
     answer = ask(erp, tin, **body)
     assert answer.status_code == 202, answer.content
     return PermissionRequest.objects.get(pk=body_of(answer)["id"])

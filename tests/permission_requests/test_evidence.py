@@ -62,7 +62,6 @@ OPERATIONS = {
 
 
 def with_form(row: Row) -> Row:
-    """The same operation by the paper form F-1."""
     lines = zip(row.file.splitlines(), ("paper_form", "F-1"), strict=False)
     return replace(
         row,
@@ -74,7 +73,6 @@ def with_form(row: Row) -> Row:
 
 
 def proved(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The body with evidence; of an import, that of its row."""
     if "rows" in body:
         return {"rows": [proved(row) for row in body["rows"]]}
     return {**body, "evidence": {"paper_form": "F-1"}}

@@ -34,7 +34,6 @@ def import_elsewhere() -> Iterator[None]:
 
 @pytest.fixture
 def another_import(db: None) -> Iterator[None]:
-    """Another import runs during this test."""
     with import_elsewhere():
         yield
 

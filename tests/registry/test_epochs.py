@@ -44,7 +44,6 @@ class Registry:
         make.permission(taxpayer=other_shop, intermediary=other_role)
 
     def epochs(self) -> dict[str, int]:
-        """The epoch of each client, by its name here; a client that is gone has none."""
         names = {user.pk: name for name, user in vars(self).items() if isinstance(user, SystemUser)}
         rows = RateLimitCounter.objects.values_list("pk", "epoch")
         return {names.get(pk, "new"): epoch for pk, epoch in rows}
@@ -68,7 +67,6 @@ def registry() -> Registry:
 
 
 def renewed_by(registry: Registry, change: Callable[[], object]) -> set[str]:
-    """The clients whose epoch the change renewed, removed or added."""
     before = registry.epochs()
     change()
     after = registry.epochs()
@@ -237,7 +235,6 @@ def test_every_trigger_is_there_after_all_migrations_and_is_not_replaced() -> No
 
 
 def triggers(prefix: str = "renew_") -> list[tuple[str, str]]:
-    """The triggers with such names, and their tables; each one has one of the two prefixes."""
     query = {
         "sqlite": "SELECT name, tbl_name FROM sqlite_master WHERE type = 'trigger'",
         "postgresql": "SELECT tgname, tgrelid::regclass::text FROM pg_trigger"
@@ -262,9 +259,6 @@ def test_each_column_decides_a_login_or_is_known_not_to(table: str) -> None:
     model = next(model for model in apps.get_models() if model._meta.db_table == table)
     columns = {column.column for column in model._meta.concrete_fields}
     assert columns == describes[table] | set(DECIDING_COLUMNS[table])
-
-
-# --- Putting them in place --------------------------------------------------------------------
 
 
 def migrate() -> None:

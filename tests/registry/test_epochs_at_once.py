@@ -80,8 +80,6 @@ JOIN taxpayers t ON t.id = u.taxpayer_id
 
 
 class Sessions:
-    """Two sessions that change the registry at the same moment, and one that reads it."""
-
     def __init__(self) -> None:
         settings = connection.settings_dict
         target = {"host": settings["HOST"], "port": settings["PORT"], "user": settings["USER"]}

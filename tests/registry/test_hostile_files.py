@@ -1,7 +1,4 @@
-"""Files that were made to do harm: each is refused with what to do, and takes little to refuse.
-
-Memory and time are limited by the kernel, in a separate process.
-"""
+"""Files that were made to do harm: each is refused with what to do, and takes little to refuse."""
 
 import io
 import itertools
@@ -119,7 +116,6 @@ except ServiceError:
 
 
 def run(code: str) -> str:
-    """What the program writes, in a separate process. Fails if the process does."""
     done = run_python(["-c", f"import resource, django\ndjango.setup()\n{code}"], os.environ)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
@@ -150,7 +146,6 @@ def test_a_cell_is_a_text_and_never_a_formula_or_a_link() -> None:
 
 
 def read_by(monkeypatch: pytest.MonkeyPatch, folder: Path, program: str) -> bytes:
-    """A workbook read by this program instead of that of the service."""
     path = folder / "program.py"
     path.write_text(program, encoding="utf-8")
     monkeypatch.setattr(workbook_program, "__file__", str(path))

@@ -133,8 +133,6 @@ def test_a_malformed_file_is_refused_with_its_fault(content: bytes, message: str
 
 
 class Endless(io.RawIOBase):
-    """A file without an end, of one line or of many."""
-
     def __init__(self, *chunks: bytes) -> None:
         self._chunks = list(chunks)
 

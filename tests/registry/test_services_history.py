@@ -49,8 +49,6 @@ Arguments = Callable[[], dict[str, Any]]
 
 @dataclass
 class Case:
-    """A service called once, and the one record that it must write into the history."""
-
     service: str
     arguments: Arguments  # besides the reason, where it needs one
     changed: dict[str, tuple[Any, Any]] = field(default_factory=dict)  # before, after

@@ -202,12 +202,10 @@ def _permission(**length: Any) -> Any:
 
 
 def _again(new: Any, **facts: Any) -> Callable[[], Any]:
-    """Twice with the same values."""
     return lambda: (new(**facts), new(**facts))
 
 
 def _one_of(new: Any, name: str, **facts: Any) -> Callable[[], Any]:
-    """Another row with the same value of that field."""
     return lambda: new(**{name: getattr(new(), name)}, **facts)
 
 
@@ -287,7 +285,6 @@ def test_what_others_depend_on_cannot_be_deleted() -> None:
 
 @pytest.fixture
 def owner() -> SystemUser:
-    """A system user without a secret."""
     user: SystemUser = make.system_user()
     return user
 

@@ -14,7 +14,6 @@ _MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 
 
 def workbook(*rows: list[Any]) -> bytes:
-    """These rows as a spreadsheet saves them."""
     file = io.BytesIO()
     with xlsxwriter.Workbook(file, {"in_memory": True}) as book:
         sheet = book.add_worksheet()
@@ -24,12 +23,10 @@ def workbook(*rows: list[Any]) -> bytes:
 
 
 def rows_of(content: bytes) -> list[list[Any]]:
-    """Every row of the first sheet, as a spreadsheet shows it."""
     return CalamineWorkbook.from_filelike(io.BytesIO(content)).get_sheet_by_index(0).to_python()
 
 
 def formulas_of(content: bytes) -> int:
-    """How many cells of the first sheet a spreadsheet computes."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         return archive.read(SHEET).count(b"<f>")
 

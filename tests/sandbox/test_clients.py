@@ -311,7 +311,6 @@ def warning(condition: str, text: str = TEXT) -> dict[str, str]:
 def header_of(
     *warnings: dict[str, str], begin: Any = log_in, basic: str = "", dpop: str = "", **form: str
 ) -> str | None:
-    """The header of a login that a process with these warnings answers."""
     operation = Operation(with_warnings(begin, [*warnings]), report_login)
     sent = {"HTTP_AUTHORIZATION": basic} if basic else {}
     sent |= {"HTTP_DPOP": dpop} if dpop else {}

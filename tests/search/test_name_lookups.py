@@ -17,7 +17,6 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def wanted(db: None) -> Taxpayer:
-    """One taxpayer among others."""
     for name in ("Runcit", "Ahmad Trading", "Kedai Emas", "Cafe"):
         make.taxpayer(name=name)
     return make.taxpayer(name="Kedai Runcit (Ahmad) & Café-Sèn's 100% 华为技术 Sdn. Bhd.")

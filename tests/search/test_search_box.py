@@ -36,7 +36,6 @@ def shop(db: None) -> Taxpayer:
 
 
 def found(client: Client, term: str) -> dict[str, list[Any]]:
-    """The hits of each group."""
     response = client.get(URL, {"q": term})
     assert response.status_code == 200
     groups = response.context["found"]
@@ -185,7 +184,6 @@ TAXPAYERS = list_url(Taxpayer)
 
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A search that takes a minute."""
     sql = "SELECT id FROM taxpayers WHERE pg_sleep(60) IS NOT NULL"
     minute = Q(pk__in=RawSQL(sql, ()))  # noqa: S611 - a constant
     monkeypatch.setattr(search, "SEARCH_SECONDS", 0.05)

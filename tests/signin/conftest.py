@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def production(settings: Settings) -> None:
-    """The settings of production, on every database of the tests."""
     settings.SECOND_FACTOR_REQUIRED = True
     settings.IS_EMBEDDED = False
 

@@ -38,7 +38,6 @@ class Passkey:
             WebAuthn.add(user, "A phone", self.registration(b""))
 
     def registration(self, challenge: str | bytes) -> dict[str, Any]:
-        """What a browser sends to register it."""
         public = AttestedCredentialData.create(
             Aaguid.NONE, self._id, ES256.from_cryptography_key(self._key.public_key())
         )
@@ -55,7 +54,6 @@ class Passkey:
         }
 
     def answer(self, challenge: str) -> dict[str, Any]:
-        """What a browser sends for this challenge."""
         client_data = self._client_data("get", challenge)
         data = AuthenticatorData.create(sha256(self._host.encode()), _FLAG.UP | _FLAG.UV, 1)
         signature = self._key.sign(bytes(data) + client_data.hash, ec.ECDSA(SHA256()))
@@ -89,7 +87,6 @@ def set_up(passkey: Passkey, client: Client, name: str) -> Any:
 
 
 def as_second_step(passkey: Passkey, client: Client) -> Any:
-    """The answer to a sign-in with this key, after the password."""
     url = reverse("mfa_authenticate")
     options = client.get(url).context["js_data"]["request_options"]
     challenge = options["publicKey"]["challenge"]
@@ -97,7 +94,6 @@ def as_second_step(passkey: Passkey, client: Client) -> Any:
 
 
 def sign_in_with(passkey: Passkey, client: Client) -> Any:
-    """The answer to a sign-in by only this passkey."""
     url = reverse("mfa_login_webauthn")
     options = client.get(url, headers={"x-requested-with": "XMLHttpRequest"}).json()
     challenge = options["request_options"]["publicKey"]["challenge"]

@@ -22,7 +22,6 @@ def give_code(client: Client, code: str) -> HttpResponse:
 
 
 def sign_in(client: Client, user: User) -> Client:
-    """The same browser, after both steps."""
     assert give_password(client, user.username).status_code == 302
     assert give_code(client, totp_code()).status_code == 302
     return client
@@ -37,10 +36,7 @@ def html_of(answer: Any) -> str:
 
 
 def aged(client: Client, seconds: float = 0, **moments: float) -> Client:
-    """The browser as if its last password or code had been given so many seconds earlier.
-
-    `moments`: what else its session stores as moments, and how many seconds earlier they are.
-    """
+    """As if its last password or code, and these moments, were so many seconds earlier."""
     session = client.session
     for record in session["account_authentication_methods"]:
         record["at"] -= seconds

@@ -22,17 +22,14 @@ OFFICE, ELSEWHERE = "198.51.100.7", "203.0.113.9"
 
 
 def at(address: str) -> Client:
-    """A browser that was never used, at this address."""
     return Client(REMOTE_ADDR=address)
 
 
 def guess(client: Client, username: str, times: int = 1) -> str:
-    """The last answer to so many wrong passwords."""
     return [html_of(give_password(client, username, "wrong")) for _ in range(times)][-1]
 
 
 def is_refused(client: Client, user: User) -> bool:
-    """Whether even the right password is refused."""
     answer = give_password(client, user.username)
     if answer.status_code == 200:
         assert TOO_MANY in html_of(answer)
@@ -86,7 +83,6 @@ def test_an_address_that_tries_many_names_is_stopped_and_no_other_one(
 
 @pytest.fixture
 def own(officer: User) -> Client:
-    """The browser of an officer, who has signed in with it and out again."""
     client = sign_in(at(OFFICE), officer)
     client.post(reverse("account_logout"))
     return client

@@ -31,7 +31,6 @@ def post(client: Client, name: str, sent: dict[str, Any] | None = None, *keys: i
 
 
 def only_change(owner: User, action: str) -> Change:
-    """The one record, by the owner of the account and about it."""
     row = Change.objects.get()
     assert (row.by, row.address, row.action) == (owner.username, "127.0.0.1", action)
     assert (row.object_type, row.object_id) == ("staffaccount", str(owner.pk))
@@ -134,7 +133,6 @@ CHOOSE = "/signin/password/own/"
 
 @pytest.fixture
 def issued() -> IssuedPassword:
-    """The first password of an account that was never used."""
     return set_first_password(account=new_staff("viewer", "badrul"), **why(Author("mariam")))
 
 

@@ -221,7 +221,6 @@ def test_lock_outs_fill_no_table() -> None:
 
 @pytest.fixture
 def clerk(db: None) -> StaffAccount:
-    """Signed in at two computers."""
     user = with_totp(new_staff("registrar", "nurul"))
     for address in ("192.0.2.1", "192.0.2.2"):
         client = signed_in(user)

@@ -57,7 +57,6 @@ def test_a_superuser_edits_and_deletes_nothing_by_djangos_own_forms(
 
 
 def not_found_text(response: Any) -> str:
-    """The text of a page that is not there."""
     assert (response.status_code, response["Content-Type"]) == (404, "text/html; charset=utf-8")
     return unescape(response.content.decode())
 

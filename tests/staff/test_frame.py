@@ -17,8 +17,6 @@ SIGN_IN = "/signin/"
 
 
 class Elements(HTMLParser):
-    """Every element of a page with its attributes, and the text of each icon."""
-
     def __init__(self, html: str) -> None:
         super().__init__()
         self.elements: list[tuple[str, dict[str, str]]] = []
@@ -42,10 +40,7 @@ CODE = re.compile(r"x-\w|@|:|hx-|on[a-z]+$|style$")
 
 
 def assert_has_the_frame(html: str, path: str, environment: str) -> None:
-    """It names the environment; no attribute is code, and each popover has its button.
-
-    Every page of the staff: test_hostile_texts.py.
-    """
+    """`html` is one page; test_hostile_texts.py goes through every page of the staff."""
     assert html.count(f'class="environment environment-{environment}"') == 1, path
     assert f"Environment: </span>{environment.title()}</p>" in html, path
     elements = Elements(html).elements

@@ -76,7 +76,6 @@ def encoded(**parameters: str) -> str:
 
 
 def parameters_of(model: type[Model]) -> Iterator[str]:
-    """What the list reads of its query."""
     yield from ("q", "p", "o", "e", "all", "nothing", "pk", "_facets")
     for spec in admin.site._registry[model].list_filter:
         if isinstance(spec, tuple):

@@ -84,9 +84,6 @@ def test_what_is_pruned_was_counted_before() -> None:
     assert LoginCount.objects.get().logins == 1
 
 
-# --- Traffic ------------------------------------------------------------------------------------
-
-
 def test_bars_are_the_latest_hours() -> None:
     stored_login(datetime(2026, 5, 19, 15, 59, tzinfo=UTC))
     stored_login(datetime(2026, 5, 19, 16, 1, tzinfo=UTC), "no_permission")
@@ -109,9 +106,6 @@ def test_the_most_frequent_reasons_come_first() -> None:
         for age in ages:
             stored_login(NOW - age, reason)
     assert now().top_reasons == [("secret_expired", 2), ("no_permission", 1)]
-
-
-# --- System users that started to fail, and throttled ones --------------------------------------
 
 
 def failing(*story: tuple[timedelta, str]) -> list[tuple[int, str]]:
@@ -162,9 +156,6 @@ def test_clients_of_the_sandbox_are_not_failing() -> None:
     assert [client.system_user for client in logins.failing_clients(NOW)] == [user]
 
 
-# --- Expiring soon -----------------------------------------------------------------------------
-
-
 def test_what_expires_is_counted_within_7_30_and_90_days(monkeypatch: pytest.MonkeyPatch) -> None:
     for days in (-1, 1, 8, 29, 31, 91):
         make.system_user(expires_at=NOW + days * DAY)
@@ -183,9 +174,6 @@ def test_what_expires_is_counted_within_7_30_and_90_days(monkeypatch: pytest.Mon
     monkeypatch.setattr(counting, "MAX_COUNTED", 2)
     assert expiring(KIND_NAMES["system_user"], NOW) == {7: 1, 30: 3, 90: 3}
     assert [counting._capped(n) for n in (1, 2, 3)] == ["1", "2", "2+"]
-
-
-# --- The page -----------------------------------------------------------------------------------
 
 
 def test_what_colleagues_changed_since_the_sign_in_before_is_on_the_page(
@@ -285,7 +273,6 @@ class Registry:
             Change.objects.create(by="x", at=self.at, action="block_system_user", **about)
 
     def urls(self) -> Iterator[str]:
-        """Every list, every export, the page of each record, and the other pages of staff."""
         for pages in ADMINS:
             yield list_url(pages.model)
             if isinstance(pages, ExportingAdmin):

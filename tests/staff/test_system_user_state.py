@@ -1,7 +1,4 @@
-"""The state of a system user on the pages is what its next login gets (contract 1, 3 and 4).
-
-What uses which of its secrets, and whether the old one may go.
-"""
+"""System users on the pages: what a login gets now, what uses which secret (contract 1, 3, 4)."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -135,7 +132,6 @@ def log_in(
     address: str = "203.0.113.4",
     **facts: Any,
 ) -> LoginEvent:
-    """A stored login with this secret at that moment."""
     facts = {"user_agent": "SAP", "secret_id": secret.pk, "source_address": address} | facts
     return stored_login(at, reason, secret.system_user, **facts)
 

@@ -43,7 +43,6 @@ def test_every_text_is_translated_with_the_same_placeholders() -> None:
 
 @pytest.fixture
 def officer(db: None) -> Client:
-    """A superuser whose browser asks for Malay."""
     client = staff_client()
     client.defaults["HTTP_ACCEPT_LANGUAGE"] = "ms-MY,ms;q=0.9,en;q=0.5"
     return client

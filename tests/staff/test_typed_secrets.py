@@ -45,7 +45,6 @@ ADDRESSES = {
 
 
 def stored() -> str:
-    """All that is stored of what staff do."""
     rows = [*Change.objects.values(), *SystemUser.objects.values()]
     with connection.cursor() as cursor:
         cursor.execute("SELECT * FROM staff_cache")

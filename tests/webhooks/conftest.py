@@ -17,7 +17,6 @@ def loopback_is_allowed(settings: Settings) -> None:
 
 @pytest.fixture
 def receiver() -> Iterator["Receiver"]:
-    """A receiver that accepts everything."""
     from tests.webhooks.receiver import receiving
 
     with receiving() as started:

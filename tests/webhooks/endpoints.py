@@ -18,7 +18,6 @@ def new_endpoint(url: str = "https://portal.example.org/hooks", **fields: Any) -
 
 
 def deliver_all() -> None:
-    """What is due now is sent, and marked."""
     deliverer = Deliverer(jitter=lambda: 0.0)
     try:
         while deliverer.step(5):
@@ -28,18 +27,15 @@ def deliver_all() -> None:
 
 
 def make_due(**filters: Any) -> None:
-    """As if the time until the next attempt had passed."""
     rows = WebhookDelivery.objects.filter(state=WebhookDelivery.PENDING, **filters)
     rows.update(due_at=now())
     WebhookEndpoint.objects.update(paused_until=None)
 
 
 def bodies() -> list[dict[str, Any]]:
-    """Of every event, in their order."""
     return [json.loads(event.body) for event in WebhookEvent.objects.order_by("created_at", "id")]
 
 
 def states(**filters: Any) -> list[tuple[str, int, str]]:
-    """Of every delivery: state, attempts and last result."""
     rows = WebhookDelivery.objects.filter(**filters).order_by("pk")
     return [(row.state, row.attempts, row.last_result) for row in rows]

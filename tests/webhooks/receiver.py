@@ -19,8 +19,6 @@ Answer = Callable[[socket.socket], None]
 
 @dataclass(frozen=True)
 class Received:
-    """One request."""
-
     line: str
     headers: dict[str, str]
     body: bytes
@@ -71,7 +69,6 @@ class _Connection(StreamRequestHandler):
 
 @contextlib.contextmanager
 def receiving(*answers: bytes | Answer, tls: ssl.SSLContext | None = None) -> Iterator[Receiver]:
-    """A receiver that gives these answers first."""
     with Receiver(answers, tls) as receiver:
         thread = threading.Thread(target=receiver.serve_forever, args=(0.05,), daemon=True)
         thread.start()
@@ -82,7 +79,6 @@ def receiving(*answers: bytes | Answer, tls: ssl.SSLContext | None = None) -> It
 
 
 def status(code: int, *headers: str) -> bytes:
-    """A whole answer."""
     lines = [f"HTTP/1.1 {code} X", *headers, "Content-Length: 0", "", ""]
     return "\r\n".join(lines).encode()
 

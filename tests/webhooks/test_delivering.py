@@ -47,7 +47,6 @@ BECAUSE: dict[str, Any] = {"reason": "x", "by": BY, "at": now()}
 
 
 def changes_of(user: Any, count: int = 1) -> None:
-    """So many events, in turn blocked and unblocked."""
     for number in range(count):
         service = unblock_system_user if number % 2 else block_system_user
         service(system_user=user, reason="x", by=BY, at=now())
@@ -271,7 +270,6 @@ OTHER = "taxpayer.renamed"  # what happens to the owner is no message
 
 @pytest.fixture
 def owner(settings: Settings) -> SystemUser:
-    """A client that may have webhooks."""
     settings.SCOPES = SCOPES
     return new_erp(scopes="RegistryAPI").system_user
 

@@ -86,7 +86,6 @@ def test_its_receiver_accepts_what_its_commands_send(
 
 @contextmanager
 def deliverer(environment: Any, log: Path) -> Iterator[Process]:
-    """The command as systemd starts it."""
     command = [sys.executable, "manage.py", "deliver_webhooks"]
     process = start_process(command, log, lambda: True, env=environment)
     try:

@@ -185,7 +185,6 @@ MORNING = datetime(2027, 3, 1, 2, 30, tzinfo=UTC)
 
 
 def announced(at: datetime) -> list[tuple[str, int]]:
-    """Type and days of what is new at this moment."""
     before = len(bodies())
     announce_ends(at)
     return [(body["type"], body["data"]["days"]) for body in bodies()[before:]]

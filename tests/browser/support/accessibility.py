@@ -14,10 +14,7 @@ THEME_RULES = ("color-contrast", "html-has-lang", "html-lang-valid", "link-in-te
 
 
 def violations(page: Any, rules: Sequence[str] = ()) -> list[str]:
-    """Each with the page, the rule, and the first elements that break it; of these rules, or all.
-
-    Another theme or language changes colours and texts, not the structure: THEME_RULES.
-    """
+    """Of these rules, or of all. THEME_RULES are those that another theme or language can break."""
     options = _OPTIONS | ({"runOnly": {"type": "rule", "values": [*rules]}} if rules else {})
     found = _AXE.run(page, options=options).response["violations"]
     return [

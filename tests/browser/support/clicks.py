@@ -27,7 +27,6 @@ def press(page: Any, title: str) -> None:
 
 
 def find(page: Any, kind: str, term: str) -> None:
-    """Search the list of that kind, and open what is found."""
     page.goto(f"/admin/{kind}/")
     page.locator("#searchbar").fill(term)
     page.locator("#searchbar").press("Enter")
@@ -37,12 +36,10 @@ def find(page: Any, kind: str, term: str) -> None:
 
 
 def says(page: Any, text: str) -> None:
-    """The page shows this text."""
     page.get_by_text(text).first.wait_for()
 
 
 def tab_to(page: Any, title: str) -> None:
-    """Press Tab until what has that title has the focus, which must be seen."""
     for _ in range(60):
         page.keyboard.press("Tab")
         focused = page.evaluate_handle("document.activeElement").as_element()
@@ -55,7 +52,6 @@ def tab_to(page: Any, title: str) -> None:
 
 
 def too_wide_parts(page: Any) -> list[str]:
-    """What is wider than its place: the page in the window, a table in its panel or list."""
     parts = "html, main, .list-table, .panel, .search-results"
     found: list[str] = page.evaluate(
         f"[...document.querySelectorAll('{parts}')]"
@@ -110,8 +106,6 @@ def divided_values(page: Any) -> list[str]:
 
 
 class Clicks:
-    """Counts the clicks of a person on all pages of the window, from now on."""
-
     def __init__(self, page: Any) -> None:
         self.page = page
         page.add_init_script(COUNT_CLICKS)
@@ -119,7 +113,6 @@ class Clicks:
         self.reset()
 
     def reset(self) -> None:
-        """Counts from now on."""
         self.page.evaluate("sessionStorage.clicks = 0")
 
     @property

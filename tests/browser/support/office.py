@@ -42,7 +42,6 @@ class Office:
         return self.service.url
 
     def page(self, role: str, size: str = "wide") -> Any:
-        """The page of a window in which somebody of that role is signed in."""
         if (role, size) not in self.windows:
             self.windows[role, size] = self._window(role, WIDE if size == "wide" else PHONE)
         return self.windows[role, size].page
@@ -57,7 +56,6 @@ class Office:
         return window
 
     def log_in(self, client_id: str, client_secret: str) -> httpx.Response:
-        """What an ERP system is answered."""
         return login_at(self.service, Erp(client_id, client_secret))
 
     def close_windows(self) -> list[str]:
@@ -73,7 +71,6 @@ WIDE, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 
 
 def sign_in(page: Any, name: str) -> None:
-    """Name and password, then the code of the authenticator app."""
     page.goto("/admin/")
     page.get_by_label("User name").fill(name)
     page.get_by_label("Password", exact=True).fill(PASSWORD)
@@ -86,7 +83,6 @@ def sign_in(page: Any, name: str) -> None:
 
 @contextmanager
 def open_office(folder: Path, chromium: Any, **settings: str) -> Iterator[Office]:
-    """The service on SQLite in `folder`, with the demo's sample and one account of each role."""
     environment = service_environment(folder, free_port(), **settings)
     credentials = json.loads(manage(environment, "demo", "--no-serve", "--json"))
     started = start_service(environment, folder / "service.log")

@@ -39,12 +39,10 @@ MOST_RECORDS = 200
 
 
 def names_of_pages() -> set[str]:
-    """The names of the addresses of all pages under /admin/."""
     return {name for name in {*NEEDED, *FOR_ALL_STAFF} if not name.endswith(NO_PAGES)}
 
 
 def name_of(path: str) -> str:
-    """The name of this address."""
     return resolve(path.partition("?")[0], URLCONF).url_name or ""
 
 
@@ -136,7 +134,6 @@ def _others() -> list[str]:
 
 
 def _paths_of(pages: RecordAdmin) -> Iterator[str]:
-    """The list, the records of each state, and each task."""
     at = timezone.now()
     records = list(pages.model._default_manager.order_by("-pk")[:MOST_RECORDS])
     yield pages.list_url()

@@ -1,8 +1,4 @@
-"""`make screenshots`: the pictures of docs/staff.md, from the demo's sample of a real day.
-
-Each is the page as staff see it, light and dark. Take them anew when a page changes its look:
-`python -m tests.browser.support.screens`.
-"""
+"""`make screenshots`: the pictures of docs/staff.md, from the demo's sample of a real day."""
 
 import os
 import shutil
@@ -31,7 +27,6 @@ LIGHT_ONLY = (
 
 
 def main() -> None:
-    """Write every picture, and say which."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "identity.settings")
     os.environ.update(TEST_SECRETS)  # as the service that is started has them
     import django
@@ -49,7 +44,6 @@ def main() -> None:
 
 
 def take_all(office: Any) -> None:
-    """Every picture, as a superuser sees it; one of them on a phone."""
     page = office.page("")
     page.set_viewport_size(SIZE)
     for name, path in _paths(page).items():
@@ -65,7 +59,6 @@ def take_all(office: Any) -> None:
 
 
 def _paths(page: Any) -> dict[str, str]:
-    """The pages, by the name of their picture."""
     user = _found(page, "/admin/taxpayers/systemuser/?q=Opera")
     refused = _found(page, "/admin/tokens/loginevent/?reason=system_user_blocked")
     return {
@@ -91,7 +84,6 @@ def _yesterday() -> date:
 
 
 def _found(page: Any, path: str) -> str:
-    """The path of the first record of that list."""
     page.goto(path)
     record = page.locator("#result_list tbody a[href*='/change/']").first.get_attribute("href")
     return str(record).partition("?")[0]
@@ -109,7 +101,6 @@ def _secret(page: Any) -> None:
 
 
 def _import(page: Any) -> None:
-    """The preview of a file with two bad rows."""
     rows = (
         "tin,rob,name,active",
         "C2581239010,,Kilang Papan Jaya Sdn Bhd,yes",

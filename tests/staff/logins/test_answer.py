@@ -125,7 +125,6 @@ _VERSION_AND_VARIANT = (7 << 76) | (1 << 63)
 
 
 def reference_of(at: datetime) -> UUID:
-    """A reference as the service makes one at that moment."""
     return UUID(int=first_id(at).int | _VERSION_AND_VARIANT)
 
 

@@ -34,7 +34,6 @@ OTHER = "C8888888888"
 
 
 def _for_other(**values: Any) -> Any:
-    """A login for OTHER, which was registered with these values, or not at all."""
     if values:
         make.taxpayer(tin=OTHER, **values)
     return _agent().login(on_behalf_of=OTHER)
