@@ -191,7 +191,6 @@ def queries_of_other_databases(django_db_blocker: "DjangoDbBlocker") -> None:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
-    """The PostgreSQL of this process."""
     server = start_postgres()
     with stopping(server):
         yield server
@@ -199,7 +198,6 @@ def postgres() -> Iterator[Postgres]:
 
 @pytest.fixture(scope="session")
 def migrated_sqlite(django_db_setup: None, request: pytest.FixtureRequest) -> "MigratedSqlite":
-    """The migrated database of SQLite, to be copied."""
     return request.config.stash[MIGRATED]  # type: ignore[no-any-return]
 
 
@@ -213,7 +211,6 @@ def migrated_template(postgres: Postgres, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture
 def empty_postgres_url(postgres: Postgres) -> Iterator[str]:
-    """A new PostgreSQL database without any table, for this test alone."""
     url = postgres.create_database()
     yield url
     postgres.drop_database(url)
@@ -229,7 +226,6 @@ def postgres_url(postgres: Postgres, migrated_template: str) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def module_database(postgres: Postgres, migrated_template: str) -> Iterator[str]:
-    """As `postgres_url`, for all tests of a module."""
     url = postgres.create_database(migrated_template)
     yield url
     postgres.drop_database(url)
@@ -267,8 +263,6 @@ def cluster(
 
 
 class StartService(Protocol):
-    """Starts a service process; see the fixture `service`."""
-
     def __call__(self, database_url: str = "", **settings: str) -> Service: ...
 
 
@@ -339,7 +333,6 @@ def fresh_process(pytestconfig: pytest.Config) -> None:
 
 @pytest.fixture
 def erp(db: None) -> "Erp":
-    """An ERP system of a taxpayer."""
     from tests.support.erp import new_erp
 
     return new_erp()
@@ -353,7 +346,6 @@ def takes_certificates(settings: "Settings") -> None:
 
 @pytest.fixture
 def intermediary(db: None) -> "Erp":
-    """An ERP system of an active intermediary."""
     from tests.support import make
     from tests.support.erp import new_erp
 
@@ -362,7 +354,6 @@ def intermediary(db: None) -> "Erp":
 
 @pytest.fixture
 def api(db: None) -> "Api":
-    """A protected API for the audience of every token."""
     from tests.introspection.api import new_api
 
     return new_api()
@@ -370,7 +361,6 @@ def api(db: None) -> "Api":
 
 @pytest.fixture
 def blocked(db: None) -> "Erp":
-    """An ERP system that was blocked yesterday."""
     from datetime import UTC, datetime, timedelta
 
     from tests.support.erp import new_erp

@@ -115,8 +115,6 @@ def _read(file: Path) -> dict[str, tuple[float, list[str]]]:
 
 
 class _Notes:
-    """The statements of each test of this process."""
-
     def __init__(self, config: pytest.Config) -> None:
         self._file = config.option.statements
         self._of_tests: dict[str, set[str]] = {}

@@ -17,7 +17,6 @@ from tests.servers.postgres import Postgres
 
 @pytest.fixture(scope="module")
 def session_of_all_tests(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Session:
-    """A session on the PostgreSQL of the tests; the registry is filled once."""
     folder = tmp_path_factory.mktemp("bench")
     return Session(folder, Server(postgres.port, postgres.process))
 

@@ -63,7 +63,6 @@ class Peer:
         return answers_in(received) or None
 
     async def answer_after(self, seconds: float) -> WireAnswer:
-        """The first answer; by then it has come."""
         answers = await self.after(seconds)
         assert answers
         return answers[0]
@@ -334,7 +333,6 @@ def parents(module: str) -> set[str]:
 def test_a_process_that_has_answered_a_login_has_imported_none_of_the_pages(
     migrated_sqlite: MigratedSqlite, tmp_path: Path
 ) -> None:
-    """Neither those of the staff, nor those for developers, of which none was opened."""
     migrated_sqlite.write_to(tmp_path / "identity.sqlite3")
     environment = service_environment(tmp_path, 0, SERVE="login")
     manage(environment, "register_taxpayer", TIN, "--name", "A company")

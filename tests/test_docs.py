@@ -35,7 +35,6 @@ _SETTING = re.compile(r"(?<![/\w])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b|\b[A-Z][A-Z_]+
 
 
 def code_of(text: str) -> Iterator[str]:
-    """Every piece of code in a document: the lines of its blocks, and what is in backticks."""
     for block in _BLOCK.findall(text):
         yield from block.splitlines()
     yield from _INLINE.findall(_BLOCK.sub("", text))

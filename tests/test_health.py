@@ -206,7 +206,6 @@ def test_a_database_that_hangs_is_named_in_time_and_found_again(
 
 @pytest.mark.django_db(transaction=True)
 def test_a_connection_that_broke_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each time the thread of the checks gives back what cannot be used any more."""
     closed: list[bool] = []
     monkeypatch.setattr(server_readiness, "close_old_connections", lambda: closed.append(True))
     database = Hanging(monkeypatch)
@@ -253,8 +252,6 @@ def test_the_public_may_ask_whether_the_service_is_ready_and_which_version_it_is
 
 
 class Checked:
-    """Readiness that says what it is told, and counts how often it was asked."""
-
     def __init__(self) -> None:
         self.asked, self.result = 0, "ok"
 

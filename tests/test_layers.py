@@ -135,7 +135,6 @@ STAFF_LIBRARIES = ("allauth", "csp", "unfold", "whitenoise", "django.contrib.adm
 
 
 def rules(tree: SourceTree) -> dict[str, Iterator[str]]:
-    """Every rule of this code base, by its name, with what violates it in this tree."""
     return {
         "every room is on one floor": layers.rooms_without_floor(tree, FLOORS),
         "a room uses only rooms on floors below": layers.climbing_imports(tree, FLOORS),
@@ -162,7 +161,6 @@ def rules(tree: SourceTree) -> dict[str, Iterator[str]]:
 
 
 def package_rules(tree: SourceTree) -> dict[str, Iterator[str]]:
-    """Every rule of the package for API teams, as for the service."""
     adapters = (
         layers.foreign_importers(tree, libraries, (f"{PACKAGE}.{adapter}",))
         for adapter, libraries in FRAMEWORKS.items()

@@ -50,7 +50,6 @@ def modules() -> Iterator[Any]:
 
 
 def types_of_fields(kind: Any) -> dict[str, Any]:
-    """Of a dataclass, or of a value."""
     if dataclasses.is_dataclass(kind):
         return {field.name: field.type for field in dataclasses.fields(kind)}
     return get_type_hints(kind) if issubclass(kind, Value) else {}

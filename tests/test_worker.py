@@ -110,8 +110,6 @@ def test_a_fault_of_one_connection_ends_that_one_and_no_deadline_of_the_others(
 
 
 class Greeter(asyncio.Protocol):
-    """Answers each accepted client with a word."""
-
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         transport.write(b"accepted")

@@ -28,7 +28,6 @@ from tests.test_doors import IMPORT, MANAGEMENT, PERMISSIONS, answer, scope
 
 
 def echo(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
-    """Answers with what it got of the request."""
     shown = {key: value for key, value in environ.items() if isinstance(value, str)}
     shown["body"] = environ["wsgi.input"].read().decode()
     start_response("400 invalid_request", [("Content-Type", "application/json")])

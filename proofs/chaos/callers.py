@@ -28,8 +28,6 @@ class Kind(Enum):
 
 @dataclass
 class Caller:
-    """One ERP system: what it sends, how often, and from where."""
-
     name: str
     kind: Kind
     erp: Erp
@@ -52,8 +50,6 @@ class Caller:
 
 @dataclass(frozen=True)
 class Population:
-    """All callers that log in."""
-
     callers: list[Caller]
     crowd: list[Erp]  # system users that no other caller uses
 

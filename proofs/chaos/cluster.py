@@ -29,8 +29,6 @@ DISK_MEGABYTES = 400
 
 @dataclass
 class Cluster(Site):
-    """One primary and its standby."""
-
     primary: Postgres
     standby: Postgres
     disk: SmallDisk | NotAvailable  # of the first primary, or why there is none
@@ -122,7 +120,6 @@ class PatroniSite(Site):
         return self.leader.url(DATABASE)
 
     def synchronous_standby(self) -> Member:
-        """The one that each commit waits for."""
         with self.connect() as connection:
             row = connection.execute(
                 "SELECT application_name FROM pg_stat_replication WHERE sync_state = 'sync'"

@@ -35,8 +35,6 @@ _FIGURES = CHECKOUT / "var" / "drill.txt"
 
 @dataclass(frozen=True)
 class Result:
-    """How one scenario went."""
-
     name: str
     seen: Observed | None = None  # None if it did not run
     broken: Sequence[str] = ()
@@ -126,7 +124,6 @@ def _fault_of(answer: Answer, keys: jwt.PyJWKSet, issuer: str, ahead: float) -> 
 
 
 def line_of(result: Result) -> str:
-    """One scenario: how its logins were answered, what is noted, and which promises broke."""
     name = f"{result.name:18}"
     if result.not_tested:
         return f"{name} NOT TESTED: {result.not_tested}"

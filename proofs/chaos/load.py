@@ -18,7 +18,6 @@ Connect = Callable[[Caller], HTTPConnection]
 
 
 def log_in(caller: Caller, connection: HTTPConnection, headers: dict[str, str]) -> Answer:
-    """One login on this connection, which is opened if it is not open."""
     sent_at = time.monotonic()
     named = {"onbehalfof": caller.on_behalf_of} if caller.on_behalf_of else {}
     try:

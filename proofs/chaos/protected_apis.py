@@ -43,7 +43,6 @@ class Api(Program):
     ends_on = signal.SIGKILL
 
     def restart(self) -> None:
-        """A new process, as after an upgrade of the API."""
         began = time.monotonic()
         super().restart()
         self.restarting.append((began, time.monotonic()))

@@ -37,7 +37,6 @@ class Node:
         return self.service.process.returncode
 
     def kill(self) -> None:
-        """As when the power fails."""
         kill_group(self.service.pid)
         self.service.process.wait(10)
 
@@ -46,7 +45,6 @@ class Node:
         self.service.stop()
 
     def start(self) -> None:
-        """What a supervisor does when it has ended."""
         self.service = start_service(self.service.environment, self.service.log_file)
 
 
@@ -65,11 +63,9 @@ class Site(ABC):
         """Of the database as it is now, for its superuser."""
 
     def manage(self, *arguments: str) -> Any:
-        """What `manage.py ARGUMENTS --json` answers."""
         return self.nodes[0].service.manage(*arguments)
 
     def connect(self) -> psycopg.Connection[Any]:
-        """To the database, as its superuser."""
         return psycopg.connect(
             self.database_url, autocommit=True, connect_timeout=5, application_name="drill"
         )

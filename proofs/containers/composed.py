@@ -26,7 +26,6 @@ def compose(*arguments: str, environment: Path = EXAMPLE) -> subprocess.Complete
 
 @cache
 def rendered() -> dict[str, Any]:
-    """The whole of it, with every variable, default and anchor replaced."""
     done = compose("--profile", "*", "config", "--format", "json")
     assert (done.returncode, done.stderr) == (0, "")
     found: dict[str, Any] = json.loads(done.stdout)

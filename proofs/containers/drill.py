@@ -39,8 +39,6 @@ def image(builder: Builder) -> Image:
 
 @dataclass
 class Deployment:
-    """A database, secrets in files, and containers of the image."""
-
     image: Image
     folder: Path
     database_url: str

@@ -57,11 +57,9 @@ class Container:
     volumes: Mapping[str, Path]
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
-        """What a command in it did, after its end."""
         return completed(self._prepared(command), timeout=120)
 
     def start(self, log: Path, ready: Callable[[], bool]) -> subprocess.Popen[bytes]:
-        """The command of the image, as soon as `ready()` is true."""
         return start_process(self._prepared(self.image.config["Cmd"]), log, ready)
 
     def stop(self, process: subprocess.Popen[bytes]) -> None:
@@ -143,7 +141,6 @@ class Builder:
         self._storage = [f"--root={folder}/storage", f"--runroot={folder}/run"]
 
     def build(self, target: str) -> Image:
-        """That stage of the Containerfile, unpacked."""
         base = os.environ.get("CONTAINER_BASE") or self._debian()
         name = f"localhost/identity-{target}:test"
         shared = [f"--volume={path}:{path}:ro" for path in _NETWORK if Path(path).exists()]

@@ -26,8 +26,6 @@ _CONNECTION = "on connection "
 
 
 class Kind(StrEnum):
-    """What the client does, and so what it must get."""
-
     FRAMED = "framed"  # one request with a clear end, among others on a connection: one answer
     ENDED = "ended"  # any bytes, then the client stops sending: an answer, then the end
     OPEN = "open"  # any bytes, and the client waits: an answer (408), then the end
@@ -62,7 +60,6 @@ class FuzzInput:
 
     @cached_property
     def decoded(self) -> bytes:
-        """All of it, percent-decoded: where it could lead to."""
         return unquote_to_bytes(self.data)
 
     @cached_property
@@ -85,7 +82,6 @@ class FuzzInput:
 
 
 def read_inputs(file: Path, planted: Planted) -> Iterator[FuzzInput]:
-    """The inputs of a corpus file, with credentials for placeholders."""
     for block in f"\n{file.read_text('ascii').strip()}".split("\n# ")[1:]:
         first, *lines = block.splitlines()
         way, _, name = first.partition(": ")
@@ -95,7 +91,6 @@ def read_inputs(file: Path, planted: Planted) -> Iterator[FuzzInput]:
 
 
 def read_corpus(planted: Planted) -> list[FuzzInput]:
-    """All committed inputs."""
     return [found for file in sorted(CORPUS.glob("*.txt")) for found in read_inputs(file, planted)]
 
 

@@ -114,8 +114,6 @@ AGENTS = (b"erp/1.0", b"", b"\xff", b"a" * 3_000, b"<script>", b"Mozilla/5.0 (Wi
 
 
 class Grammar:
-    """Makes requests from one source of chance."""
-
     def __init__(self, rng: Random, planted: Planted) -> None:
         self._rng = rng
         self._planted = planted
@@ -130,7 +128,6 @@ class Grammar:
         return FuzzInput((request,), Kind.FRAMED, "right login", is_canary=True)
 
     def framed(self) -> FuzzInput:
-        """One request with a clear end."""
         chance = self._rng.random
         path = self._pick(SLOW_PATHS) if chance() < 0.01 else self._pick(PATHS)
         is_introspection = path in OTHER_PATHS

@@ -40,7 +40,6 @@ _NOT_LETTERS = re.compile(rb"[^a-z]+")
 
 
 def faults_of(sent: FuzzInput, answer: WireAnswer, planted: Planted) -> Iterator[str]:
-    """Each invariant that this answer breaks."""
     yield from _faults_of_status(sent, answer)
     leads_to_staff = _STAFF_PATHS.search(sent.decoded) is not None
     is_login = sent.path == LOGIN_PATH
@@ -148,7 +147,6 @@ def _means_another(name: bytes) -> bool:
 
 
 def faults_of_headers(answer: WireAnswer, reference: str) -> Iterator[str]:
-    """Of every answer of the login."""
     for name, value in _LOGIN_HEADERS.items():
         if answer.headers.get(name) != value:
             yield f"{name}: {answer.headers.get(name)}"
@@ -174,7 +172,6 @@ def _faults_of_introspection(sent: FuzzInput, answer: WireAnswer, body: Any) -> 
 
 
 def faults_of_issued(body: Any) -> Iterator[str]:
-    """Of a 200 of the login."""
     if not isinstance(body, dict) or not body.get("access_token"):
         yield "200 without a token"
     elif body.get("expires_in") != 3600 or body.get("token_type") != "Bearer":
@@ -197,7 +194,6 @@ def _faults_of_api(
 
 
 def faults_of_refusal(answer: WireAnswer, body: Any, reference: str) -> Iterator[str]:
-    """Of any other answer of the login."""
     if not isinstance(body, dict) or set(body) != {"error", "error_description"}:
         yield f"a refusal with the body {answer.body!r}"
         return

@@ -110,7 +110,6 @@ def mutate(rng: Random, data: bytes, other: bytes) -> bytes:
 
 
 def split(rng: Random, data: bytes) -> tuple[bytes, ...]:
-    """In parts that are sent one after the other."""
     if rng.random() < 0.8:
         return (data,)
     places = sorted({_place(rng, data) for _ in range(rng.choice((1, 2, 5)))} - {0, len(data)})

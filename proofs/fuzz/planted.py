@@ -29,7 +29,6 @@ _PREFIX = len(b"cs_test_")
 
 
 def basic(client_id: bytes, client_secret: bytes) -> bytes:
-    """The value of a Basic header."""
     return base64.b64encode(client_id + b":" + client_secret)
 
 

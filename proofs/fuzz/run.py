@@ -32,8 +32,6 @@ _MAX_UNAVAILABLE_SHARE = 0.02
 
 @dataclass
 class Findings:
-    """What a run has seen."""
-
     seed: int
     sent: int = 0
     canaries: int = 0
@@ -102,7 +100,6 @@ class Run:
         self._progress_at = PROGRESS_EVERY
 
     def run(self, inputs: Iterator[FuzzInput], count: int, minutes: float) -> Findings:
-        """At most so many inputs and minutes."""
         self._began = time.monotonic()
         self._ends_at, self._warm_up = self._began + minutes * 60, int(count * _WARM_UP_SHARE)
         rng = Random(self.findings.seed + 1)  # noqa: S311 - of addresses

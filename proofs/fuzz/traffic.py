@@ -45,7 +45,6 @@ class _Talk:
     is_last_answered: bool = False  # the server has announced that it closes
 
     def take(self) -> list[FuzzInput]:
-        """The inputs that are sent now."""
         taken = []
         while self.queue and self._has_room():
             taken.append(self.queue.popleft())

@@ -33,11 +33,9 @@ class Watch:
         self.workers = sorted(children_of(pid))
 
     def look(self) -> list[str]:
-        """The faults of the processes and of the log."""
         return [*self._faults_of_processes(), *self._faults_of_log()]
 
     def private_megabytes(self) -> list[float]:
-        """Memory of each worker that it shares with no other process."""
         return [private_bytes(pid) / 2**20 for pid in self.workers]
 
     def _faults_of_processes(self) -> list[str]:

@@ -23,7 +23,6 @@ _MOST = 10  # of the latest that logins try, whether they are of the client or n
 
 
 def lookup_of(credential: str | KeyPair) -> str:
-    """What the registry knows of a secret or a key."""
     return hash_secret(credential) if isinstance(credential, str) else key_name(credential.kid)
 
 

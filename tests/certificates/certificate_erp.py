@@ -30,13 +30,11 @@ def certificate(subject: str = SUBJECT) -> IssuedCertificate:
 
 
 def rfc9440(issued: IssuedCertificate) -> dict[str, str]:
-    """The headers of a proxy that writes RFC 9440."""
     encoded = base64.b64encode(issued.der).decode()
     return {"Client-Cert": f":{encoded}:", "SSL-Client-Verify": "SUCCESS"}
 
 
 def nginx(issued: IssuedCertificate, verified: str = "SUCCESS") -> dict[str, str]:
-    """The headers of nginx."""
     return {"SSL-Client-Cert": issued.escaped, "SSL-Client-Verify": verified}
 
 
@@ -70,7 +68,6 @@ class CertificateErp:
 def new_certificate_erp(
     issued: IssuedCertificate | None = None, **system_user: Any
 ) -> CertificateErp:
-    """A system user that logs in with this certificate."""
     issued = issued or certificate()
     user = use_public_credential(
         system_user=SystemUserFactory.create(**system_user), certificate=issued.pem, **why()

@@ -15,7 +15,6 @@ DIFFERENT = {
 
 
 def servers() -> dict[str, str]:
-    """Each server by its name, without comments."""
     text = re.sub(r"(?m)(^|\s)#.*$", "", CONFIGURATION.read_text())
     found = {}
     for block in re.findall(r"(?ms)^server \{\n(.*?)^\}", text):

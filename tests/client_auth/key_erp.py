@@ -33,8 +33,6 @@ _JWK = {"ES256": ECAlgorithm, "PS256": RSAAlgorithm, "EdDSA": OKPAlgorithm}
 
 @dataclass
 class KeyPair:
-    """A private key of the ERP system, and its public part as it is registered."""
-
     algorithm: str
     private: Any = field(repr=False)
     kid: str
@@ -130,7 +128,6 @@ def jwks(*pairs: KeyPair) -> str:
 
 
 def new_key_erp(algorithm: str = "ES256", **system_user: Any) -> KeyErp:
-    """A system user that logs in with one key."""
     pair = new_pair(algorithm)
     user = use_public_credential(
         system_user=make.system_user(**system_user),

@@ -138,6 +138,5 @@ def _why(at: datetime | None) -> dict[str, Any]:
 
 
 def newest(erp: Any) -> Credential:
-    """The row of its newest credential."""
     row: Credential = erp.system_user.credentials.latest("pk")
     return row

@@ -9,7 +9,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 
 def encode(data: bytes) -> bytes:
-    """base64url without padding."""
     return base64.urlsafe_b64encode(data).rstrip(b"=")
 
 
@@ -28,7 +27,6 @@ class Signer:
         self.thumbprint = encode(hashlib.sha256(self.jwk.encode()).digest()).decode()  # RFC 7638
 
     def sign(self, header: bytes, claims: bytes) -> bytes:
-        """A JWT of this header and these claims, whatever they are."""
         signed = encode(header) + b"." + encode(claims)
         return signed + b"." + encode(self._key.sign(signed))
 
@@ -38,7 +36,6 @@ AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 
 def moment(seconds: float, at: datetime = AT) -> bytes:
-    """So many seconds after that moment, as a claim."""
     return repr(at.timestamp() + seconds).encode()
 
 

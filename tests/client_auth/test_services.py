@@ -58,7 +58,6 @@ def of_kind(kind: Kind) -> Any:
 
 @pytest.fixture
 def user() -> SystemUser:
-    """It logs in with one secret."""
     found: SystemUser = of_kind(SECRET).system_user
     return found
 
@@ -173,7 +172,6 @@ def test_there_are_two_live_ones_at_most(kind: Kind) -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name.value)
 def test_a_further_one_gets_the_networks_of_the_newest_that_is_not_revoked(kind: Kind) -> None:
-    """Neither of the oldest, nor of one that is revoked."""
     owner = of_kind(kind)
     rows: list[Credential] = []
     for networks in ("192.0.2.1/32", "192.0.2.2/32", "192.0.2.3/32"):

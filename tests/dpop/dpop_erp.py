@@ -87,14 +87,12 @@ class DpopErp:
         return token
 
     def api_proof(self, path: str, token: str, method: str = "GET") -> str:
-        """A right one for a request to an API of the service."""
         address = f"{settings.AUTH_URL}{path}"
         return self.proof(htm=method, htu=address, ath=hash_of_token(token), nonce=None)
 
     def call(
         self, path: str, token: str, method: str = "GET", proof: str | None = None, **headers: str
     ) -> Any:
-        """A request to an API of the service, with a right proof unless another one is given."""
         sent = proof or self.api_proof(path, token, method)
         fields = {"Authorization": f"DPoP {token}", "DPoP": sent} | headers
         return Client(raise_request_exception=False).generic(method, path, headers=fields)

@@ -28,7 +28,6 @@ KEY, CERTIFICATE = Confirmation("dpop", RIGHT.thumbprint), Confirmation("tls", T
 
 
 def proof(signer: Signer = RIGHT, *, method: str = "GET", **claims: bytes) -> dict[str, str]:
-    """The header with a right proof but for these claims."""
     said = {"ath": f'"{hash_of_token(ENCODED)}"'.encode()} | claims
     return {"DPoP": signed_proof(f"{BASE}{PATH}", method=method, at=AT, signer=signer, **said)}
 

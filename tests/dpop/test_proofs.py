@@ -31,7 +31,6 @@ def erp() -> DpopErp:
 
 
 def client(algorithm: str = "ES256") -> DpopErp:
-    """It signs with another library than the service."""
     return DpopErp(Erp("ci_test_1", ""), new_pair(algorithm))
 
 
@@ -268,7 +267,6 @@ WRITTEN = "https://h/taxpayers/C1:R1(\u00e9)"  # a library may escape it
 
 
 def is_same_target(one: str, other: str) -> bool:
-    """To the service, and to the package."""
     is_same = service_proof.is_same_target(one, other)
     assert (comparable(one) is not None and comparable(one) == comparable(other)) is is_same
     return is_same

@@ -46,7 +46,6 @@ def number_in(credential: str) -> int:
 
 
 def with_checksum(text: str) -> str:
-    """The text with the checksum that a credential with these characters would have."""
     number, digits = zlib.crc32(text.encode()), ""
     for _ in range(6):
         number, digit = divmod(number, 62)

@@ -97,7 +97,6 @@ async def ask(endpoint: TokenEndpoint, sent: Sent) -> Answer:
 
 
 def on_event_loop(work: Callable[[TokenEndpoint], Awaitable[Any]]) -> Any:
-    """What the work returns, on a new loop with a new endpoint."""
     current_key_ring(datetime.now(UTC))  # the loop itself reads no keys
 
     async def run() -> Any:
@@ -111,8 +110,6 @@ def on_event_loop(work: Callable[[TokenEndpoint], Awaitable[Any]]) -> Any:
 
 
 def answers_to(requests: Sequence[Sent]) -> list[Answer]:
-    """To requests that come at the same moment."""
-
     async def work(endpoint: TokenEndpoint) -> list[Answer]:
         return await asyncio.gather(*(ask(endpoint, sent) for sent in requests))
 

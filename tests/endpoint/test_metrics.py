@@ -36,7 +36,6 @@ def scraped() -> dict[str, float]:
 
 
 def added(before: dict[str, float], after: dict[str, float]) -> dict[str, float]:
-    """The counts that grew, and by how much."""
     counts = {k: v - before.get(k, 0) for k, v in after.items() if k.startswith("logins_total")}
     return {name.split()[1]: n for name, n in counts.items() if n}
 

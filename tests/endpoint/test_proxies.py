@@ -22,8 +22,6 @@ CLIENT, STRANGER = "203.0.113.7", "198.51.100.1"
 
 @dataclass(frozen=True)
 class Case:
-    """A connection from `peer` that sends this X-Forwarded-For, and where it comes from."""
-
     claim: str
     peer: str
     forwarded_for: str | None

@@ -139,14 +139,12 @@ def acting_for(taxpayer: object, erp: Erp | None = None) -> Sent:
 
 
 def limited(**limits: str) -> Sent:
-    """A system user with these limits, and a taxpayer that granted its intermediary one code."""
     granted = make.permission(codes=[SUBMIT])
     erp = new_erp(taxpayer=granted.intermediary.taxpayer, **limits)
     return acting_for(granted.taxpayer.identifier, erp)
 
 
 def with_permission(role: dict[str, Any] | None = None, **fields: Any) -> Sent:
-    """An intermediary, and a taxpayer that granted it this permission."""
     granted = make.permission(**fields)
     type(granted.intermediary).objects.filter(pk=granted.intermediary.pk).update(**role or {})
     erp = new_erp(taxpayer=granted.intermediary.taxpayer)

@@ -141,7 +141,6 @@ def by_client(raw: RawTokenRequest) -> tuple[object, str]:
 
 
 def by_api(raw: RawTokenRequest) -> tuple[object, str]:
-    """With the credentials of a protected API in place of those of a client."""
     body = raw.body.replace(CLIENT_ID.encode(), API_ID.encode())
     body = body.replace(CLIENT_SECRET.encode(), API_SECRET.encode())
     return read_api_request(replace(raw, body=body), "token", environment="test")

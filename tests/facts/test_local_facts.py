@@ -60,7 +60,6 @@ def another_process() -> Iterator[ProcessPoolExecutor]:
 
 
 def elsewhere(work: Callable[..., Result], *arguments: object) -> Result:
-    """What another process gets, which then ends."""
     with another_process() as process:
         return process.submit(work, *arguments).result(30)
 

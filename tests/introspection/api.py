@@ -23,8 +23,6 @@ INACTIVE = {"active": False}
 
 @dataclass
 class Api:
-    """A registered API with its credentials."""
-
     registered: ProtectedApi
     client_id: str
     client_secret: str = field(repr=False)
@@ -45,7 +43,6 @@ def another(credential: str) -> str:
 
 
 def new_api(name: str = "Invoicing", audience: str = "InvoicingAPI") -> Api:
-    """A new API with one live secret."""
     issued = register_protected_api(name=name, audience=audience, **why())
     credentials = issued.credentials
     return Api(issued.protected_api, credentials.client_id, credentials.client_secret)
@@ -57,7 +54,6 @@ def revoke(erp: Erp, token: Any, **form: Any) -> HttpResponse:
 
 
 def token_of(erp: Any, **login: Any) -> str:
-    """A new access token of this client."""
     token: str = body_of(erp.login(**login))["access_token"]
     return token
 
@@ -81,13 +77,11 @@ def assert_headers(
 
 
 def claims_of(token: str) -> dict[str, Any]:
-    """What a token says; its signature is the matter of other tests."""
     claims: dict[str, Any] = jwt.decode(token, options={"verify_signature": False})
     return claims
 
 
 def forged(token: str) -> str:
-    """The same header and the same claims, signed by another key."""
     header = jwt.get_unverified_header(token)
     return jwt.encode(claims_of(token), generate("ES256"), "ES256", header)
 

@@ -199,7 +199,6 @@ def test_the_log_names_the_login_and_why_its_token_is_inactive(
 
 
 def assert_done(response: HttpResponse) -> None:
-    """The whole answer: 200 with an empty body."""
     assert (response.status_code, response.content) == (200, b"")
     assert_headers(response)
     assert response["Content-Length"] == "0"

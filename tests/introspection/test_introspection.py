@@ -41,7 +41,6 @@ from tokens.keys.store import stop_compromised_key
 
 
 def assert_answer(response: HttpResponse, body: dict[str, Any]) -> None:
-    """The whole answer."""
     assert (response.status_code, response.reason_phrase) == (200, "OK")
     assert_headers(response)
     assert body_of(response) == body

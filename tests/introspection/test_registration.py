@@ -28,7 +28,6 @@ BY: dict[str, Any] = {"reason": "contract 7", "by": Author("officer"), "at": AT}
 
 
 def recorded() -> tuple[str, str, str, dict[str, Any], dict[str, Any]]:
-    """The newest change."""
     change = Change.objects.latest("pk")
     assert change.object_type == "protectedapi"
     assert change.label == ProtectedApi.objects.get(pk=change.object_id).history_label

@@ -24,7 +24,6 @@ _NULL = ("since", "system_user_id", "secret_id", "source_address")  # where they
 
 
 def clients(number: int) -> list[Credential]:
-    """New clients; each is known by its secret."""
     return [make.credential() for _ in range(number)]
 
 
@@ -75,8 +74,6 @@ async def opened_store() -> AsyncIterator[AsyncStore]:
 
 
 def with_store(use: Callable[[AsyncStore], Awaitable[Result]]) -> Result:
-    """What `use` returns, on a new event loop."""
-
     async def run() -> Result:
         async with opened_store() as store:
             return await use(store)

@@ -60,7 +60,6 @@ def terminate(session: psycopg.Connection[Any], condition: str = "") -> int:
 
 
 def assert_each_is_stored_once(kind: str, calls: list[Call], done: list[Any]) -> None:
-    """No error, one event for each, and each is counted once."""
     assert [one for one in done if isinstance(one, Exception)] == []
     stored = 0 if kind == "query" else len(calls)
     assert LoginEvent.objects.count() == stored

@@ -29,8 +29,6 @@ _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"
 
 @dataclass
 class Cluster:
-    """A proxy and the nodes behind it."""
-
     balancer: Balancer
     nodes: list[Service]
 
@@ -50,7 +48,6 @@ class Cluster:
         return self.post(urlencode(erp.form), **headers)
 
     def on_the_wire(self, request: bytes) -> bytes:
-        """Everything that comes back over TLS for these bytes."""
         with (
             socket.create_connection((HOST, self.ports.https), timeout=10) as plain,
             self.balancer.tls.wrap_socket(plain, server_hostname=HOST) as connection,
@@ -64,7 +61,6 @@ class Cluster:
         return self.new_erp(0)
 
     def new_erp(self, logins_per_minute: int) -> Erp:
-        """Another system user of the same taxpayer."""
         return new_client(self.nodes[-1], "--logins-per-minute", str(logins_per_minute))
 
     def events(self, erp: Erp) -> dict[str, str]:
@@ -79,7 +75,6 @@ class Cluster:
 
 
 def behind(ports: Ports) -> dict[str, str]:
-    """The settings of a node behind the proxy."""
     return {
         "SERVE": "login",
         "ENVIRONMENT": "test",
@@ -100,7 +95,6 @@ _REASONS = {
 
 
 def assert_proxy_answer(answer: httpx.Response, status: int, error: str, says: str) -> None:
-    """The shape that every answer of the service has (contract 1)."""
     assert answer.status_code == status
     if error != "not_found":
         page = f"/errors/{_REASONS.get(says, 'malformed_request')}"
@@ -111,7 +105,6 @@ def assert_proxy_answer(answer: httpx.Response, status: int, error: str, says: s
 
 
 def new_client(node: Service, *options: str, tin: str = TIN) -> Erp:
-    """Another one of this taxpayer."""
     node.manage("register_taxpayer", tin, "--name", "Sample")
     issued = node.manage("issue_credentials", tin, "--name", f"ERP {uuid4()}", *options)
     return Erp(issued["client_id"], issued["client_secret"])
@@ -122,7 +115,6 @@ def login_at(node: Service, erp: Erp) -> httpx.Response:
 
 
 def is_valid(node: Service, access_token: str) -> bool:
-    """Whether the protected API of the service itself takes it."""
     headers = {"Authorization": f"Bearer {access_token}"}
     answer = httpx.get(f"{node.url}/api/v1/me", headers=headers, timeout=30)
     assert answer.status_code in (200, 401)

@@ -46,7 +46,6 @@ def login(erp: Erp, *headers: bytes, body: bytes | None = None) -> bytes:
 
 
 def assert_refusal(answer: WireAnswer, status: int, error: str, text: str = "") -> None:
-    """The shape of every answer of the login (contract 1), and the end of the connection."""
     assert (answer.status, answer.reason) == (status, error)
     assert re.search(LINK, answer.headers["link"])
     assert_shape(answer.headers, answer.json, error, text)
@@ -116,7 +115,6 @@ def test_a_header_that_was_meant_as_onbehalfof_is_refused_by_its_name(
 
 
 def with_trailer(erp: Erp, trailer: bytes, *headers: bytes) -> bytes:
-    """A right login whose body ends with these fields."""
     form = urlencode(erp.form).encode()
     body = b"%x\r\n%b\r\n0\r\n%b\r\n" % (len(form), form, trailer)
     return login(erp, CLOSE.strip(), b"Transfer-Encoding: chunked", *headers, body=body)

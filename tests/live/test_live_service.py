@@ -27,7 +27,6 @@ SETTINGS = {"AUTH_URL": "http://id.example.org", "TRUSTED_PROXIES": PROXY, "WEB_
 
 @pytest.fixture(scope="module")
 def start_node(services: StartService, module_database: str) -> Callable[..., Service]:
-    """Starts another node on the same database."""
     return lambda **settings: services(module_database, **SETTINGS | settings)
 
 

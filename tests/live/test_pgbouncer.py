@@ -35,8 +35,6 @@ CONFIGURATION = CHECKOUT / "deploy" / "pgbouncer.ini"
 
 
 class Pooler(Program):
-    """A running PgBouncer."""
-
     ends_on = signal.SIGINT
 
     @property

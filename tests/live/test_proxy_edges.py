@@ -118,7 +118,6 @@ REFUSED = {
 
 
 def refused(name: str, host: bytes = NAME) -> bytes:
-    """The bytes of that name, as the last request of its connection."""
     return REFUSED[name].replace(b"NAME", host + CLOSE).replace(b"|", b"\r\n")
 
 
@@ -199,7 +198,6 @@ def test_a_condition_or_a_range_changes_no_answer_of_the_proxy(cluster: Cluster)
 
 
 def test_no_status_of_nginx_has_its_html_page() -> None:
-    """Each one, as if a module of nginx had chosen it, on both servers."""
     # nginx closes without an answer after 408, 444 and 499.
     statuses = [status for status in range(400, 600) if status not in (408, 444, 499)]
     every = "".join(f"location = /try/{status} {{ return {status}; }}\n" for status in statuses)

@@ -203,7 +203,6 @@ def test_many_who_ask_share_one_write(node: Service) -> None:
 
 
 def by_socket(node: Service) -> httpx.Client:
-    """How an operator asks on the machine itself."""
     file = Path(node.environment["VAR_DIR"]) / f"health-{urlsplit(node.url).port}.sock"
     return httpx.Client(transport=httpx.HTTPTransport(uds=str(file)), base_url="http://node")
 

@@ -113,7 +113,6 @@ ISSUE = "issue_credentials"
 
 
 def filled_in(client: Client, url: str) -> dict[str, Any]:
-    """The form as a browser would send it, unchanged."""
     fields = {field.html_name: field.value() for field in client.get(url).context["form"]}
     return {name: value for name, value in fields.items() if value} | WHY
 

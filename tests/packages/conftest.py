@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def issuer() -> Iterator["Issuer"]:
-    """The one whose tokens are accepted."""
     yield from _started()
 
 

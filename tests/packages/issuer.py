@@ -27,8 +27,6 @@ LIST, INTROSPECT = "/status/1", "/connect/introspect"
 
 
 class SetClock(Clock):
-    """Both clocks change only when a test sets them."""
-
     def __init__(self) -> None:
         self.seconds = 0.0
 
@@ -92,7 +90,6 @@ class Issuer:
     # --- What it signs ----------------------------------------------------------------------------
 
     def claims(self, *, is_intermediary: bool = False, index: int | None = None) -> dict[str, Any]:
-        """Those of a login at this moment; with an index in its status list."""
         login = Authorization(
             client_id="ci_test_1",
             subject=TAXPAYER,
@@ -159,7 +156,6 @@ class Issuer:
 
 
 def start_issuer() -> Issuer:
-    """One that answers at once, on a port of its choice."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
     server.daemon_threads = True
     issuer = Issuer(server)

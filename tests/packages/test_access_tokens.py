@@ -22,7 +22,6 @@ def encoded(value: Any) -> str:
 
 
 def signed(issuer: Issuer, header: dict[str, Any]) -> str:
-    """A token of the issuer's key with exactly this header."""
     content = f"{encoded(header)}.{encoded(issuer.claims())}"
     algorithm = get_default_algorithms()["ES256"]
     return f"{content}.{encoded(algorithm.sign(content.encode(), issuer.signer.private_key))}"

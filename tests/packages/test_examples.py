@@ -102,7 +102,6 @@ class Examples:
         return ["node", "api.js"], self._installed()
 
     def _installed(self) -> Path:
-        """The Node example with its locked packages."""
         folder = self.folder / "node"
         return folder if folder.exists() else install_locked(EXAMPLES / "node", folder)
 

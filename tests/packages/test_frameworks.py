@@ -256,7 +256,6 @@ def test_a_token_that_cannot_be_checked_is_503(api: Api, issuer: Issuer) -> None
 
 
 def test_fastapi_waits_for_the_service_in_a_thread(issuer: Issuer) -> None:
-    """While one request waits for the keys, the event loop answers others."""
     verifier = issuer.verifier()
     app = FastAPI()
     for_fastapi.answer_token_errors(app)

@@ -19,7 +19,6 @@ HOUR = 3600
 
 
 def assert_unavailable(verifier: TokenVerifier, token: str) -> None:
-    """Whether the token is good is not known: that is 503, not 401."""
     with pytest.raises(Unavailable) as refused:
         verifier.verify(token)
     assert (refused.value.status, refused.value.error) == (503, "temporarily_unavailable")

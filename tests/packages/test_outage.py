@@ -31,7 +31,6 @@ def lists(issuer: Issuer) -> Issuer:
 
 
 def publish(issuer: Issuer, seconds: int) -> None:
-    """From now on each node answers with the list of that moment."""
     at = int(AT.timestamp()) + seconds
     issuer.answers[LIST] = issuer.status_list(iat=at, exp=at + HORIZON)
 

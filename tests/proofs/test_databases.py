@@ -152,7 +152,6 @@ def _follows(port: int) -> bool:
 
 
 def _arrived(standby: "psycopg.Connection[tuple[object, ...]]") -> bool:
-    """Whether the row of the primary is there."""
     try:
         return standby.execute("SELECT number FROM seen").fetchone() == (7,)
     except psycopg.errors.UndefinedTable:

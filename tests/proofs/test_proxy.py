@@ -54,7 +54,6 @@ class Proxy:
         return completed(["/bin/sh", SCRIPT, *arguments], env=self.environment)
 
     def rendered(self) -> str:
-        """The configuration, once nginx has tested it."""
         done = self.run("-t")
         assert done.returncode == 0, done.stderr
         assert "[warn]" not in done.stderr

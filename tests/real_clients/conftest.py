@@ -21,6 +21,5 @@ def registered(node: Service, tmp_path_factory: pytest.TempPathFactory) -> "Regi
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the programs for Node.js, with the libraries that they use."""
     source = Path(__file__).parent / "node"
     return install_locked(source, tmp_path_factory.mktemp("real-clients") / "node")

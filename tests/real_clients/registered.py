@@ -53,7 +53,6 @@ class Registered:
 
     @cached_property
     def api(self) -> dict[str, str]:
-        """The credentials of the protected API."""
         new = ("register_protected_api", self.api_name, "--audience", "InvoicingAPI")
         issued = self.service.manage(*new)
         return {member: issued[member] for member in ("client_id", "client_secret")}
@@ -65,7 +64,6 @@ class Registered:
         return metadata
 
     def client(self, way: str) -> Client:
-        """The one that logs in by this way, registered when it is first needed."""
         if way not in self.clients:
             self.clients[way] = self.new_client(way)
         return self.clients[way]
@@ -78,7 +76,6 @@ class Registered:
         return claims
 
     def new_client(self, way: str) -> Client:
-        """Another one."""
         name = f"{way} {next(_NUMBERS)}"
         new = ("issue_credentials", self.tin, "--name", name, "--logins-per-minute", "0")
         if way in SECRET_METHODS:

@@ -29,7 +29,6 @@ SECONDS = 120.0
 
 @pytest.fixture(scope="module")
 def staff_node(services: StartService, django_db_blocker: DjangoDbBlocker) -> Iterator[Service]:
-    """The service with the scopes of the management API."""
     service = services(SCOPES=json.dumps(SCOPES))
     with override_settings(SCOPES=SCOPES), django_db_blocker.unblock():
         service.manage("register_taxpayer", "C1000000000", "--name", "Tax authority")

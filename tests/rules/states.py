@@ -40,8 +40,6 @@ def ahead(microseconds: int) -> datetime:
 
 
 class Refusal(NamedTuple):
-    """The whole refusal: the reason, the date that it names, the parameter, the detail."""
-
     reason: str
     since: datetime | None = None
     parameter: str = ""
@@ -49,8 +47,6 @@ class Refusal(NamedTuple):
 
 
 class Granted(NamedTuple):
-    """Which taxpayer is represented, by which one, and what the token allows."""
-
     subject: TaxpayerId
     actor: TaxpayerId | None
     scopes: frozenset[str]
@@ -146,7 +142,6 @@ REPRESENTED: Dimensions = (
 
 
 def extremes(dimensions: Dimensions) -> list[Sequence[Value]]:
-    """Of each fact the most generous and the strictest value."""
     return [values if len(values) == 1 else (values[0], values[-1]) for values in dimensions]
 
 
@@ -177,8 +172,6 @@ class Represented(NamedTuple):
 
 
 class State(NamedTuple):
-    """One value of each fact."""
-
     secret: Secret
     client: Client
     represented: Represented
@@ -297,7 +290,6 @@ def refusal(state: State, asked: Asked) -> Refusal | None:
 
 
 def expected(state: State, asked: Asked) -> Outcome:
-    """That refusal, or what the token is for."""
     refused = refusal(state, asked)
     if refused:
         return refused

@@ -36,8 +36,6 @@ REVOKED = (None, 400, 200, 0, -40, -60)
 
 
 class Kind(NamedTuple):
-    """When a permission begins, ends, and was revoked."""
-
     begins: int
     ends: int | None
     revoked: int | None

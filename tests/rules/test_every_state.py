@@ -171,7 +171,6 @@ Explanation = tuple[tuple[Check, CheckState], ...]
 
 
 def explained(outcome: Outcome, is_on_behalf: bool) -> Explanation:
-    """What staff are shown."""
     refused = None
     if isinstance(outcome, Refusal):
         reason, since, parameter, detail = outcome

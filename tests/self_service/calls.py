@@ -17,7 +17,6 @@ REPRESENTATIVES, STATEMENT = "/api/v1/representatives", "/api/v1/statement"
 
 
 def call(method: str, path: str, token: str | None, **extra: Any) -> HttpResponse:
-    """The answer to this request with this token; `extra` is of Django's test client."""
     headers = {} if token is None else {"authorization": f"Bearer {token}"}
     client = Client(raise_request_exception=False)
     return client.generic(method, path, headers=headers, **extra)  # type: ignore[return-value]
@@ -45,16 +44,13 @@ def assert_answer(response: HttpResponse, status: int, allow: str, **more: str) 
 def assert_error(
     response: HttpResponse, status: int, error: str, says: str, allow: str, **more: str
 ) -> None:
-    """The whole answer; of the description at least a part."""
     answers.assert_error(assert_answer(response, status, allow, **more), error, says)
 
 
 def second_secret(erp: Erp, **fields: Any) -> Erp:
-    """The same client with another live secret."""
     secret: Any = make.credential(**{"system_user": erp.system_user, "slot": 2} | fields)
     return Erp(erp.client_id, secret.clear, erp.registered)
 
 
 def text_of(moment: datetime) -> str:
-    """As answers write it."""
     return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -20,8 +20,6 @@ PROXY, STRANGER = "127.0.0.1", "203.0.113.7"
 
 @dataclass
 class IssuedCertificate:
-    """A certificate and its private key."""
-
     certificate: x509.Certificate
     key: ec.EllipticCurvePrivateKey = field(repr=False)
 
@@ -43,7 +41,6 @@ class IssuedCertificate:
         return quote(self.pem, safe="")
 
     def write(self, folder: Path, name: str) -> tuple[str, str]:
-        """Two files, of the certificate and of the key, as clients take them."""
         files = folder / f"{name}.pem", folder / f"{name}.key"
         files[0].write_text(self.pem)
         files[1].write_bytes(
@@ -57,7 +54,6 @@ class IssuedCertificate:
 
 
 def self_signed(name: str, *sans: x509.GeneralName, days: int = 1) -> IssuedCertificate:
-    """A server's certificate that is its own authority."""
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     names = x509.SubjectAlternativeName([x509.DNSName(name), *sans])
@@ -71,8 +67,6 @@ def self_signed(name: str, *sans: x509.GeneralName, days: int = 1) -> IssuedCert
 
 
 class Authority:
-    """Signs what it is asked for."""
-
     def __init__(self, name: str) -> None:
         self._own = self_signed(name, days=3650)
         self.pem = self._own.pem

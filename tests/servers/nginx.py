@@ -70,15 +70,12 @@ class Ports:
 
 @dataclass
 class Balancer(Program):
-    """A running nginx in front of the nodes."""
-
     ports: Ports
     tls: ssl.SSLContext
     authority: Authority  # whose certificates of clients it accepts
 
     @property
     def log(self) -> str:
-        """Everything that the proxy has written so far."""
         return "".join(path.read_text() for path in sorted(self.folder.glob("*.log")))
 
 
@@ -113,7 +110,6 @@ def start_balancer(ports: Ports, *changes: tuple[str, str]) -> Balancer:
 
 
 def rendered(ports: Ports, folder: Path, *changes: tuple[str, str]) -> str:
-    """`deploy/nginx.conf` with the ports, certificate and logs of a test, and its `changes`."""
     return changed(
         CONFIGURATION.read_text(),
         (r"listen 80;", f"listen {HOST}:{ports.http};"),

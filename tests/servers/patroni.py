@@ -60,7 +60,6 @@ def _patroni(name: str) -> str:
 
 
 def _changed(name: str, *changes: tuple[str, str]) -> str:
-    """That file of `deploy/patroni/` with its `changes`."""
     text = (CHECKOUT / "deploy" / "patroni" / name).read_text(encoding="utf-8")
     return processes.changed(text, *changes)
 
@@ -143,7 +142,6 @@ class Member(Program):
             return False
 
     def url(self, database: str) -> str:
-        """For the superuser, by the socket."""
         return f"postgresql://postgres@/{database}?host={self.folder}&port={self.port}"
 
     def kill_postgresql(self) -> None:
@@ -173,7 +171,6 @@ class Member(Program):
         super().stop()
 
     def control(self, *arguments: str) -> str:
-        """The output of `patronictl`."""
         return ran(
             [_patroni("patronictl"), "-c", self.folder / "patroni.yml", *arguments],
             cwd=self.folder,

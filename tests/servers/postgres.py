@@ -50,7 +50,6 @@ class Postgres(Program):
         return _url(self.port, database)
 
     def create_database(self, template: str = "template0") -> str:
-        """The URL of a new database: a copy of `template`."""
         self._count += 1
         name = f"database_{self._count}"
         self.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
@@ -72,7 +71,6 @@ class Postgres(Program):
         self._signal_all(signal.SIGCONT)
 
     def crash(self) -> None:
-        """Ends all its processes at once."""
         self._signal_all(signal.SIGKILL)
         self.kill()
 
@@ -109,7 +107,6 @@ def start_postgres(folder: Path | None = None, **more: str) -> Postgres:
 
 
 def start_standby(primary: Postgres, **more: str) -> Postgres:
-    """A copy of the primary that follows it by streaming, with `more` settings."""
     source = ["-h", "127.0.0.1", "-p", str(primary.port), "-U", "postgres"]
     copy = ["pg_basebackup", *source, "--write-recovery-conf", "--checkpoint=fast"]
     return _start(copy, None, more)

@@ -38,8 +38,6 @@ class DidNotStart(Exception):
 
 
 class Server(Protocol):
-    """Whatever can be stopped."""
-
     def stop(self) -> object: ...
 
 
@@ -75,7 +73,6 @@ class Program:
 
 @contextlib.contextmanager
 def stopping(*servers: Server) -> Iterator[None]:
-    """Stop the servers at the end, the last first, even after a failure."""
     with contextlib.ExitStack() as stack:
         for server in servers:
             stack.callback(server.stop)
@@ -156,7 +153,6 @@ def kill_group(pid: int) -> None:
 
 
 def children_of(pid: int) -> list[int]:
-    """The processes that this one started and that still run."""
     listed = Path(f"/proc/{pid}/task/{pid}/children").read_text()
     return [int(child) for child in listed.split()]
 
@@ -183,7 +179,6 @@ def folder_of_program(name: str) -> Iterator[Path]:
 
 
 def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
-    """Returns when it is true. Raises AssertionError if it never is."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it never came true"
@@ -191,7 +186,6 @@ def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
 
 
 def free_port() -> int:
-    """A port of the loopback interface that nobody listens on."""
     while True:
         port = secrets.choice(PORTS)
         with socket.socket() as probe, contextlib.suppress(OSError):
@@ -200,14 +194,12 @@ def free_port() -> int:
 
 
 def listens(port: int) -> bool:
-    """Whether somebody listens on that port of the loopback interface."""
     with socket.socket() as probe:
         probe.settimeout(0.1)  # a queue that accepts no connection gives no answer
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def is_healthy(url: str) -> bool:
-    """Whether a program answers there with 200."""
     try:
         return httpx.get(url, timeout=2).status_code == 200
     except httpx.TransportError:
@@ -236,7 +228,6 @@ def new_folder(name: str, user: str | None = None) -> Path:
 
 
 def completed(command: Sequence[str | Path], **options: Any) -> "subprocess.CompletedProcess[str]":
-    """What a program wrote, and how it ended, whatever its status is."""
     return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
 
@@ -263,7 +254,6 @@ def as_user(name: str | None) -> dict[str, Any]:
 
 
 def runs(command: Sequence[str], user: str | None) -> bool:
-    """Whether that user can run the command, and it ends well."""
     try:
         done = subprocess.run(command, cwd="/", capture_output=True, check=False, **as_user(user))
     except OSError:
@@ -273,7 +263,6 @@ def runs(command: Sequence[str], user: str | None) -> bool:
 
 @contextlib.contextmanager
 def suspended(*pids: int) -> Iterator[None]:
-    """These processes do nothing until the end of the block, as when a machine hangs."""
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
     try:

@@ -30,13 +30,11 @@ TEST_SECRETS = {
 
 
 def clean_environment() -> dict[str, str]:
-    """The environment of this process without any setting of the service, or of Django."""
     ours = {*SETTINGS, *(f"{name}_FILE" for name in SETTINGS), "DJANGO_SETTINGS_MODULE"}
     return {name: value for name, value in os.environ.items() if name not in ours}
 
 
 def service_environment(var: Path, port: int, **settings: str) -> dict[str, str]:
-    """What a service process needs to serve on `port` and keep its data in `var`."""
     if settings.get("ENVIRONMENT") == "live":  # at this address without TLS, on SQLite
         risks = {"ACCEPTED_RISKS": "tokens.W001,tokens.W004"}
         settings = {"DATABASE_URL": f"sqlite://{var}/identity.sqlite3"} | risks | settings
@@ -56,8 +54,6 @@ Result = TypeVar("Result")
 
 @dataclass
 class Service:
-    """A running service and its environment."""
-
     url: str
     environment: Mapping[str, str]
     process: Process
@@ -69,7 +65,6 @@ class Service:
 
     @property
     def log(self) -> str:
-        """What the service has written so far."""
         return self.log_file.read_text(errors="replace")
 
     def manage(self, *arguments: str) -> Any:
@@ -123,14 +118,12 @@ def set_django_up(var: Path, database_url: str = "") -> None:
 
 
 def is_ready(url: str) -> bool:
-    """Whether the service at that address says that it is."""
     return is_healthy(f"{url}/health/ready")
 
 
 def start_service(
     environment: Mapping[str, str], log_file: Path, configuration: Path = CONFIGURATION
 ) -> Service:
-    """The service with the production configuration, as soon as it is ready."""
     url = f"http://127.0.0.1:{environment['PORT']}"
     command = [GUNICORN, "--config", str(configuration)]
     process = start_process(command, log_file, lambda: is_ready(url), env=environment)

@@ -14,8 +14,6 @@ _CHUNK = 2**20
 
 @dataclass(frozen=True)
 class SmallDisk:
-    """A mounted file system; it ends with `stop`."""
-
     folder: Path
 
     def fill(self) -> None:
@@ -27,7 +25,6 @@ class SmallDisk:
                         pass
 
     def free(self) -> None:
-        """The end of `fill`."""
         self._ballast.unlink(missing_ok=True)
 
     @property

@@ -17,8 +17,6 @@ _CALL_SECONDS = 10.0
 
 
 class TcpProxy:
-    """Forwards bytes both ways between its clients and a port of this machine."""
-
     def __init__(self, target: int) -> None:
         self.port = free_port()
         self.delay_seconds = 0.0  # of everything, in each direction

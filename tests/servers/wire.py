@@ -20,8 +20,6 @@ class NotAnAnswer(Exception):
 
 @dataclass(frozen=True)
 class WireAnswer:
-    """One answer as it stood on the wire."""
-
     status: int
     reason: str
     headers: dict[str, str]  # names in lower case
@@ -34,7 +32,6 @@ class WireAnswer:
 
 @contextlib.contextmanager
 def connected(url: str, timeout: float = 30) -> Iterator[socket.socket]:
-    """A connection to the server at that address."""
     host, port = urlsplit(url).netloc.split(":")
     with socket.create_connection((host, int(port)), timeout=timeout) as connection:
         yield connection
@@ -51,7 +48,6 @@ def send_all(url: str, *parts: bytes, end: bool = False) -> list[WireAnswer]:
 
 
 def read_to_end(connection: socket.socket) -> bytes:
-    """What arrives until the server closes."""
     received = bytearray()
     while chunk := connection.recv(65536):
         received += chunk

@@ -23,7 +23,6 @@ def get(path: str, method: str = "GET", **headers: str) -> HttpResponse:
 
 
 def reference_of(token: str) -> tuple[str, int]:
-    """The list that the token names, and its place there."""
     reference = claims_of(token)["status"]["status_list"]
     return reference["uri"], reference["idx"]
 

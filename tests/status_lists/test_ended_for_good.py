@@ -60,7 +60,6 @@ class World:
         return self.erp.system_user.taxpayer
 
     def new_tokens(self) -> dict[str, str]:
-        """For its own taxpayer, of each audience, and for the two others."""
         tin, other = (str(p.taxpayer.identifier) for p in (self.permission, self.elsewhere))
         return {
             "own": token_of(self.erp, scope="InvoicingAPI"),
@@ -216,7 +215,6 @@ ASKED = {
 
 
 def asked(tokens: dict[str, str], api: Api) -> dict[str, set[bool]]:
-    """What each answers about each token."""
     return {
         name: {is_active(token, api) for is_active in ASKED[name]} for name, token in tokens.items()
     }

@@ -53,7 +53,6 @@ PUBLIC = {
 
 
 def represented_by(intermediary: Erp, **permission: Any) -> str:
-    """A new taxpayer that permits this intermediary something."""
     granted = make.permission(intermediary=intermediary.role, **permission)
     return str(granted.taxpayer.identifier)
 

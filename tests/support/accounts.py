@@ -34,13 +34,11 @@ def new_staff(role: str = "", username: str = "", password: str | None = PASSWOR
 
 
 def with_totp(user: Person) -> Person:
-    """The same, with an authenticator app that knows TOTP_SECRET."""
     TOTP.activate(user, TOTP_SECRET)
     return user
 
 
 def signed_in(user: User, **defaults: Any) -> Client:
-    """A browser in which they are signed in, as after password and code."""
     client = Client(**defaults)
     client.force_login(user)
     request = HttpRequest()

@@ -27,7 +27,6 @@ def begin(work: Callable[[], object]) -> Thread:
 
 
 def end(*threads: Thread) -> None:
-    """Waits for all; raises AssertionError if one still runs."""
     for thread in threads:
         thread.join(SECONDS)
         assert not thread.is_alive()

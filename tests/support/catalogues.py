@@ -60,13 +60,11 @@ def sources() -> dict[Id, list[str]]:
 
 
 def read() -> Catalog:
-    """The committed catalogue."""
     with PO.open("rb") as file:
         return read_po(file, locale=LANGUAGE)
 
 
 def texts_of(catalogue: Catalog) -> dict[Id, Message]:
-    """The texts of a catalogue, without its header."""
     return {_id_of(message): message for message in catalogue if message.id}
 
 

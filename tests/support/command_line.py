@@ -18,7 +18,6 @@ from tests.servers.processes import run_python
 
 
 def output_of(*arguments: str) -> str:
-    """The text for people on stdout."""
     out, err = io.StringIO(), io.StringIO()
     call_command(*arguments, stdout=out, stderr=err)
     assert err.getvalue() == ""
@@ -26,7 +25,6 @@ def output_of(*arguments: str) -> str:
 
 
 def json_output_of(*arguments: str) -> dict[str, Any]:
-    """The answer for machines on stdout: one JSON object and nothing else."""
     answer: dict[str, Any] = json.loads(output_of(*arguments, "--json"))
     return answer
 

@@ -13,7 +13,6 @@ from tests.servers.postgres import Postgres
 
 
 def present_url() -> str:
-    """The present database of PostgreSQL, for psycopg."""
     settings = connection.settings_dict
     address = f"{settings['HOST']}:{settings['PORT']}"
     return f"postgresql://{settings['USER']}@{address}/{settings['NAME']}"
@@ -21,7 +20,6 @@ def present_url() -> str:
 
 @contextmanager
 def another_session() -> Iterator[BaseDatabaseWrapper]:
-    """A second connection to the present database, as Django makes them."""
     other = connection.copy()
     try:
         yield other

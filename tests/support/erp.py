@@ -43,7 +43,6 @@ class Erp:
 
     @property
     def role(self) -> Intermediary:
-        """Its taxpayer as an intermediary."""
         return self.system_user.taxpayer.intermediary
 
     @property
@@ -91,7 +90,6 @@ def claims_of(response: HttpResponse) -> dict[str, Any]:
 
 
 def event_of(response: HttpResponse) -> LoginEvent:
-    """Its record."""
     return LoginEvent.objects.get(pk=response["correlationId"])
 
 
@@ -101,7 +99,6 @@ def reason_of(response: HttpResponse) -> str:
 
 
 def description_of(response: HttpResponse) -> str:
-    """What the client is told, without the reference."""
     text: str = json.loads(response.content)["error_description"]
     return text.partition(" Reference: ")[0]
 

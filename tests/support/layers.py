@@ -88,14 +88,12 @@ def impure_imports(tree: SourceTree, pure: Collection[str]) -> Iterator[str]:
 def foreign_importers(
     tree: SourceTree, libraries: Sequence[str], allowed: Collection[str]
 ) -> Iterator[str]:
-    """Imports of these libraries outside of the packages and modules that are `allowed`."""
     for found in tree.imports:
         if found.is_of(*libraries) and not _is_in(found.module, *allowed):
             yield str(found)
 
 
 def logic_in_models(tree: SourceTree) -> Iterator[str]:
-    """Models whose saving or deleting does more than Django's own."""
     for module, parsed in tree.modules.items():
         if "models" not in module.split("."):
             continue

@@ -24,7 +24,6 @@ def sign_in(browser: httpx.Client, origin: str, username: str) -> httpx.Response
 
 
 def send_form(browser: httpx.Client, path: str, origin: str, **fields: str) -> httpx.Response:
-    """The answer to the form of this page."""
     page = browser.get(path)
     assert page.status_code == 200, (path, page.status_code)
     token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text)

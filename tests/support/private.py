@@ -16,7 +16,6 @@ def open_to_others(folder: Path) -> list[str]:
 
 
 def without_umask(*command: str) -> list[str]:
-    """The command, started by a shell that hides nothing."""
     return ["/bin/sh", "-c", 'umask 0; exec "$@"', "sh", *command]
 
 

@@ -21,7 +21,6 @@ class Import:
         return f"{self.module} imports {self.name}"
 
     def is_of(self, *packages: str) -> bool:
-        """Whether it imports one of these packages or modules, or something in it."""
         return any(f"{self.name}.".startswith(f"{package}.") for package in packages)
 
 
@@ -51,14 +50,12 @@ class SourceTree:
 
     @cached_property
     def modules(self) -> dict[str, ast.Module]:
-        """Every module by its dotted name, parsed."""
         return {
             name: ast.parse(path.read_text(encoding="utf-8")) for name, path in self.files.items()
         }
 
     @cached_property
     def imports(self) -> list[Import]:
-        """Every import, wherever it stands."""
         return [
             Import(module, name)
             for module, parsed in self.modules.items()
@@ -80,7 +77,6 @@ class SourceTree:
         return name or None
 
     def strings(self, module: str) -> set[str]:
-        """Every string constant of the module."""
         return {
             node.value
             for node in ast.walk(self.modules[module])

@@ -32,21 +32,18 @@ def page_url(record: Model) -> str:
 
 
 def task_url(model: type[Model] | Model, task: str) -> str:
-    """The page of a task: of a record, or of a kind of record."""
     opts = model._meta
     arguments = [model.pk] if isinstance(model, Model) else []
     return reverse(f"admin:{opts.app_label}_{opts.model_name}_{task}", args=arguments)
 
 
 def text_of(response: Any) -> str:
-    """What the page says, without its markup."""
     assert response.status_code == 200, response.status_code
     html = re.sub(r"<(script|style)\b.*?</\1>", " ", response.content.decode(), flags=re.DOTALL)
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", html)).split())
 
 
 def csv_rows_of(response: Any) -> list[list[str]]:
-    """The rows of the CSV file in the response."""
     content = b"".join(response.streaming_content) if response.streaming else response.content
     return rows_of_csv(content)
 
@@ -65,6 +62,5 @@ def hidden_of(page: Any) -> dict[str, Any]:
 
 
 def errors_of(response: Any) -> str:
-    """What the form complains about."""
     form = response.context["form"]
     return " ".join(str(error) for errors in form.errors.values() for error in errors)

@@ -16,8 +16,6 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 
 class Kind(Enum):
-    """What is counted, and in which rows."""
-
     LOGIN = "the counter of its client"
     FAILURE = "the buckets of its pair and of its address"
     REJECTION = "the bucket of its address"
@@ -89,7 +87,6 @@ def denied(claim: str, before: CounterState, limit: int, at: datetime, retry_at:
 
 
 def used(count: int) -> CounterState:
-    """That many logins in the window that began at AT."""
     return CounterState(AT, count)
 
 
@@ -243,7 +240,6 @@ def _sure(case: Case) -> Iterator[Case]:
 
 
 def moved(state: Any, by: timedelta) -> Any:
-    """The state with all of its moments so much later."""
     if state is None:
         return None
     return state._make(v + by if isinstance(v, datetime) else v for v in state)

@@ -199,7 +199,6 @@ def with_header(signature: str = RIGHT.rpartition(".")[2], **changes: Any) -> st
 
 
 def signed(key: Key, **changes: Any) -> str:
-    """By this key, with these differences of the right header."""
     return jwt.encode(claims_of(), key.private_key, "ES256", HEADER | changes)  # type: ignore[arg-type]
 
 

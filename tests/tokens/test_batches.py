@@ -47,7 +47,6 @@ def waiting(calls: Sequence[Call]) -> deque[Waiting]:
 
 
 def batches(calls: Sequence[Call]) -> Iterator[list[Call]]:
-    """All batches, until none waits."""
     left = waiting(calls)
     while left:
         yield [one.call for one in take_batch(left)]

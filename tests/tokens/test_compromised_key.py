@@ -85,7 +85,6 @@ def test_only_the_newest_key_waits() -> None:
 # --- Stopping one ---------------------------------------------------------------------------------
 @pytest.fixture
 def signer(db: None) -> Key:
-    """The key that signs, a day old."""
     return read_key_ring(A_DAY_AGO).signer(AT)
 
 

@@ -157,7 +157,6 @@ def test_a_token_outside_the_header_is_ignored() -> None:
 
 @pytest.mark.parametrize("is_known", [False, True], ids=["its keys", "the status of a token"])
 def test_what_cannot_be_read_is_a_503_in_json(erp: Erp, is_known: bool) -> None:
-    """No token counts as ended then."""
     token = token_of(erp) if is_known else "a.b.c"
     with database_out_of_reach():
         response = get(f"Bearer {token}")
@@ -166,8 +165,6 @@ def test_what_cannot_be_read_is_a_503_in_json(erp: Erp, is_known: bool) -> None:
 
 
 def answer_to(raised: Exception) -> Any:
-    """Of a view that raises this."""
-
     class Failing(APIView):
         authentication_classes = permission_classes = ()
 

@@ -81,7 +81,6 @@ def logins_of_ages() -> None:
 
 
 def ages() -> list[int]:
-    """Days since each login that is stored."""
     return sorted((NOW - at).days for at in LoginEvent.objects.values_list("at", flat=True))
 
 

@@ -152,7 +152,6 @@ def test_calls_are_counted_together_as_each_alone(cases: Sequence[Case]) -> None
 
 
 def perform_together(calls: Sequence[Any]) -> list[Any]:
-    """In one statement, or one transaction."""
     if connection.vendor == "sqlite":
         return sqlite.perform(calls)
     statement = postgresql.statement_for(calls)
@@ -332,7 +331,6 @@ MINUTE = timedelta(minutes=1)
 
 
 def event_after(seconds: float) -> Event:
-    """One that was decided so much later than now."""
     return event(at=datetime.now(UTC) + seconds * SECOND)
 
 

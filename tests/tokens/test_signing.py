@@ -76,7 +76,6 @@ def test_rotation(
 
 
 def test_a_token_can_be_verified_as_long_as_it_lives_whatever_is_rotated() -> None:
-    """Every token of three rotations, each as early as allowed, at every minute of its life."""
     keys = [OLD]
     for n in range(3):
         keys.append(key(f"{n}", keys[-1].signs_from + timedelta(days=90, minutes=11 * n)))

@@ -19,8 +19,6 @@ from tests.servers.processes import stopping
 
 @dataclass(frozen=True)
 class Span:
-    """One that has arrived."""
-
     name: str
     kind: str
     trace: str
@@ -78,11 +76,9 @@ class Collector:
                 self.spans += map(_span, scope.spans)
 
     def named(self, name: str) -> list[Span]:
-        """Those of this name that have arrived."""
         return [span for span in list(self.spans) if span.name == name]
 
     def children_of(self, parent: Span) -> list[Span]:
-        """In the order of their beginning."""
         children = [span for span in list(self.spans) if span.parent == parent.id]
         return sorted(children, key=lambda span: span.began)
 
@@ -114,7 +110,6 @@ def _values(attributes: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def collector() -> Iterator[Collector]:
-    """A new one for each test."""
     started = Collector()
     with stopping(started):
         yield started

@@ -23,7 +23,6 @@ LOADED = "import identity.asgi, json, sys; print(json.dumps(sorted(sys.modules))
 
 
 def stop_in_order(node: Service) -> None:
-    """As systemd does it; raises if it does not end in its time."""
     node.process.send_signal(signal.SIGTERM)
     assert node.process.wait(STOP_SECONDS) == 0
 

@@ -52,7 +52,6 @@ def answers_to(*batches: Sequence[Sent]) -> list[Answer]:
 
 
 def requests_of(collector: Collector, count: int) -> list[Span]:
-    """The spans of so many requests, with all that is in them."""
     until(lambda: len([span for span in collector.spans if span.kind == "server"]) == count)
     return [span for span in collector.spans if span.kind == "server"]
 

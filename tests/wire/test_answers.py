@@ -51,7 +51,6 @@ Send = Callable[[Sent], Answer]
 
 
 def assert_refused(answer: Answer, says: str) -> None:
-    """As `malformed_on_behalf_of`, with the name of the right header, and recorded as such."""
     assert (answer.status, answer.reason) == (400, "invalid_request")
     assert answer.headers["Link"].endswith('/errors/malformed_on_behalf_of>; rel="help"')
     body = json.loads(answer.body)
@@ -151,7 +150,6 @@ HIDDEN = "Zq81xHidden77"
 
 
 def form_of(**fields: str) -> Sent:
-    """A right login, but for these fields."""
     return login_of(new_erp(), **fields)
 
 

@@ -134,7 +134,6 @@ _EACH: tuple[tuple[str, str, Away], ...] = (
 
 
 def scenarios(seconds: float) -> tuple[Scenario, ...]:
-    """Outages of so many seconds."""
     return tuple(
         Scenario(
             name,

@@ -62,8 +62,6 @@ Act = Callable[[Stage[AnySite]], None]
 
 @dataclass(frozen=True)
 class Scenario(Generic[AnySite]):
-    """One fault: what is done, and what is promised meanwhile and afterwards."""
-
     name: str
     title: str
     act: Act[AnySite]
@@ -71,8 +69,6 @@ class Scenario(Generic[AnySite]):
 
 
 class Scenarios(list[Scenario[AnySite]]):
-    """Those of one kind, in their order."""
-
     def add(self, promise: Promise) -> Callable[[Act[AnySite]], Act[AnySite]]:
         """Decorates what is done: its name, and the first line of its docstring as the title."""
 

@@ -55,7 +55,6 @@ def set_networks(context: Context) -> None:
 
 @BY_SQL.add(weight=2)
 def move_client(context: Context) -> None:
-    """To another taxpayer."""
     context.update("system_users", context.client().id, taxpayer_id=context.taxpayer().id)
 
 
@@ -195,7 +194,6 @@ def set_permission(context: Context) -> None:
 
 @BY_SQL.add(weight=2)
 def move_permission(context: Context) -> None:
-    """To another taxpayer and another intermediary."""
     role = context.choose(context.registry.intermediaries).id
     new = {"taxpayer_id": context.taxpayer().id, "intermediary_id": role}
     context.update("granted_permissions", context.permission().id, **new)

@@ -44,7 +44,6 @@ class Context:
 
     @property
     def why(self) -> dict[str, Any]:
-        """Who changes it, when and why, as the services take it."""
         return self.who | {"reason": "random"}
 
     @property
@@ -134,11 +133,9 @@ class Context:
         return self.choose(self.registry.taxpayers)
 
     def some(self, rows: Sequence[Any], share: float) -> list[int]:
-        """The ids of about this share of the rows."""
         return [row.id for row in rows if self.rng.random() < share]
 
     def update(self, table: str, *ids: int, **columns: Any) -> None:
-        """In one statement."""
         new = ", ".join(f"{name} = %s" for name in columns)
         self.execute(f"UPDATE {table} SET {new} WHERE id = ANY(%s)", *columns.values(), [*ids])
 
@@ -168,8 +165,6 @@ class Change:
 
 
 class Changes(list[Change]):
-    """Collects kinds of changes."""
-
     def add(self, *, weight: float = 4, **how: bool) -> Callable[[Making], Making]:
         """Decorates the function that makes a change; `how` are more fields of it."""
 

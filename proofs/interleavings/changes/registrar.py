@@ -75,7 +75,6 @@ class ChangingSession:
         return made
 
     def roll_back(self) -> None:
-        """Ends the transaction."""
         self.open = []
         self._connection.rollback()
         self._connection.set_autocommit(True)
@@ -129,7 +128,6 @@ class Registrar:
 
     @property
     def is_idle(self) -> bool:
-        """No transaction is open."""
         return not any(session.open for session in self._sessions)
 
     def close(self) -> None:

@@ -38,7 +38,6 @@ class Effects:
             login.may_be_limited = "denied before, and remembered by this node"
 
     def execute(self, login: Login, call: Call, result: Any) -> None:
-        """A call was executed."""
         login.add(self._state.step, "the result is", result)
         try:
             if isinstance(call, TakeStatusIndex | TokenRevocation):
@@ -60,7 +59,6 @@ class Effects:
         login.may_be_unavailable = "its record came too late"
 
     def end(self, login: Login) -> None:
-        """It is answered."""
         assert login.ended is not None
         state, outcome = self._state, login.ended.outcome
         # A node knows the database's time but for the time that a reading took.

@@ -66,8 +66,6 @@ class Asked:
 
 @dataclass(slots=True, eq=False)
 class Login:
-    """A login from its arrival to its end."""
-
     number: int
     node: int
     asked: Asked
@@ -93,7 +91,6 @@ class Login:
 
     @property
     def event(self) -> Event | None:
-        """The event that was stored for it."""
         return self.recorded[-1].event if self.recorded else None
 
     @property
@@ -103,7 +100,6 @@ class Login:
 
     @property
     def claims(self) -> dict[str, Any]:
-        """Those of its token."""
         claims: dict[str, Any] = jwt.decode(self.token, options={"verify_signature": False})
         return claims
 

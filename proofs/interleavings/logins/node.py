@@ -154,7 +154,6 @@ class SimulatedNode:
         self.locked_session.close()
 
     def copy_facts(self) -> None:
-        """Sets a copy of the local facts aside."""
         if self.folder.exists():
             shutil.rmtree(self._copy, ignore_errors=True)
             shutil.copytree(self.folder, self._copy)

@@ -107,7 +107,6 @@ class Traffic:
         self._effects = Effects(state)
 
     def arrive(self) -> bool:
-        """A request arrives at a node."""
         if len(self.active) >= _MOST_ACTIVE:
             return False
         state, node = self._state, self._state.rng.choice(self._nodes)
@@ -242,7 +241,6 @@ class Traffic:
         node.start()
 
     def finish(self) -> None:
-        """Until every login has ended."""
         while self.active:
             # First what frees a client: others wait for it, and would ask again for ever.
             steps = (self.finish_lock, self.execute, self.wait, self.deliver, self.lock)

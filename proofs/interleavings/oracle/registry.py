@@ -49,7 +49,6 @@ class Registry:
 
     @property
     def values(self) -> dict[str, list[list[Any]]]:
-        """Every column of all rows, by the names of their tables."""
         return {
             table: [
                 [getattr(row, column.attname) for column in model._meta.concrete_fields]
@@ -86,7 +85,6 @@ class Registry:
 
 
 def read_registry() -> Registry:
-    """What is committed now."""
     rows: dict[str, list[Any]] = {
         table: list(model._default_manager.order_by(*ORDER[table]))
         for table, model in MODELS.items()

@@ -19,8 +19,6 @@ from tokens.keys.signer import current_key_ring
 
 @dataclass(frozen=True, slots=True)
 class _Issued:
-    """A token, and what its event says about the login."""
-
     token: AccessToken
     index: int
     system_user_id: int | None
@@ -36,7 +34,6 @@ class IssuedTokens:
         self._restored_in = 0  # a step of the run
 
     def add(self, login: Login) -> None:
-        """A login got a token."""
         if login.recorded_in <= self._restored_in:
             return
         issued = _issued(login)
