@@ -43,7 +43,7 @@ class TaxpayerFactory(DjangoModelFactory[Taxpayer]):
     class Meta:
         model = Taxpayer
 
-    tin = Sequence(lambda n: f"C{n:010}")
+    tin = Sequence(lambda n: f"C{1000 + n:010}")  # tests name those before
     name = Sequence(lambda n: f"Taxpayer {n}")
 
 
