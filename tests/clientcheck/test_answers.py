@@ -48,8 +48,7 @@ def to_client_check(sent: Sent, authority: Authority, **ids: str) -> Answer:
 
 
 def to_service(sent: Sent, erp: Erp) -> HttpResponse:
-    ids = erp.credentials
-    form = {k: v for k, v in {**sent.form, **ids}.items() if k != sent.without}
+    form = {k: v for k, v in {**sent.form, **erp.credentials}.items() if k != sent.without}
     path = f"{PATH}?{sent.query}" if sent.query else PATH
     answer = Client().generic(
         sent.method, path, urlencode(form), sent.content_type, headers=sent.headers

@@ -248,8 +248,7 @@ def test_doctor_shows_why_a_login_is_refused_and_names_another_issuer(
     node: Service, erp_of_node: Erp
 ) -> None:
     erp = erp_of_node
-    doctor = Doctor(node.url, erp.client_id, erp.client_secret, "C1234567890")
-    findings = doctor.examine()
+    findings = Doctor(node.url, erp.client_id, erp.client_secret, "C1234567890").examine()
     assert states_of(findings)["login"] == FAIL
     assert "not registered as an intermediary" in findings[-1].seen
     assert "The reference is " in findings[-1].advice
@@ -391,8 +390,7 @@ def test_an_answer_without_an_end_ends_the_doctor_and_not_its_machine(
                     Endless.pieces += 1
 
     monkeypatch.setattr(clientcheck, "ANSWER_SECONDS", 0.3)
-    findings = examined_by(Endless)
-    assert states_of(findings)["metadata"] == FAIL
+    assert states_of(examined_by(Endless))["metadata"] == FAIL
     assert Endless.pieces < ENDLESS
     assert Endless.received == []
 

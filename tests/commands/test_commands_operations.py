@@ -16,11 +16,7 @@ from django.utils import timezone
 from identity.api.management.record_commands import LISTINGS
 from identity.webhooks.models import WebhookEndpoint
 from taxpayers.credentials import hash_secret, new_client_id, new_client_secret
-from taxpayers.models import (
-    Change,
-    Credential,
-    PermissionCode,
-)
+from taxpayers.models import Change, Credential, PermissionCode
 from tests.registry.test_services_history import registry
 from tests.servers.processes import CHECKOUT
 from tests.support import make

@@ -611,8 +611,7 @@ def test_every_door_does_what_the_record_says(name: str, tmp_path: Path) -> None
 def test_operators_must_give_a_reason_where_the_contract_says_so() -> None:
     values = new_values(ROWS["block_system_user"], "InvoicingAPI")
     for name, record in RECORDS.items():
-        command = filled(ROWS[name].command[:-2], values)
-        code, _out, err = run(*command)
+        code, _out, err = run(*filled(ROWS[name].command[:-2], values))
         assert ("required: --reason" in err) is (record.reason is Reason.ALWAYS), (name, code)
     assert {n for n, r in RECORDS.items() if r.reason is Reason.ALWAYS} == {
         *("block_system_user", "unblock_system_user")

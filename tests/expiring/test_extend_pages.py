@@ -196,9 +196,7 @@ def test_every_secret_of_several_is_revoked_and_none_can_log_in(officer: Client)
     assert changes.values("task_id").distinct().count() == 1
 
 
-def test_of_several_only_the_secrets_that_are_not_in_use_are_revoked(
-    officer: Client,
-) -> None:
+def test_of_several_only_the_secrets_that_are_not_in_use_are_revoked(officer: Client) -> None:
     at = timezone.now()
     old = make.credential(created_at=at - 50 * DAY, last_used_at=at - 20 * DAY)
     user = old.system_user

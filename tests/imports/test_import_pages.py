@@ -33,10 +33,7 @@ from tests.registry.other_import import another_import
 from tests.registry.workbooks import rows_of, workbook
 from tests.support import make
 from tests.support.command_line import error_of, json_output_of, output_of
-from tests.support.factories import (
-    SUBMIT,
-    stored_login,
-)
+from tests.support.factories import SUBMIT, stored_login
 from tests.support.staff import (
     ADDRESS,
     csv_rows_of,

@@ -94,8 +94,7 @@ WRONG_FIELDS: list[tuple[Any, dict[str, str]]] = [
 
 def test_every_field_at_fault_is_named_by_its_pointer(portal: Portal) -> None:
     for body, errors in WRONG_FIELDS:
-        problem = assert_problem(portal.post("/taxpayers", body), 422, "invalid_fields")
-        found = errors_of(problem)
+        found = errors_of(assert_problem(portal.post("/taxpayers", body), 422, "invalid_fields"))
         assert found.keys() == errors.keys(), body
         for pointer, says in errors.items():
             assert says in found[pointer]

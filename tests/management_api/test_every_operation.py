@@ -75,8 +75,7 @@ class Operation:
     schemas: dict[str, Any]
 
     def sent(self, place: str) -> set[str]:
-        found = self.described.get("parameters", ())
-        return {one["name"] for one in found if one["in"] == place}
+        return {one["name"] for one in self.described.get("parameters", ()) if one["in"] == place}
 
     @property
     def scopes(self) -> list[str]:

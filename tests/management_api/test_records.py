@@ -64,8 +64,7 @@ def test_the_history_of_a_taxpayer_has_pages(portal: Portal) -> None:
         changed = portal.patch(path, body, If_Match=portal.etag(path))
         assert assert_ok(changed)["name"] == name
         assert changed["ETag"] == portal.etag(path)
-    answer = portal.get(f"{path}/history")
-    second, first = assert_ok(answer)["items"]
+    second, first = assert_ok(portal.get(f"{path}/history"))["items"]
     assert (first["after"], second["after"]) == ({"name": "First"}, {"name": "Second"})
     assert (second["before"], second["reason"]) == ({"name": "First"}, "because Second")
     assert second["by"] == f"{portal.erp.client_id} (client)"
@@ -131,8 +130,7 @@ def test_a_permission_has_a_state(portal: Portal) -> None:
 
 def test_a_login_is_explained(portal: Portal) -> None:
     agent = new_erp(taxpayer=make.intermediary(taxpayer__tin=AGENT).taxpayer)
-    answer = agent.login(on_behalf_of=CLIENT)
-    reference = answer["correlationId"]
+    reference = agent.login(on_behalf_of=CLIENT)["correlationId"]
     body = assert_ok(portal.get(f"/logins/{reference}"))
     assert body["login"]["reference"] == reference
     assert body["login"]["outcome"] == "no_permission"
@@ -140,8 +138,7 @@ def test_a_login_is_explained(portal: Portal) -> None:
     assert (body["login"]["taxpayer"], body["login"]["intermediary"]) == (CLIENT, AGENT)
     assert body["help"] == "http://127.0.0.1:8000/errors/no_permission"
     assert "the login was refused" in body["explanation"]
-    states = {check["state"] for check in body["checks"]}
-    assert {"passed", "failed"} <= states
+    assert {"passed", "failed"} <= {check["state"] for check in body["checks"]}
     assert agent.client_secret not in str(body)
 
 

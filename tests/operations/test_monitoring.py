@@ -71,8 +71,7 @@ def test_each_alert_is_tried_and_on_a_quiet_day_as_well() -> None:
 def test_each_alert_leads_to_its_runbook() -> None:
     text = DOCUMENT.read_text(encoding="utf-8")
     watch = text.partition("\n## Watch\n")[2].partition("\n## ")[0]
-    names = [alert["alert"] for alert in ALERTS]
-    assert re.findall(r"^### (.+)$", watch, re.MULTILINE) == names
+    assert re.findall(r"^### (.+)$", watch, re.MULTILINE) == [alert["alert"] for alert in ALERTS]
     for alert in ALERTS:
         path, _, anchor = alert["annotations"]["runbook_url"].partition("#")
         assert path.endswith("/docs/operations.md")

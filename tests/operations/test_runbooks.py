@@ -48,8 +48,7 @@ def revoke(node: Service, erp: Erp, access_token: str) -> None:
 
 
 def kids(node: Service) -> list[str]:
-    keys = httpx.get(f"{node.url}/.well-known/jwks.json").json()["keys"]
-    return [key["kid"] for key in keys]
+    return [key["kid"] for key in httpx.get(f"{node.url}/.well-known/jwks.json").json()["keys"]]
 
 
 def wait_until(is_true: Callable[[], bool]) -> None:
@@ -161,8 +160,7 @@ def test_a_leaked_dump_ends_sessions_and_passwords(machine: Machine, node: Servi
         assert browser.get("/admin/").status_code == 200
         machine.run(end_sessions)
         assert browser.get("/admin/").status_code == 302
-    printed = machine.run(new_password, ACCOUNT=boss)
-    assert "first password" in printed
+    assert "first password" in machine.run(new_password, ACCOUNT=boss)
     assert password_is(node, boss, PASSWORD) is False
 
 
@@ -314,5 +312,4 @@ def test_what_could_meet_the_wrong_database_is_refused(machine: Machine) -> None
     machine.settings.write_text(settings.replace(machine.database_url, pooled))
     done = machine.tried(f"{manage} dump /var/backups/identity/b.dump")
     assert "leads to PgBouncer" in done.stderr
-    folder = machine.folder / "var/backups/identity"
-    assert [dump.name for dump in folder.iterdir()] == ["a.dump"]
+    assert [dump.name for dump in (machine.folder / "var/backups/identity").iterdir()] == ["a.dump"]

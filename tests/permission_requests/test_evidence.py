@@ -15,14 +15,7 @@ from taxpayers.models import Change, GrantedPermission
 from taxpayers.services import ServiceError, revoke_permission
 from taxpayers.services.granted_permissions import REVOKE_CODES
 from taxpayers.standing.as_of import rows_as_of
-from tests.every_address.test_operations import (
-    ROWS,
-    Row,
-    by_command,
-    by_rest,
-    new_values,
-    on_page,
-)
+from tests.every_address.test_operations import ROWS, Row, by_command, by_rest, new_values, on_page
 from tests.management_api.portal import assert_ok, errors_of, new_portal
 from tests.permission_requests.parties import SIGN_IN, SIGNED_IN
 from tests.support import make
@@ -100,8 +93,7 @@ def test_no_door_changes_a_permission_without_evidence(name: str, tmp_path: Path
         for change in changes:
             proof = change.after["evidence"]
             assert (proof["kind"], proof["paper_form"]) == ("paper_form", "F-1")
-            changed = GrantedPermission.objects.get(pk=change.object_id)
-            assert changed.evidence == proof
+            assert GrantedPermission.objects.get(pk=change.object_id).evidence == proof
 
 
 def test_what_was_entered_before_says_so_and_is_part_of_the_past(settings: Settings) -> None:

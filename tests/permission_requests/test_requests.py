@@ -172,8 +172,7 @@ def test_who_acts_for_it_since_when_and_last_used(
     make.permission()  # of another taxpayer
     make.permission(taxpayer=permission.taxpayer, revoked_at=now())
     assert agent.login(on_behalf_of=erp.tin).status_code == 200
-    body = body_of(send("GET", WHO, token_of(erp)))
-    (one,) = body["representatives"]
+    (one,) = body_of(send("GET", WHO, token_of(erp)))["representatives"]
     assert (one["id"], one["intermediary"], one["state"]) == (permission.pk, agent.tin, "in_force")
     assert (one["last_used_at"] is not None, one["first_used_at"]) == (True, None)
     assert one["evidence"] == {"kind": "entered_before"}
@@ -231,8 +230,7 @@ def test_the_first_use_of_a_permission_is_recorded_once(erp: Erp, agent: Erp) ->
     unused: Any = make.permission(intermediary=agent.role)
     by, first = Author("x"), now() - timedelta(minutes=9)
     for minutes, reason in ((9, ""), (8, ""), (8, "invalid_scope")):
-        at = now() - timedelta(minutes=minutes)
-        stored_login(at, reason, subject=erp.tin, actor=agent.tin)
+        stored_login(now() - timedelta(minutes=minutes), reason, subject=erp.tin, actor=agent.tin)
     tin = str(unused.taxpayer.identifier)
     stored_login(now() - timedelta(minutes=8), "invalid_scope", subject=tin, actor=agent.tin)
     stored_login(now() - timedelta(minutes=1), subject=tin, actor=agent.tin)  # not settled yet

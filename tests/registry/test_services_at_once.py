@@ -33,8 +33,7 @@ def refusals(outcomes: list[object]) -> list[str]:
 
 
 def test_of_many_new_secrets_two_are_issued_and_the_others_refused() -> None:
-    owner = make.system_user()
-    issue = partial(services.issue_secret, system_user=owner, **WHY)
+    issue = partial(services.issue_secret, system_user=make.system_user(), **WHY)
     message = refusals(at_once(*[issue] * STAFF))
     assert len(message) == STAFF - 2
     assert all("has two live secrets" in text for text in message)
@@ -70,10 +69,8 @@ def test_what_several_do_at_once_is_done_and_recorded_once(name: str) -> None:
 
 
 def test_one_system_user_of_a_name_is_registered() -> None:
-    taxpayer = make.taxpayer()
-    register = partial(services.register_system_user, taxpayer=taxpayer, name="ERP", **WHY)
-    outcomes = at_once(*[register] * STAFF)
-    assert len(refusals(outcomes)) == STAFF - 1
+    register = partial(services.register_system_user, taxpayer=make.taxpayer(), name="ERP", **WHY)
+    assert len(refusals(at_once(*[register] * STAFF))) == STAFF - 1
     assert (SystemUser.objects.count(), Change.objects.count()) == (1, 1)
 
 
@@ -89,8 +86,7 @@ def test_two_managers_who_remove_each_other_leave_one(change: Any) -> None:
         partial(change, account=two, **WHY | {"by": Author("one")}),
     )
     assert len(refusals(outcomes)) == 1
-    managers = StaffAccount.objects.filter(groups__name=ACCOUNT_MANAGER, is_active=True)
-    assert managers.count() == 1
+    assert StaffAccount.objects.filter(groups__name=ACCOUNT_MANAGER, is_active=True).count() == 1
 
 
 def test_one_of_two_accounts_with_one_user_name_is_refused() -> None:

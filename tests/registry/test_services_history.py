@@ -98,8 +98,7 @@ def secret(**facts: Any) -> Any:
 
 
 def permission(**facts: Any) -> Any:
-    pair = {"taxpayer": taxpayer(), "intermediary": intermediary()}
-    return make.permission(**pair, **facts)
+    return make.permission(taxpayer=taxpayer(), intermediary=intermediary(), **facts)
 
 
 def granted_pair() -> dict[str, Any]:

@@ -210,8 +210,7 @@ def _one_of(new: Any, name: str, **facts: Any) -> Callable[[], Any]:
 
 
 def _shortened() -> Any:
-    rows = GrantedPermission.objects.filter(pk=_permission().pk)
-    return rows.update(valid_until=NOW - TICK)
+    return GrantedPermission.objects.filter(pk=_permission().pk).update(valid_until=NOW - TICK)
 
 
 def _third_live_secret(slot: int) -> Any:

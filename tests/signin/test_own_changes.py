@@ -154,8 +154,7 @@ def test_nothing_opens_before_the_first_password_is_replaced(
     assert row.before == {"first_password_expires_at": issued.expires_at.isoformat()}
     assert row.after == {"first_password_expires_at": None}
     assert client.get(ADMIN).headers["Location"] == reverse("mfa_index")  # then the second step
-    account = User.objects.get(username="badrul")
-    assert account.check_password(OWN)
+    assert User.objects.get(username="badrul").check_password(OWN)
     assert not FirstPassword.objects.exists()
 
 

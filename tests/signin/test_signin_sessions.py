@@ -193,8 +193,7 @@ def test_sign_ins_are_stored_for_400_days_and_logged_with_name_address_and_progr
 ) -> None:
     caplog.set_level(logging.INFO, "identity.staff.accounts")
     for days in (399, 401):
-        at = timezone.now() - timedelta(days=days)
-        StaffSignIn.objects.create(at=at, outcome="signed in")
+        StaffSignIn.objects.create(at=timezone.now() - timedelta(days=days), outcome="signed in")
     with_totp(new_staff("viewer", "siti"))
     client = browser("198.51.100.7")
     give_password(client, "siti", "wrong")
@@ -215,8 +214,7 @@ def test_sign_ins_are_stored_for_400_days_and_logged_with_name_address_and_progr
 def test_lock_outs_fill_no_table() -> None:
     for _ in range(40):
         give_password(browser("198.51.100.8"), "nobody", "wrong")
-    outcomes = [outcome for outcome, *_ in stored()]
-    assert outcomes == ["sign-in failed"] * 5 + ["locked out"] * 20
+    assert [outcome for outcome, *_ in stored()] == ["sign-in failed"] * 5 + ["locked out"] * 20
 
 
 @pytest.fixture

@@ -284,8 +284,7 @@ def test_an_invalid_permission_shows_the_error_at_its_field(
 
 
 def test_the_history_shows_before_and_after(registrar: Client) -> None:
-    row = make.taxpayer(name="Before")
-    url = task_url(row, "rename_taxpayer")
+    url = task_url(make.taxpayer(name="Before"), "rename_taxpayer")
     registrar.post(url, opened(registrar, url) | {"name": "After", "reason": "new register"})
     page = text_of(registrar.get(page_url(Change.objects.latest("pk"))))
     for shown in ("Renamed the taxpayer", "nurul", ADDRESS, "new register", "Before → After"):

@@ -200,8 +200,7 @@ def test_a_choice_that_a_filter_does_not_have_finds_nothing(
     model: type[Model], query: str, auditor: Client
 ) -> None:
     """An address may have one of an earlier version; its chip must not stand above all rows."""
-    at = timezone.now()
-    stored_login(at)
+    stored_login(timezone.now())
     make.permission()
     make.system_user()
     name = query.partition("=")[0]

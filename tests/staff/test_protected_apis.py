@@ -149,8 +149,7 @@ def test_issued_credentials_log_in_and_are_handed_over_on_one_sheet(officer: Cli
     assert "already has a system user named Shop till" in errors_of(again)
     assert not SECRET.search(again.content.decode())
     assert Credential.objects.count() == 1
-    other = issue(officer, taxpayer=make.taxpayer().tin)
-    assert "onbehalfof" not in text_of(other)
+    assert "onbehalfof" not in text_of(issue(officer, taxpayer=make.taxpayer().tin))
 
 
 def test_the_page_with_the_secret_is_not_stored_anywhere(officer: Client) -> None:

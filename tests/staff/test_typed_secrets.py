@@ -125,8 +125,7 @@ def test_an_imported_file_with_one_is_stored_without_it(kind: str, registrar: Cl
     preview: Any = registrar.post(url, {"file": file}, follow=True)
     assert not {part for part in PARTS if part in UploadedFile.objects.get().name}
     registrar.post(preview.redirect_chain[-1][0])
-    change = Change.objects.get()
-    assert change.reason == "file cs_test_[hidden] [hidden]"
+    assert Change.objects.get().reason == "file cs_test_[hidden] [hidden]"
     assert not {part for part in PARTS if part in f"{stored()} {Taxpayer.objects.values()}"}
 
 

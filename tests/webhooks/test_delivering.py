@@ -369,8 +369,7 @@ def test_a_secret_that_cannot_be_decrypted_is_named_and_replaced(
 def test_what_a_dead_deliverer_had_begun_is_sent_by_another_when_its_lease_has_ended(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    endpoint = new_endpoint()
-    send_test(endpoint=endpoint, by=BY, at=now())
+    send_test(endpoint=new_endpoint(), by=BY, at=now())
     at = now()
     ((first, _),) = lease_due(at, 16)
     assert lease_due(at + delivering.LEASE - timedelta(seconds=1), 16) == []

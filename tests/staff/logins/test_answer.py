@@ -190,8 +190,7 @@ def what_if(client: Client, **asked: str) -> str:
 
 
 def test_a_simulation_on_behalf_of_another_taxpayer(viewer: Client, intermediary: Erp) -> None:
-    granted = make.permission(intermediary=intermediary.role)
-    represented = str(granted.taxpayer.identifier)
+    represented = str(make.permission(intermediary=intermediary.role).taxpayer.identifier)
     page = what_if(viewer, client_id=intermediary.client_id, on_behalf_of=represented)
     assert f"Intermediary {intermediary.tin}" in page
     assert "documents:submit, documents:view" in page

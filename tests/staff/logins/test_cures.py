@@ -201,8 +201,7 @@ def test_a_client_that_cannot_prove_its_binding_is_not_fixed_before_the_binding_
 
 
 def test_another_reason_that_holds_now_is_named_with_its_own_tasks() -> None:
-    erp = new_erp(**BLOCKED)
-    event = event_of(erp.login())
+    event = event_of(new_erp(**BLOCKED).login())
     SystemUser.objects.update(blocked_at=None, blocked_by="", blocked_reason="")
     Taxpayer.objects.update(is_active=False)
     page = staff_client("registrar").get(page_url(event))

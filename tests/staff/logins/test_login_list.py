@@ -129,8 +129,7 @@ def test_of_two_parts_the_newest_are_listed_and_all_are_exported(
 def test_the_pages_of_taxpayer_and_intermediary_lead_to_their_logins(
     viewer: Client, intermediary: Erp
 ) -> None:
-    granted = make.permission(intermediary=intermediary.role)
-    represented = granted.taxpayer
+    represented = make.permission(intermediary=intermediary.role).taxpayer
     by_it = intermediary.login(on_behalf_of=str(represented.identifier))["correlationId"]
     itself = intermediary.login()["correlationId"]
     own = intermediary.system_user.taxpayer
@@ -153,8 +152,7 @@ def test_the_newest_logins_by_an_intermediary_come_from_the_index_of_each_partit
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
         cursor.execute("SET LOCAL enable_bitmapscan = off")
-    rows = LoginEvent.objects.filter(actor=AGENT).order_by("-pk")[:25]
-    plan = rows.explain()
+    plan = LoginEvent.objects.filter(actor=AGENT).order_by("-pk")[:25].explain()
     assert "_actor_id_idx" in plan
     assert "->  Sort" not in plan  # the index has the order of the list
     assert "Seq Scan" not in plan
