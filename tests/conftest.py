@@ -298,8 +298,7 @@ def _services(migrated: "MigratedSqlite", folder: Path) -> Iterator[StartService
         environment = service_environment(folder, port, **given)
         if not database_url and not started:
             migrated.write_to(folder / "identity.sqlite3")
-        log = folder / f"service-{len(started)}.log"
-        node = start_service(environment, log, configuration)
+        node = start_service(environment, folder / f"service-{len(started)}.log", configuration)
         started.append(node)
         return node
 
@@ -365,8 +364,7 @@ def blocked(db: None) -> "Erp":
 
     from tests.support.erp import new_erp
 
-    yesterday = datetime.now(UTC) - timedelta(days=1)
-    return new_erp(blocked_at=yesterday)
+    return new_erp(blocked_at=datetime.now(UTC) - timedelta(days=1))
 
 
 # --- Staff, each signed in ------------------------------------------------------------------------

@@ -17,8 +17,7 @@ from tests.servers.postgres import Postgres
 
 @pytest.fixture(scope="module")
 def session_of_all_tests(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Session:
-    folder = tmp_path_factory.mktemp("bench")
-    return Session(folder, Server(postgres.port, postgres.process))
+    return Session(tmp_path_factory.mktemp("bench"), Server(postgres.port, postgres.process))
 
 
 @pytest.fixture

@@ -1,8 +1,4 @@
-"""No value shows a secret, a token, a hash or a private key in its repr (contract 5).
-
-A repr ends up in logs, in tracebacks and in the messages of failed tests. And what was decided,
-read or signed cannot be changed afterwards.
-"""
+"""No repr shows a secret, a token, a hash or a private key (contract 5), and no value changes."""
 
 import dataclasses
 import importlib

@@ -60,8 +60,7 @@ class Call:
     @property
     def met_restart(self) -> bool:
         """Whether it found no API to answer it, because that restarted."""
-        restarting = self.api.restarting
-        around = any(begin - 1 <= self.at <= end + 1 for begin, end in restarting)
+        around = any(begin - 1 <= self.at <= end + 1 for begin, end in self.api.restarting)
         return around and self.status in (0, 502)
 
 

@@ -144,8 +144,7 @@ def test_a_certificate_of_another_authority_or_time_is_refused_by_the_proxy(
     ):
         answer = party.login(wrong.write(tmp_path, "wrong"))
         assert answer.json()["error"] == "invalid_client"
-        says = "The client certificate was not accepted"
-        assert says in answer.json()["error_description"]
+        assert "The client certificate was not accepted" in answer.json()["error_description"]
         assert '/errors/malformed_credentials>; rel="help"' in answer.headers["Link"]
         assert "Cache-Control" in answer.headers
 
@@ -214,9 +213,8 @@ def _asks_for_a_certificate(party: Party, name: str) -> bool:
     tls.maximum_version = ssl.TLSVersion.TLSv1_2
     messages: list[int] = []
     tls._msg_callback = lambda *args: messages.append(args[4])  # type: ignore[attr-defined]
-    address = (HOST, party.cluster.ports.https)
     with (
-        socket.create_connection(address, timeout=10) as plain,
+        socket.create_connection((HOST, party.cluster.ports.https), timeout=10) as plain,
         tls.wrap_socket(plain, server_hostname=name),
     ):
         return 13 in messages  # CertificateRequest (RFC 5246 section 7.4)
@@ -224,7 +222,6 @@ def _asks_for_a_certificate(party: Party, name: str) -> bool:
 
 def test_only_what_needs_a_certificate_is_at_this_address(party: Party) -> None:
     for path in ("/", "/.well-known/jwks.json", "/admin/", "/metrics", "/connect/introspect"):
-        address = f"https://{MTLS_NAME}:{party.cluster.ports.https}{path}"
         with httpx.Client(verify=party.cluster.balancer.tls) as client:
-            answer = client.get(address)
+            answer = client.get(f"https://{MTLS_NAME}:{party.cluster.ports.https}{path}")
         assert_proxy_answer(answer, 404, "not_found", "nothing at this path")

@@ -90,8 +90,7 @@ def test_who_must_prove_a_key_is_not_bound_to_a_certificate(erp: CertificateErp)
     assert set(claims_of(response)["cnf"]) == {"jkt"}
     token, path = json.loads(response.content)["access_token"], f"{MTLS_URL}{ME}"
     proof = key.proof(htm="GET", htu=path, ath=hash_of_token(token), nonce=None)
-    opened = call(ME, token, nginx(erp.issued) | {"DPoP": proof}, scheme="DPoP")
-    assert opened.status_code == 200
+    assert call(ME, token, nginx(erp.issued) | {"DPoP": proof}, scheme="DPoP").status_code == 200
     public = erp.login(more={"DPoP": key.proof()})  # names the other address
     assert json.loads(public.content)["error"] == "invalid_dpop_proof"
 

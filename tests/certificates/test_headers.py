@@ -115,8 +115,7 @@ def test_a_certificate_without_an_end_is_valid() -> None:
 
 def test_a_certificate_is_valid_from_its_first_moment_to_its_last() -> None:
     begins = datetime(2026, 3, 1, tzinfo=UTC)
-    issued = authority().issue(begins=begins, lives=timedelta(days=1))
-    found = read(escaped=issued.escaped)
+    found = read(escaped=authority().issue(begins=begins, lives=timedelta(days=1)).escaped)
 
     def fault_at(at: datetime) -> str:
         with pytest.raises(Refused) as refused:

@@ -62,8 +62,7 @@ def test_a_value_is_never_taken_for_several_parts() -> None:
     ],
 )
 def test_a_subject_that_cannot_be_registered_is_named(subject: str, fault: SubjectFault) -> None:
-    issued = authority().issue(subject, x509.DNSName("erp.example.com"))
-    assert fault_of(issued.pem) is fault
+    assert fault_of(authority().issue(subject, x509.DNSName("erp.example.com")).pem) is fault
 
 
 @pytest.mark.parametrize(

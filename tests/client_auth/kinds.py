@@ -117,8 +117,7 @@ class Certificate(Kind):
     def add(self, erp: Any, *, at: datetime | None = None, **more: Any) -> CertificateErp:
         number = erp.system_user.credentials.count()
         user, issued = erp.system_user, certificate(f"CN=erp{number},C=MY")
-        pem = issued.pem
-        register_public_credential(system_user=user, certificate=pem, **_why(at), **more)
+        register_public_credential(system_user=user, certificate=issued.pem, **_why(at), **more)
         return CertificateErp(user, issued)
 
     def use(self, user: SystemUser, *, at: datetime | None = None, **more: Any) -> CertificateErp:

@@ -145,8 +145,7 @@ def test_all_assertions_of_a_client_with_one_jti_are_one_use() -> None:
     assert first.use_id == again.use_id
     assert len({first.use_id, other_jti.use_id, other_client.use_id}) == 3
     # The key of a denial is another one for each assertion.
-    digests = {one.denial_key for one in (first, again, other_jti, other_client)}
-    assert len(digests) == 4
+    assert len({one.denial_key for one in (first, again, other_jti, other_client)}) == 4
     assert first.denial_key == read(signed()).denial_key
 
 

@@ -127,8 +127,7 @@ def test_what_was_never_issued_is_refused_by_its_form(sent: Any, parameter: str)
 )
 def test_each_is_looked_up_by_its_own_name(credentials: CheckedCredentials, lookup: str) -> None:
     for other in (None, TaxpayerId("C2000000002")):
-        expected = FactsQuery(credentials.client_id, lookup, other)
-        assert facts_query(credentials, other) == expected
+        assert facts_query(credentials, other) == FactsQuery(credentials.client_id, lookup, other)
 
 
 def test_what_stands_for_the_very_thing_that_was_sent() -> None:

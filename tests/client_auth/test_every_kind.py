@@ -315,7 +315,6 @@ def test_it_ends_its_key_and_then_nothing_logs_in_with_it(api: Api, key_erp: Key
     token = token_of(key_erp)
     assert call("DELETE", CREDENTIALS, token).status_code == 409
     assert key_erp.login().status_code == 200
-    answer = call("DELETE", REVOKE_LAST, token)
-    assert body_of(answer)["revoked"]["hint"] == key_erp.pair.kid[-4:]
+    assert body_of(call("DELETE", REVOKE_LAST, token))["revoked"]["hint"] == key_erp.pair.kid[-4:]
     assert key_erp.login().status_code == 400
     assert body_of(api.introspect(token)) == INACTIVE

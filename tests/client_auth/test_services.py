@@ -62,9 +62,6 @@ def user() -> SystemUser:
     return found
 
 
-# --- From one kind to another ---------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("before", "after"), PAIRS)
 def test_a_change_of_kind_revokes_what_there_was_in_the_same_moment(
     before: Kind, after: Kind
@@ -148,9 +145,6 @@ def test_where_no_certificate_is_asked_for_no_client_needs_one(
     assert bind_tokens(system_user=user, binding=TokenBinding.TLS, **WHY).token_binding == "tls"
 
 
-# --- A further one --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name.value)
 def test_there_are_two_live_ones_at_most(kind: Kind) -> None:
     owner = of_kind(kind)
@@ -161,8 +155,7 @@ def test_there_are_two_live_ones_at_most(kind: Kind) -> None:
     revoke_credential(credential=second, **WHY)
     kind.add(owner, at=AT)
     assert len(live(owner.system_user)) == 2
-    revoked = Change.objects.get(action="revoke_secret")
-    assert revoked.before == {
+    assert Change.objects.get(action="revoke_secret").before == {
         "secret": str(second),
         "credential": kind.name.value,
         "secret_revoked_at": None,

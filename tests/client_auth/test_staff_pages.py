@@ -98,8 +98,7 @@ def test_the_last_one_that_ends_soon_is_a_warning_and_replaced_by_its_kind(
     officer: Client, kind: Kind, erp: Any
 ) -> None:
     Credential.objects.update(expires_at=timezone.now() + timedelta(days=3))
-    page = text_of(officer.get(page_url(erp.system_user)))
-    assert "The last valid one, " in page
+    assert "The last valid one, " in text_of(officer.get(page_url(erp.system_user)))
     soon, name = officer.get(reverse("admin:ending_soon")), kind.name.value
     assert f" {name.capitalize()} {erp.system_user}" in text_of(soon)
     assert "Issue a new secret" not in text_of(soon)

@@ -100,8 +100,7 @@ class DpopErp:
 
 def new_dpop_erp(*, nonce: bool = True, **system_user: Any) -> DpopErp:
     """A system user whose tokens must be bound to a key; `nonce`: it has one already."""
-    erp = new_erp(token_binding=TokenBinding.DPOP, **system_user)
-    found = DpopErp(erp, new_pair())
+    found = DpopErp(new_erp(token_binding=TokenBinding.DPOP, **system_user), new_pair())
     if nonce:
         assert reason_of(found.post()) == "use_dpop_nonce"
     return found
@@ -109,8 +108,7 @@ def new_dpop_erp(*, nonce: bool = True, **system_user: Any) -> DpopErp:
 
 def reason_of(response: HttpResponse) -> str:
     """The name of the refusal; empty if there is a token."""
-    link = response.get("Link", "")
-    return link.partition("/errors/")[2].partition(">")[0]
+    return response.get("Link", "").partition("/errors/")[2].partition(">")[0]
 
 
 def events() -> list[str]:

@@ -183,8 +183,7 @@ def test_7_json_however_deep_is_refused_and_nothing_else_happens(of: str) -> Non
     for depth in (*range(1, 100), *range(100, 900, 50), *range(900, 1_100)):
         nested = b"[" * depth + b"]" * depth
         jwk = {"kty": b'"OKP"', "crv": b'"Ed25519"', "x": b'""'} | {of: nested}
-        fault = fault_of(signed(jwk=raw_object(jwk)), AT)
-        assert fault in (ProofFault.KEY, ProofFault.UNREADABLE)
+        assert fault_of(signed(jwk=raw_object(jwk)), AT) in (ProofFault.KEY, ProofFault.UNREADABLE)
 
 
 @pytest.mark.parametrize("member", ["kty", "crv", "x", "more"])
@@ -221,8 +220,7 @@ def test_its_use_is_stored_until_it_could_not_be_accepted_any_more() -> None:
 def test_each_client_key_and_jti_has_its_own_use() -> None:
     first, other = (read(signed(jti=jti), AT) for jti in (b'"x"', b'"y"'))
     uses = [("c", "k"), ("d", "k"), ("c", "l")]
-    ids = {first.use_id(*use) for use in uses} | {other.use_id("c", "k")}
-    assert len(ids) == 4
+    assert len({first.use_id(*use) for use in uses} | {other.use_id("c", "k")}) == 4
     assert first.use_id("c", "k") == first.use_id("c", "k")
 
 

@@ -116,7 +116,6 @@ def answers_to(requests: Sequence[Sent]) -> list[Answer]:
     return cast("list[Answer]", on_event_loop(work))
 
 
-# --- The same answers -----------------------------------------------------------------------------
 def through_django(sent: Sent) -> Answer:
     headers = {"Content-Type": FORM} | sent.headers
     how: Any = {"CONTENT_TYPE": headers.pop("Content-Type"), "headers": headers}
@@ -204,9 +203,6 @@ def test_the_event_loop_answers_about_a_token_as_django_does() -> None:
     assert answers == [through_django(each) for each in requests]
     (head,) = answers_to([me(f"Bearer {token}", "HEAD")])
     assert (head.headers, head.body) == (answers[0].headers, b"")
-
-
-# --- Sessions that end, and columns that change: SQLite has neither -------------------------------
 
 
 def execute_elsewhere(sql: str) -> None:

@@ -67,8 +67,7 @@ def test_a_form_field_named_like_something_of_ours_changes_nothing(erp: Erp, nam
 
 
 def test_one_event_per_login_with_all_that_is_known(intermediary: Erp) -> None:
-    role = intermediary.role
-    represented = make.permission(intermediary=role).taxpayer
+    represented = make.permission(intermediary=intermediary.role).taxpayer
     response = intermediary.login(
         on_behalf_of=str(represented.identifier), headers={"User-Agent": "ERP/1.0"}
     )

@@ -122,8 +122,7 @@ def test_whether_a_request_came_by_https(
     peer: str, forwarded_proto: str | None, scheme: str, is_secure: bool
 ) -> None:
     header = {} if forwarded_proto is None else {"HTTP_X_FORWARDED_PROTO": forwarded_proto}
-    meta = {"REMOTE_ADDR": peer, **header}
-    assert TrustedProxies(TRUSTED).is_secure(meta, scheme) is is_secure
+    assert TrustedProxies(TRUSTED).is_secure({"REMOTE_ADDR": peer, **header}, scheme) is is_secure
 
 
 def test_a_long_text_that_is_no_address_is_not_remembered() -> None:

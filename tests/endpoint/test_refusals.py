@@ -147,8 +147,7 @@ def limited(**limits: str) -> Sent:
 def with_permission(role: dict[str, Any] | None = None, **fields: Any) -> Sent:
     granted = make.permission(**fields)
     type(granted.intermediary).objects.filter(pk=granted.intermediary.pk).update(**role or {})
-    erp = new_erp(taxpayer=granted.intermediary.taxpayer)
-    return acting_for(granted.taxpayer.identifier, erp)
+    return acting_for(granted.taxpayer.identifier, new_erp(taxpayer=granted.intermediary.taxpayer))
 
 
 class Row(NamedTuple):

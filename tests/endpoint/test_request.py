@@ -166,9 +166,8 @@ def test_a_request_about_one_token_asks_for_it_by_the_same_credentials(
 
 def test_a_protected_api_proves_who_it_is_by_a_secret_alone() -> None:
     assertion = {"client_assertion": "a.b.c", "client_assertion_type": JWT_BEARER}
-    body = urlencode(assertion | {"token": "a.b.c"}).encode()
     with pytest.raises(Refused) as refused:
-        by_api(replace(RIGHT, body=body))
+        by_api(replace(RIGHT, body=urlencode(assertion | {"token": "a.b.c"}).encode()))
     assert refused.value.reason == "malformed_request"
     assert "authenticates with client_id and client_secret" in refused.value.detail
 
@@ -284,8 +283,7 @@ def test_what_is_too_long_is_refused_before_it_is_read(
 @pytest.mark.parametrize("scheme", ["Basic", "basic", "BASIC", "Basic "])
 def test_basic_credentials_are_form_decoded(scheme: str) -> None:
     sent = basic("a%2Bb+c:d+e%3A%25:f").replace("Basic", scheme)
-    expected = SentSecret(Method.CLIENT_SECRET_BASIC, "a+b c", "d e:%:f")
-    assert read_credentials({}, sent) == expected
+    assert read_credentials({}, sent) == SentSecret(Method.CLIENT_SECRET_BASIC, "a+b c", "d e:%:f")
 
 
 @pytest.mark.parametrize(

@@ -200,8 +200,7 @@ def test_nothing_is_known_without_the_very_secret(lookup: str | None) -> None:
 
 
 def test_many_are_read_at_once_each_for_its_own_query() -> None:
-    queries = [replace(QUERY, client_id=f"ci_test_{n}") for n in range(3)]
-    statement = facts_statement(queries)
+    statement = facts_statement([replace(QUERY, client_id=f"ci_test_{n}") for n in range(3)])
     rows = [row(*STATUS, number=number, client=number) for number in (2, 0)]
     found = statement.parse([*rows, row(*STATUS, number=1, lookup=None)])
     assert [

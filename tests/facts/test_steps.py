@@ -115,8 +115,7 @@ class Case:
         meta = {"REQUEST_METHOD": "POST", "CONTENT_TYPE": FORM, "REMOTE_ADDR": address}
         if self.on_behalf_of:
             meta["HTTP_ONBEHALFOF"] = self.on_behalf_of
-        body = urlencode(RIGHT | self.form).encode()
-        arrival, raw = receive(meta, body, node.clock.now())
+        arrival, raw = receive(meta, urlencode(RIGHT | self.form).encode(), node.clock.now())
         return node, arrival, log_in(node, arrival, raw)
 
 
@@ -321,8 +320,7 @@ def test_a_login_is_decided_by_the_facts_that_were_known_or_read_last(case: Case
 
 
 def test_a_login_that_is_never_confirmed_ends_as_unavailable() -> None:
-    case = Case("", LIVE, (), "", "", 0)
-    _node, _arrival, steps = case.begin()
+    _node, _arrival, steps = Case("", LIVE, (), "", "", 0).begin()
     step: Any = advance(steps)
     calls = []
     while not isinstance(step, EndedLogin):

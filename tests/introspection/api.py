@@ -91,7 +91,6 @@ def post(
 ) -> HttpResponse:
     if isinstance(form, dict):
         form = urlencode({name: value for name, value in form.items() if value is not None})
-    client = Client(raise_request_exception=False)
-    return client.post(  # type: ignore[return-value]
+    return Client(raise_request_exception=False).post(  # type: ignore[return-value]
         path, data=form, content_type=content_type, headers=headers or {}
     )

@@ -27,8 +27,7 @@ def test_each_of_many_introspections_gets_the_answer_of_its_own_token(
 ) -> None:
     clients = [new_erp() for _ in range(4)]
     intermediary = new_erp(taxpayer=make.intermediary().taxpayer)
-    granted = make.permission(intermediary=intermediary.role)
-    represented = str(granted.taxpayer.identifier)
+    represented = str(make.permission(intermediary=intermediary.role).taxpayer.identifier)
     tokens = [token_of(erp) for erp in clients]
     tokens.append(token_of(intermediary, on_behalf_of=represented))
     SystemUser.objects.filter(pk=clients[1].system_user.pk).update(scopes="X")

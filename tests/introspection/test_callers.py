@@ -252,8 +252,7 @@ def test_what_stands_around_a_token_does_not_save_it(api: Api, erp: Erp) -> None
 
 
 def test_a_token_of_another_client_stays_active(api: Api, erp: Erp) -> None:
-    other = new_erp(taxpayer=erp.system_user.taxpayer)
-    token = token_of(other)
+    token = token_of(new_erp(taxpayer=erp.system_user.taxpayer))
     answer = revoke(erp, token)
     assert_error(answer, 400, "invalid_grant", "issued to another client_id, so it stays valid")
     assert is_active(api, token)

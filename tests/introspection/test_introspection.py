@@ -49,8 +49,7 @@ def assert_answer(response: HttpResponse, body: dict[str, Any]) -> None:
 @pytest.fixture
 def acting(intermediary: Erp) -> tuple[str, str]:
     """The taxpayer that an intermediary acts for, and its token."""
-    permission = make.permission(intermediary=intermediary.role)
-    tin = str(permission.taxpayer.identifier)
+    tin = str(make.permission(intermediary=intermediary.role).taxpayer.identifier)
     return tin, token_of(intermediary, on_behalf_of=tin)
 
 

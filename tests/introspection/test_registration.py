@@ -41,8 +41,7 @@ def register(**changes: Any) -> Any:
 
 
 def test_a_registered_api_has_generated_credentials_of_which_only_a_hash_is_stored() -> None:
-    issued = register()
-    clear = issued.credentials.client_secret
+    clear = register().credentials.client_secret
     row, secret = ProtectedApi.objects.get(), ProtectedApiSecret.objects.get()
     assert fault_of(row.client_id, Prefix.API_ID, "test") is None
     assert fault_of(clear, Prefix.API_SECRET, "test") is None

@@ -49,8 +49,7 @@ async def locked(secrets: Sequence[Credential]) -> AsyncIterator[Session]:
 async def sent(store: AsyncStore, calls: Sequence[Call], waiting: int) -> "asyncio.Future[Any]":
     """The results to come, as soon as so many statements wait for a lock."""
     done = asyncio.ensure_future(results(store, calls))
-    url = present_url()
-    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as watching:
+    async with await psycopg.AsyncConnection.connect(present_url(), autocommit=True) as watching:
         while (await (await watching.execute(_WAITING)).fetchone()) != (waiting,):
             assert not done.done()
             await asyncio.sleep(0.005)

@@ -161,8 +161,7 @@ def test_a_failure_whose_answer_is_lost_does_not_wait_for_itself(
     """The eleventh failure begins the first pause."""
     before: list[Call] = [failed(7) for _ in range(10)]
     last: list[Call] = [failed(7)]
-    done = with_store(lambda store: lose_the_answer(store, before, last, monkeypatch))
-    assert done == [None]
+    assert with_store(lambda store: lose_the_answer(store, before, last, monkeypatch)) == [None]
     assert LoginEvent.objects.count() == 11
 
 

@@ -357,9 +357,8 @@ def test_a_path_is_the_login_only_as_it_is_written(
     node: Service, erp_of_node: Erp, path: str
 ) -> None:
     """A rule of a proxy for `/connect/token` does not see the others."""
-    request = login(erp_of_node)
     with connected(node.url) as connection:
-        connection.sendall(request.replace(b"/connect/token", path.encode(), 1))
+        connection.sendall(login(erp_of_node).replace(b"/connect/token", path.encode(), 1))
         answer = read_answer(connection)
         assert answer.status == 404
         assert answer.headers["content-type"] == "application/json"
@@ -374,9 +373,8 @@ def test_head_names_the_length_and_has_no_body_that_could_be_read_as_the_next_an
         *("/health", "/health/live", "/health/ready", "/metrics", "/api/v1/me", "/connect/token"),
         *("/nothing", "/admin/", "/", "/errors/no_permission", "/.well-known/jwks.json"),
     ):
-        request = f"HEAD {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
         with connected(node.url) as connection:
-            connection.sendall(request + LAST_GET)
+            connection.sendall(f"HEAD {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode() + LAST_GET)
             head, _, rest = read_to_end(connection).partition(b"\r\n\r\n")
         assert re.search(rb"(?i)content-length: [0-9]", head), path
         assert rest.startswith(b"HTTP/1.1 200 OK\r\n"), path
@@ -388,8 +386,7 @@ def test_a_body_too_long_is_refused_and_the_connection_goes_on(
 ) -> None:
     with connected(node.url) as connection:
         body = b"a" * size
-        length = b"Content-Length: %d" % size
-        connection.sendall(login(erp_of_node, length, body=body))
+        connection.sendall(login(erp_of_node, b"Content-Length: %d" % size, body=body))
         assert_refusal(read_answer(connection), 400, "invalid_request", "16384")
         connection.sendall(login(erp_of_node))
         assert read_answer(connection).status == 200

@@ -71,8 +71,7 @@ def test_a_login_over_http_is_refused_whatever_it_claims(cluster: Cluster) -> No
     before, erp = cluster.events(cluster.erp), cluster.erp
     for port in (cluster.ports.http, cluster.ports.https):  # plain HTTP to the port of TLS, too
         for claimed in ({}, {"X-Forwarded-Proto": "https"}):
-            url = f"http://{HOST}:{port}{PATH}"
-            answer = httpx.post(url, data=erp.form, headers=claimed)
+            answer = httpx.post(f"http://{HOST}:{port}{PATH}", data=erp.form, headers=claimed)
             assert_proxy_answer(answer, 400, "invalid_request", "without HTTPS")
             assert port == cluster.ports.https or answer.reason_phrase == "invalid_request"
     assert cluster.events(erp) == before

@@ -112,8 +112,7 @@ def test_staff_work_through_a_pooler(nodes: list[Service]) -> None:
     erp = new_client(nodes[0])
     assert logins(nodes[:1], erp, 3) == {200: 3}
     with httpx.Client(base_url=nodes[0].url, timeout=30) as browser:
-        signed_in = sign_in(browser, nodes[0].url, new_boss(nodes[0]))
-        assert signed_in.headers["Location"] == "/admin/"
+        assert sign_in(browser, nodes[0].url, new_boss(nodes[0])).headers["Location"] == "/admin/"
         for path in ("", "taxpayers/systemuser/", "tokens/loginevent/", "taxpayers/change/report/"):
             assert browser.get(f"/admin/{path}").status_code == 200, path
         assert erp.client_id in browser.get("/admin/taxpayers/systemuser/").text

@@ -81,8 +81,7 @@ def test_a_folder_of_everybody_is_refused_in_one_line(
 
 
 def test_a_missing_folder_is_made_with_those_above_it(tmp_path: Path) -> None:
-    folder = private_folder(tmp_path / "a" / "b")
-    assert mode(folder) == 0o700
+    assert mode(private_folder(tmp_path / "a" / "b")) == 0o700
 
 
 def test_links_out_of_the_folder_change_nothing(tmp_path: Path) -> None:

@@ -70,8 +70,7 @@ def login_from(erp: Erp, address: str, **headers: Any) -> HttpResponse:
 
 def test_the_refusal_names_the_address_and_nothing_of_the_networks(erp: Erp) -> None:
     allow_networks(erp, "203.0.113.0/24")
-    answer = erp.login()
-    assert b"203.0.113" not in answer.content
+    assert b"203.0.113" not in erp.login().content
     event = LoginEvent.objects.get()
     assert (event.source_address, event.detail) == (HERE, HERE)
     assert event.secret_id == erp.system_user.credentials.get().pk

@@ -84,10 +84,7 @@ class Issuer:
         """A text with the addresses of both in place of {url}, {other} and {host}."""
         if not isinstance(value, str):
             return value
-        host = other.url.partition("//")[2]
-        return value.format(url=self.url, other=other.url, host=host)
-
-    # --- What it signs ----------------------------------------------------------------------------
+        return value.format(url=self.url, other=other.url, host=other.url.partition("//")[2])
 
     def claims(self, *, is_intermediary: bool = False, index: int | None = None) -> dict[str, Any]:
         login = Authorization(
@@ -125,8 +122,6 @@ class Issuer:
         claims = list_claims(self.url, 1, compress(self.ended), at, timedelta(minutes=1))
         left = {name: value for name, value in {**claims, **changes}.items() if value is not None}
         return sign(left, self.signer, typ).encode()
-
-    # --- What it serves ---------------------------------------------------------------------------
 
     def body(self, path: str) -> bytes:
         """Raises KeyError for a path that there is not."""

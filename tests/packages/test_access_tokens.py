@@ -69,8 +69,7 @@ def test_a_token_is_limited_by_its_permissions_if_it_has_some(
 ) -> None:
     token = issuer.verifier().verify(issuer.token(**claims))
     assert token.permissions == permissions
-    codes = ("documents:submit", "documents:view")
-    assert {code for code in codes if token.may(code)} == allowed
+    assert {code for code in ("documents:submit", "documents:view") if token.may(code)} == allowed
 
 
 @pytest.mark.parametrize("typ", ["JWT", "at+JWT", "statuslist+jwt", "token-introspection+jwt", ""])
@@ -161,7 +160,6 @@ def each(claim: str, *values: Any) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     "changes",
     [
-        # Without one of the claims of the contract.
         *({claim: None} for claim in ("iss", "sub", "aud", "client_id", "jti", "iat", "exp")),
         *({claim: None} for claim in ("scope", "taxpayer")),
         # An issuer is compared letter by letter.

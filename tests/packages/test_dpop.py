@@ -33,8 +33,7 @@ class Client:
 
     def __init__(self, issuer: Issuer, algorithm: str = "ES256", **claims: Any) -> None:
         self.issuer, self.pair = issuer, new_pair(algorithm)
-        thumbprint = read_public_jwk(self.jwk(self.pair))[1]
-        self.token = issuer.token(cnf={"jkt": thumbprint}, **claims)
+        self.token = issuer.token(cnf={"jkt": read_public_jwk(self.jwk(self.pair))[1]}, **claims)
 
     def jwk(self, pair: KeyPair) -> dict[str, Any]:
         return {k: v for k, v in pair.public_jwk.items() if k in NAMES[pair.algorithm]}
@@ -117,8 +116,7 @@ def test_an_unbound_token_is_not_accepted_as_a_bound_one(
 def test_a_token_that_is_bound_to_something_else_is_refused(
     issuer: Issuer, client: Client, verifier: TokenVerifier, confirmation: Any
 ) -> None:
-    claims = issuer.claims() | {"cnf": confirmation}
-    client.token = sign(claims, issuer.signer, "at+jwt")
+    client.token = sign(issuer.claims() | {"cnf": confirmation}, issuer.signer, "at+jwt")
     for scheme in ("Bearer", "DPoP"):
         with pytest.raises(InvalidToken, match="cannot check"):
             client.send(verifier, scheme=scheme)

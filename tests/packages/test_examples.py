@@ -288,8 +288,7 @@ def test_a_proof_counts_for_the_request_that_the_proxy_names(proxy: str, issuer:
     client = Client(issuer)
     gateway = Gateway(issuer.verifier(address=API), proxy=proxy)
     for path, status in (("/documents?page=2", 200), ("/others", 401)):
-        proof = client.proof(jti=path)
-        headers = {"Authorization": f"DPoP {client.token}", "DPoP": proof}
+        headers = {"Authorization": f"DPoP {client.token}", "DPoP": client.proof(jti=path)}
         # What the other proxies would set comes from the client here.
         for names in filter(None, PROXIES.values()):
             headers |= dict(zip(names, ("POST", "/documents"), strict=True))

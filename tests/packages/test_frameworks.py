@@ -149,8 +149,7 @@ def django_api(verifier: TokenVerifier) -> Call:
             known = f"HTTP_{name.upper().replace('-', '_')}"
             headers[known] = f"{headers[known]},{value}" if known in headers else value
         view = views[sent.path if sent.path in views else "/documents"]
-        request = APIRequestFactory().post(sent.path, REMOTE_ADDR=sent.peer, **headers)
-        answer = view(request)
+        answer = view(APIRequestFactory().post(sent.path, REMOTE_ADDR=sent.peer, **headers))
         answer.render()
         return Answer(answer.status_code, answer.headers, json.loads(answer.content))
 
@@ -181,8 +180,7 @@ def test_a_bound_token_needs_its_proof(api: Api, issuer: Issuer) -> None:
     other_path = replace(bound, path="/reports", proofs=(client.proof(jti="3"),))
     assert_refused(call(other_path), 401, *INVALID_PROOF)
     as_bearer = replace(bound, authorization=(f"Bearer {client.token}",), proofs=(another,))
-    challenge = f'DPoP error="invalid_token", {ALGS}'
-    assert_refused(call(as_bearer), 401, "invalid_token", challenge)
+    assert_refused(call(as_bearer), 401, "invalid_token", f'DPoP error="invalid_token", {ALGS}')
 
 
 @each_framework

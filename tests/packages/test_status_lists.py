@@ -68,9 +68,6 @@ def test_a_list_that_unpacks_to_too_much_is_cut_off() -> None:
         unpacked({"bits": 1, "lst": compress(bytes(MAX_BYTES + 1))})
 
 
-# --- Tokens ---------------------------------------------------------------------------------------
-
-
 def test_a_token_is_accepted_until_its_bit_is_set(issuer: Issuer) -> None:
     verifier, token = issuer.verifier(), issuer.token(index=INDEX)
     assert is_accepted(verifier, token)
@@ -148,9 +145,6 @@ def test_an_index_that_the_list_does_not_have_is_refused(issuer: Issuer) -> None
     assert is_accepted(issuer.verifier(), issuer.token(index=LIST_LENGTH - 1))
 
 
-# --- Lists that are not believed ------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "changes",
     [
@@ -182,9 +176,6 @@ def test_an_access_token_is_no_status_list_nor_the_other_way_round(issuer: Issue
     for body in (issuer.token().encode(), b"\xff\x00 no JWT"):
         issuer.answers[LIST] = body
         assert_unavailable(issuer.verifier(), issuer.token(index=INDEX))
-
-
-# --- Time -----------------------------------------------------------------------------------------
 
 
 def test_a_list_that_has_expired_lets_nobody_in_although_the_service_answers(
@@ -243,6 +234,5 @@ def test_the_number_of_lists_in_memory_is_bounded(issuer: Issuer) -> None:
         uri = f"{issuer.url}/status/{number}"
         body = {"sub": uri, "iat": 0, "exp": 2**40, "status_list": {"bits": 1, "lst": ONE_BIT[0]}}
         issuer.answers[f"/status/{number}"] = sign(body, issuer.signer, "statuslist+jwt").encode()
-        token = issuer.token(status={"status_list": {"idx": 1, "uri": uri}})
-        assert is_accepted(verifier, token)
+        assert is_accepted(verifier, issuer.token(status={"status_list": {"idx": 1, "uri": uri}}))
     assert len(lists._caches) == _MAX_LISTS

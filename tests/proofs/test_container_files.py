@@ -184,8 +184,7 @@ def test_every_setting_exists_and_secrets_are_in_files() -> None:
             environments.append({one["name"]: "" for one in pod["containers"][0]["env"]})
     for environment in environments:
         for name in environment:
-            setting = SETTINGS[name.removesuffix("_FILE")]
-            assert setting.is_secret == name.endswith("_FILE"), name
+            assert SETTINGS[name.removesuffix("_FILE")].is_secret == name.endswith("_FILE"), name
 
 
 def component_of(peer: Mapping[str, Any]) -> str:

@@ -31,11 +31,9 @@ def verified(
     encoded: str, algorithm: str, typ: str, **claims: dict[str, Any]
 ) -> tuple[KeySet, dict[str, Any]]:
     """The published keys and the claims; fails unless all of it is right."""
-    published = json.loads(Client().get("/.well-known/jwks.json").content)
-    keys = KeySet.import_key_set(published)
+    keys = KeySet.import_key_set(json.loads(Client().get("/.well-known/jwks.json").content))
     token = jwt.decode(encoded, keys, algorithms=[algorithm])
-    kid = keys.keys[0].thumbprint()
-    assert token.header == {"typ": typ, "alg": algorithm, "kid": kid}
+    assert token.header == {"typ": typ, "alg": algorithm, "kid": keys.keys[0].thumbprint()}
     issuer = {"essential": True, "value": "http://127.0.0.1:8000"}
     jwt.JWTClaimsRegistry(iss=issuer, iat=REQUIRED, **claims).validate(token.claims)  # type: ignore[arg-type]
     return keys, token.claims

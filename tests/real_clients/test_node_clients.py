@@ -85,6 +85,5 @@ def test_it_gets_a_token_that_is_bound_to_its_key_and_calls_an_api_with_it(
     assert "thrown" not in returned, returned["thrown"]
     token = returned["token"]
     assert token["token_type"].lower() == "dpop"
-    claims = claims_of(token["access_token"])
-    assert claims["cnf"].keys() == {"jkt"}
+    assert claims_of(token["access_token"])["cnf"].keys() == {"jkt"}
     assert returned["resource"]["client_id"] == client.client_id

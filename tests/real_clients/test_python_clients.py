@@ -43,8 +43,7 @@ def test_authlib_logs_in_on_behalf_with_either_client_authentication(
     with AuthlibSession(
         client.client_id, client.client_secret, token_endpoint_auth_method=method
     ) as session:
-        headers = {"onbehalfof": registered.represented}
-        token = session.fetch_token(url, **GRANT, headers=headers)
+        token = session.fetch_token(url, **GRANT, headers={"onbehalfof": registered.represented})
     assert (token["token_type"], token["expires_in"]) == ("Bearer", 3600)
     assert claims_of(token["access_token"])["sub"] == registered.represented
 

@@ -188,8 +188,7 @@ def states(
     secret: Dimensions = SECRET, client: Dimensions = CLIENT, represented: Dimensions = ()
 ) -> Iterator[State]:
     """Each combination of these values, the last one changing first."""
-    parts = product(secrets(secret), clients(client), taxpayers(represented))
-    return map(State._make, parts)
+    return map(State._make, product(secrets(secret), clients(client), taxpayers(represented)))
 
 
 def secrets(dimensions: Dimensions) -> list[Secret]:

@@ -153,9 +153,8 @@ CASES: list[Case] = list(product(ASKED, KNOWN, HELD))
 
 def decided(asked: Scopes | None, known: Scopes, held: Scopes) -> Authorization | Refused:
     facts = Facts(replace(IN_ORDER.client.facts, scopes=held), IN_ORDER.secret.facts)
-    request = AuthorizationRequest(facts, asked, known, AT)
     try:
-        return decide(request)
+        return decide(AuthorizationRequest(facts, asked, known, AT))
     except Refused as refused:
         return refused
 

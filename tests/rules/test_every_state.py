@@ -211,15 +211,13 @@ def test_every_reason_and_every_kind_of_token_was_met() -> None:
 
 def test_a_login_from_elsewhere_is_refused_and_a_token_is_not_ended() -> None:
     """Networks are for logins: without a login, none is checked."""
-    networks = ALLOWED_NETWORKS[-1].fact
-    secret = replace(IN_ORDER.secret.facts, allowed_networks=networks)
+    secret = replace(IN_ORDER.secret.facts, allowed_networks=ALLOWED_NETWORKS[-1].fact)
     facts = Facts(IN_ORDER.client.facts, secret)
     request = AuthorizationRequest(facts, None, KNOWN_SCOPES, AT)
     assert isinstance(outcome_of(request), Granted)
     refused = partial(Refusal, "source_network_not_allowed")
     for address in ("192.0.2.7", "2001:db8::1", "::ffff:192.0.2.7", "not an address"):
-        found = outcome_of(replace(request, source=LoginSource(address)))
-        assert found == refused(detail=address)
+        assert outcome_of(replace(request, source=LoginSource(address))) == refused(detail=address)
     assert outcome_of(replace(request, source=LoginSource(None))) == refused()
     for address in ("192.0.2.8", "192.0.2.15", "::ffff:192.0.2.9"):
         assert isinstance(outcome_of(replace(request, source=LoginSource(address))), Granted)

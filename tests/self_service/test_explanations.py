@@ -97,8 +97,7 @@ def test_another_clients_login_and_an_unknown_one_get_the_same_answer(erp: Erp) 
 
 def test_a_login_with_a_wrong_secret_is_explained_without_what_it_asked_for(erp: Erp) -> None:
     """Another program may have sent it: the taxpayer that it named is not shown."""
-    secret = new_erp().client_secret
-    login = erp.login(client_secret=secret, on_behalf_of="C9999999999")
+    login = erp.login(client_secret=new_erp().client_secret, on_behalf_of="C9999999999")
     event = event_of(login)
     assert (event.reason, event.subject) == ("invalid_credentials", "C9999999999")
     answer = explained(erp, login["correlationId"])
@@ -128,8 +127,7 @@ def test_a_granted_login_passed_every_check(erp: Erp) -> None:
     answer = json_output_of("explain_login", erp.login()["correlationId"])
     assert answer["outcome"] == "issued"
     assert answer["client_id"] == erp.client_id
-    states = [check["state"] for check in answer["checks"]]
-    assert set(states) == {"passed", "not asked"}
+    assert {check["state"] for check in answer["checks"]} == {"passed", "not asked"}
     assert [check["question"] for check in answer["checks"] if check["state"] == "not asked"] == [
         "Its taxpayer is an intermediary",
         "Intermediary active",

@@ -108,8 +108,7 @@ def test_an_inactive_intermediary_acts_for_no_other(intermediary: Erp, ended: st
 
 
 def test_a_token_on_behalf_of_one_taxpayer_does_not_show_the_others(intermediary: Erp) -> None:
-    tin = grant(intermediary).taxpayer.tin
-    answer = listed(token_of(intermediary, on_behalf_of=tin))
+    answer = listed(token_of(intermediary, on_behalf_of=grant(intermediary).taxpayer.tin))
     challenge = {"WWW-Authenticate": 'Bearer error="insufficient_scope"'}
     says = "Log in without the header onbehalfof"
     assert_error(answer, 403, "insufficient_scope", says, ALLOW, **challenge)
@@ -183,8 +182,7 @@ def test_a_limited_client_sees_what_it_may_do_for_the_taxpayer_of_its_token(
     make.permission(taxpayer=first.taxpayer, intermediary=intermediary.role, **later)
     grant(intermediary, "C1000000002", codes=[VIEW])
     one = "C1000000001"
-    unlimited = token_of(intermediary, on_behalf_of=one)
-    assert listed(unlimited).status_code == 403
+    assert listed(token_of(intermediary, on_behalf_of=one)).status_code == 403
     SystemUser.objects.update(allowed_permissions=VIEW)
     token = token_of(intermediary, on_behalf_of=one)
     for answer in (listed(token), listed(token, taxpayer=one)):

@@ -238,8 +238,7 @@ def test_secrets_that_ended_within_30_days_are_shown_behind_the_live_ones(erp: E
 
 def test_nothing_of_another_client_of_the_same_taxpayer_is_shown(erp: Erp) -> None:
     other = new_erp(taxpayer=erp.system_user.taxpayer)
-    text = credentials(token_of(erp)).content.decode()
-    assert other.client_id not in text
+    assert other.client_id not in credentials(token_of(erp)).content.decode()
     assert len(body_of(credentials(token_of(erp)))["secrets"]) == 1
 
 

@@ -56,10 +56,9 @@ class IssuedCertificate:
 def self_signed(name: str, *sans: x509.GeneralName, days: int = 1) -> IssuedCertificate:
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    names = x509.SubjectAlternativeName([x509.DNSName(name), *sans])
     certificate = (
         _builder(subject, subject, key, now - DAY, (days + 1) * DAY + timedelta(minutes=5))
-        .add_extension(names, critical=False)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name), *sans]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .sign(key, hashes.SHA256())
     )
@@ -86,8 +85,7 @@ class Authority:
         usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH])
         builder = builder.add_extension(usage, critical=False)
         if sans:
-            names = x509.SubjectAlternativeName(sans)
-            builder = builder.add_extension(names, critical=not subject)
+            builder = builder.add_extension(x509.SubjectAlternativeName(sans), critical=not subject)
         return IssuedCertificate(builder.sign(self._own.key, hashes.SHA256()), key)
 
 

@@ -20,8 +20,7 @@ def install_locked(source: Path, folder: Path) -> Path:
     shutil.copytree(source, folder, ignore=shutil.ignore_patterns("node_modules"))
     is_locked = (source / "package-lock.json").exists()
     command = ["ci"] if is_locked else ["install", "--no-package-lock", f"--before={BEFORE}"]
-    install = ["npm", *command, "--no-audit", "--no-fund", "--ignore-scripts"]
-    done = completed(install, cwd=folder)
+    done = completed(["npm", *command, "--no-audit", "--no-fund", "--ignore-scripts"], cwd=folder)
     if done.returncode:
         shutil.rmtree(folder)
         raise NotAvailable(f"npm cannot install the packages of {name}: {done.stderr}")

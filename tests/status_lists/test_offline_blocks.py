@@ -108,8 +108,7 @@ def test_a_file_that_is_taken_away_takes_the_block_away(erp: Erp, folder: Path) 
 
 
 def resigned(**changes: Any) -> str:
-    claims = claims_of(text("x")) | changes
-    return jwt.encode(claims, KEY, "EdDSA", {"typ": "offline-block+jwt"})
+    return jwt.encode(claims_of(text("x")) | changes, KEY, "EdDSA", {"typ": "offline-block+jwt"})
 
 
 def altered(client_id: str) -> str:

@@ -63,8 +63,7 @@ def test_the_row_is_stored_with_the_login() -> None:
 
 def test_without_the_login_there_is_no_row() -> None:
     (secret,) = clients(1)
-    outdated = first_login(secret)._replace(epoch=7)
-    assert not is_stored(outdated)
+    assert not is_stored(first_login(secret)._replace(epoch=7))
     assert is_stored(counted(secret, limit=1))
     assert not is_stored(first_login(secret, limit=1))
     assert not StatusIndex.objects.exists()

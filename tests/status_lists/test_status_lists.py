@@ -53,8 +53,7 @@ PUBLIC = {
 
 
 def represented_by(intermediary: Erp, **permission: Any) -> str:
-    granted = make.permission(intermediary=intermediary.role, **permission)
-    return str(granted.taxpayer.identifier)
+    return str(make.permission(intermediary=intermediary.role, **permission).taxpayer.identifier)
 
 
 def test_tokens_of_one_secret_for_one_taxpayer_have_one_index(intermediary: Erp) -> None:
@@ -75,8 +74,7 @@ def test_a_token_that_may_do_more_has_the_same_index_and_the_row_says_so(interme
     first = token_of(intermediary, on_behalf_of=tin)
     taxpayer = GrantedPermission.objects.get().taxpayer
     grant_permission(taxpayer=taxpayer, intermediary=intermediary.role, codes=[VIEW], **by())
-    second = token_of(intermediary, on_behalf_of=tin)
-    assert reference_of(first) == reference_of(second)
+    assert reference_of(first) == reference_of(token_of(intermediary, on_behalf_of=tin))
     row = StatusIndex.objects.get()
     assert (set(row.permissions), set(row.scopes)) == ({SUBMIT, VIEW}, {"InvoicingAPI"})
     assert (row.tin, row.actor) == (tin, intermediary.tin)
@@ -87,8 +85,7 @@ def test_time_alone_sets_the_bit_without_a_login_or_a_change(erp: Erp) -> None:
     token = token_of(erp)
     SystemUser.objects.update(expires_at=now() + DAY)
     assert not is_ended(token)
-    row = StatusIndex.objects.get()
-    assert row.check_at == SystemUser.objects.get().expires_at
+    assert StatusIndex.objects.get().check_at == SystemUser.objects.get().expires_at
     # The same a day later.
     past = now() - timedelta(seconds=1)
     SystemUser.objects.update(expires_at=past)

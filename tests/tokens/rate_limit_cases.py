@@ -68,7 +68,6 @@ class Case:
         return before is None or before.window_started_at != after.window_started_at
 
 
-# --- A login and the counter of its client ------------------------------------------------------
 def counted(
     claim: str,
     before: CounterState | None,
@@ -118,7 +117,6 @@ LOGINS = [
 ]  # fmt: skip
 
 
-# --- A failure and its two buckets --------------------------------------------------------------
 Bucket = BucketState | None
 
 
@@ -188,7 +186,6 @@ FAILURES = [
 ]  # fmt: skip
 
 
-# --- A rejected request and its bucket ----------------------------------------------------------
 def rejected(claim: str, before: Bucket, at: datetime, after: BucketState) -> Case:
     return Case(claim, Kind.REJECTION, (before,), at, None, (after,))
 
@@ -219,7 +216,6 @@ REJECTIONS = [
 ]  # fmt: skip
 
 
-# --- For a store, which has its own clock --------------------------------------------------------
 # A store counts by the clock of the database. So the moments of a case are moved until it happens
 # now, and it must not matter that now is some milliseconds later. Where it would matter, the same
 # is tried before and after the moment at which the outcome changes.

@@ -74,7 +74,6 @@ def assert_401(response: HttpResponse, description: str) -> None:
     assert body_of(response) == {"error": "invalid_token", "error_description": description}
 
 
-# --- Who am I -----------------------------------------------------------------------------------
 def test_a_taxpayer_sees_itself_without_limits(erp: Erp) -> None:
     Taxpayer.objects.update(tin="C2584563222", rob="202001234567")
     token = token_of(erp)
@@ -103,8 +102,7 @@ def test_a_taxpayer_sees_itself_without_limits(erp: Erp) -> None:
 def test_an_intermediary_sees_which_taxpayer_it_acts_for_and_what_it_may_do(
     intermediary: Erp, codes: list[str]
 ) -> None:
-    granted = make.permission(intermediary=intermediary.role, codes=codes)
-    tin = granted.taxpayer.tin
+    tin = make.permission(intermediary=intermediary.role, codes=codes).taxpayer.tin
     body = body_of(get(f"Bearer {token_of(intermediary, on_behalf_of=tin)}"))
     assert (body["subject"], body["taxpayer"]) == (tin, {"tin": tin})
     assert body["actor"] == intermediary.tin
@@ -120,7 +118,6 @@ def test_a_token_whose_login_is_not_recorded_is_refused() -> None:
     assert_401(get(f"Bearer {new_token()}"), ENDED)
 
 
-# --- 401 ----------------------------------------------------------------------------------------
 def test_a_token_that_is_not_ours_is_refused() -> None:
     """Each kind of them: tests/tokens/test_access_tokens.py."""
     assert_401(get(f"Bearer {forged(new_token())}", accept="text/html"), FOREIGN)
@@ -143,16 +140,12 @@ def test_a_token_that_is_not_ours_is_refused() -> None:
     ],
 )
 def test_a_header_without_one_token_is_refused(header: str | None, description: str) -> None:
-    token = new_token()
-    assert_401(get(header and header.replace("{token}", token)), description)
+    assert_401(get(header and header.replace("{token}", new_token())), description)
 
 
 def test_a_token_outside_the_header_is_ignored() -> None:
     path = f"/api/v1/me?access_token={new_token()}"
     assert_401(Client().get(path), MISSING)  # type: ignore[arg-type]
-
-
-# --- Everything else ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("is_known", [False, True], ids=["its keys", "the status of a token"])

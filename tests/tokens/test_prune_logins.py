@@ -225,8 +225,7 @@ def test_what_has_expired_is_deleted_in_batches(monkeypatch: pytest.MonkeyPatch)
     }
     for table, more in tables.items():
         for number in range(-1, 5):
-            expires_at = NOW - timedelta(seconds=number)
-            table.objects.create(pk=uuid7(), expires_at=expires_at, **more)
+            table.objects.create(pk=uuid7(), expires_at=NOW - timedelta(seconds=number), **more)
     assert retention.prune_expired(NOW) == 4 * len(tables)
     for table in tables:  # one that expires at this moment is accepted at this moment
         left = table.objects.order_by("expires_at").values_list("expires_at", flat=True)

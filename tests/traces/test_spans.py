@@ -96,8 +96,7 @@ def test_a_503_is_an_error_without_the_text_of_the_database(collector: Collector
     answers_to([login_of(erp)])
     with writing_fails("login_events"):
         (answer,) = answers_to([login_of(erp)])
-    requests = requests_of(collector, 2)
-    (request,) = [span for span in requests if span.is_error]
+    (request,) = [span for span in requests_of(collector, 2) if span.is_error]
     assert answer.status == request.attributes["http.response.status_code"] == 503
     assert request.attributes["error.type"] == "temporarily_unavailable"
     failed = [span for span in collector.spans if span.is_error and span.kind != "server"]

@@ -1,7 +1,4 @@
-"""Makes changes of all kinds, in two sessions, and knows what is in force after each commit.
-
-A change is committed at once, or its transaction stays open for a while.
-"""
+"""Makes changes of all kinds, in two sessions, and knows what is in force after each commit."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
