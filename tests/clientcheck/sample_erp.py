@@ -20,7 +20,6 @@ from clientcheck.clientcheck import (
 
 TAXPAYERS = (OWN, *REPRESENTED)
 STEP = 2.0  # seconds between two rounds of documents
-PATIENCE = 30.0  # how long it waits for an answer
 
 
 @dataclass
@@ -45,7 +44,7 @@ class GoodErp:
     log: list[str] = field(default_factory=list)
     chance: random.Random = field(default_factory=lambda: random.Random(7))  # noqa: S311
 
-    patience: ClassVar[float] = PATIENCE
+    patience: ClassVar[float] = 30.0  # seconds that it waits for an answer
     keeps_its_token: ClassVar[bool] = True
 
     def work(self, seconds: float) -> None:

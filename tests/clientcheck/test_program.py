@@ -405,8 +405,7 @@ def test_doctor_finds_a_lost_header_and_a_secret_that_ends() -> None:
     assert set(failed) == {"clock", "onbehalfof", "secret"}
     assert all(finding.advice for finding in failed.values())
     assert "in 2 days" in failed["secret"].seen
-    seen = f"The token is for C9990000003, not for {REPRESENTED[0]}."
-    assert failed["onbehalfof"].seen == seen
+    assert failed["onbehalfof"].seen == f"The token is for C9990000003, not for {REPRESENTED[0]}."
 
 
 @pytest.mark.parametrize(
@@ -455,13 +454,10 @@ def test_doctor_checks_the_chain_and_the_name(
         assert "localhost" in named[1].seen
 
 
-HALF_AN_HOUR = 1800.0
-
-
 @cache
 def findings_of(erp: type[GoodErp]) -> list[Finding]:
     sample = erp(Authority())
-    sample.work(HALF_AN_HOUR)
+    sample.work(1800.0)  # half an hour
     return check(sample.authority, "\n".join(sample.log))
 
 

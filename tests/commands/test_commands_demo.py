@@ -33,8 +33,6 @@ from tests.support.private import names, open_to_others
 pytestmark = [pytest.mark.processes, pytest.mark.gate]
 
 Environment = dict[str, str]
-LAST_LINE = "More commands on the same data"
-USUAL_ADDRESS = "http://127.0.0.1:8000"
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ def first_run(tmp_path_factory: pytest.TempPathFactory) -> FirstRun:
         del environment[name]  # so that it makes its own
     with serving(environment, folder / "log") as server:
         other = manage(environment, "demo", "--no-serve", "--json")
-        text = read_until(server, LAST_LINE)
+        text = read_until(server, "More commands on the same data")
         log = (folder / "log").read_text()
         logins = [login(line) for line in text.splitlines() if line.startswith("curl")]
         (staff,) = (line for line in text.splitlines() if line.startswith("Staff: "))
@@ -247,7 +245,7 @@ def test_the_answer_for_machines_follows_the_port_and_other_shells_know_the_addr
         given = "https://id.example.org"
         assert address_in_another_shell(again, AUTH_URL=given) == given
     # Killed, as with a power cut: nothing could be tidied up.
-    assert address_in_another_shell(again) == USUAL_ADDRESS
+    assert address_in_another_shell(again) == "http://127.0.0.1:8000"
 
 
 def test_nothing_is_made_twice_also_by_two_that_start_at_once(

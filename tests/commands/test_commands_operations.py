@@ -280,11 +280,9 @@ def cases() -> list[tuple[str, str]]:
 def registered() -> None:
     make.taxpayer(tin=KNOWN, name="Known")
     whole = make.taxpayer(tin=TIN, rob=ROB)
-    agent = make.intermediary(taxpayer__tin=AGENT).taxpayer
-    make.system_user(client_id=OF_AGENT, taxpayer=agent)
-    user = {"client_id": CLIENT, "taxpayer": whole, "name": "ERP"}
-    user = {f"system_user__{name}": value for name, value in user.items()}
-    make.credential(**user, clear=SECRET)
+    make.system_user(client_id=OF_AGENT, taxpayer=make.intermediary(taxpayer__tin=AGENT).taxpayer)
+    user = make.system_user(client_id=CLIENT, taxpayer=whole, name="ERP")
+    make.credential(system_user=user, clear=SECRET)
 
 
 def without_chance(text: str) -> str:

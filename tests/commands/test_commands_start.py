@@ -31,9 +31,8 @@ def test_the_version_is_said_with_its_commit(tmp_path: Path) -> None:
 def test_one_version_is_in_every_file_of_a_release() -> None:
     chart = (CHECKOUT / "deploy/helm/identity/Chart.yaml").read_text()
     assert f'\nversion: {__version__}\nappVersion: "{__version__}"\n' in chart
-    assert tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["version"] == (
-        __version__
-    )
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
+    assert project["version"] == __version__
 
 
 def test_an_archive_names_its_commit(tmp_path: Path) -> None:

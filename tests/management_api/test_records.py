@@ -145,12 +145,12 @@ def test_a_login_is_explained(portal: Portal) -> None:
 FEED = "/changes"
 
 
-def read_all(portal: Portal, after: str = "", limit: int = 2) -> tuple[list[dict[str, str]], str]:
+def read_all(portal: Portal, after: str = "") -> tuple[list[dict[str, str]], str]:
     """All pages behind this place, and the last place."""
     items, has_more = [], True
     while has_more:
-        page = assert_ok(portal.get(f"{FEED}?limit={limit}&after={after}"))
-        assert len(page["items"]) <= limit
+        page = assert_ok(portal.get(f"{FEED}?limit=2&after={after}"))
+        assert len(page["items"]) <= 2
         items += page["items"]
         after, has_more = page["next_after"], page["has_more"]
     return items, after

@@ -154,13 +154,13 @@ def commands_of(unit: str) -> list[str]:
 DOCUMENT = CHECKOUT / "docs" / "operations.md"
 
 
-def blocks_of(heading: str, language: str = "sh", *, document: Path = DOCUMENT) -> list[str]:
+def blocks_of(heading: str, *, document: Path = DOCUMENT) -> list[str]:
     """The blocks of commands below this heading, up to the next one of its level or above."""
     text = document.read_text(encoding="utf-8")
     found = re.search(rf"^(#+) {re.escape(heading)}\n", text, re.MULTILINE)
     assert found, f"{document.name} has no section {heading!r}"
     section = re.split(rf"^#{{1,{len(found[1])}}} ", text[found.end() :], flags=re.MULTILINE)[0]
-    blocks = re.findall(rf"^ *```{language}\n(.*?)^ *```$", section, re.DOTALL | re.MULTILINE)
+    blocks = re.findall(r"^ *```sh\n(.*?)^ *```$", section, re.DOTALL | re.MULTILINE)
     return [dedent(block) for block in blocks]
 
 

@@ -18,8 +18,8 @@ from tests.servers.service import clean_environment
 LOG_ONE_LINE = "import logging; logging.getLogger('tokens.x').warning('hello')"
 
 
-def record(message: str = "login", **extra: Any) -> logging.LogRecord:
-    made = logging.makeLogRecord({"name": "tokens.login", "levelname": "INFO", "msg": message})
+def record(**extra: Any) -> logging.LogRecord:
+    made = logging.makeLogRecord({"name": "tokens.login", "levelname": "INFO", "msg": "login"})
     made.__dict__.update(extra)
     return made
 

@@ -174,8 +174,7 @@ def test_a_receiver_that_has_too_much_gets_nothing_until_it_wants_it(code: int) 
 
 def test_a_receiver_that_is_away_is_asked_once_and_then_gets_a_pause() -> None:
     with receiving() as receiver:
-        url = receiver.url
-    endpoint = new_endpoint(url)
+        endpoint = new_endpoint(receiver.url)
     for _ in range(6):
         send_test(endpoint=endpoint, by=BY, at=now())
     deliver_all()
@@ -204,10 +203,8 @@ def test_one_receiver_that_hangs_does_not_hold_up_another(monkeypatch: pytest.Mo
     monkeypatch.setattr(http_client, "post", post)
     slow = new_endpoint("https://slow.example/")
     quick = new_endpoint("https://quick.example/")
-    for _ in range(5):
-        send_test(endpoint=slow, by=BY, at=now())
-    for _ in range(5):
-        send_test(endpoint=quick, by=BY, at=now())
+    for endpoint in [slow] * 5 + [quick] * 5:
+        send_test(endpoint=endpoint, by=BY, at=now())
     deliver_all()
     assert sent[:5] == ["https://quick.example/"] * 5
     assert sorted(sent[5:]) == ["https://slow.example/"] * 5
