@@ -81,13 +81,6 @@ def first(first_run: FirstRun) -> dict[str, Any]:
 
 
 @pytest.fixture
-def again(first_run: FirstRun, tmp_path: Path) -> Environment:
-    """The environment of a machine on which the demo ran before: a copy only for this test."""
-    var = shutil.copytree(first_run.environment["VAR_DIR"], tmp_path / "var")
-    return first_run.environment | {"VAR_DIR": str(var)}
-
-
-@pytest.fixture
 def in_process(
     settings: Settings,
     monkeypatch: pytest.MonkeyPatch,
@@ -223,8 +216,10 @@ def test_the_demo_writes_only_for_its_owner(first_run: FirstRun) -> None:
 
 @pytest.mark.long
 def test_the_answer_for_machines_follows_the_port_and_other_shells_know_the_address(
-    again: Environment, first: dict[str, Any], tmp_path: Path
+    first_run: FirstRun, first: dict[str, Any], tmp_path: Path
 ) -> None:
+    var = shutil.copytree(first_run.environment["VAR_DIR"], tmp_path / "var")
+    again = first_run.environment | {"VAR_DIR": str(var)}
     port = free_port()
     base = f"http://127.0.0.1:{port}"
     with serving(again, tmp_path / "log", "--json", "--port", str(port)) as process:

@@ -46,10 +46,6 @@ def page_of(path: str, **headers: str) -> str:
     return unescape(response.content.decode())
 
 
-def text_of(page: str) -> str:
-    return " ".join(re.sub(r"<[^>]+>", " ", page).split())
-
-
 @pytest.mark.django_db
 def test_every_link_leads_somewhere() -> None:
     links = set(re.findall(r'<a [^>]*href="(/[^"]*)"', page_of("/")))
@@ -320,7 +316,7 @@ def test_each_reason_has_a_page_that_says_what_happened_and_who_can_fix_it(reaso
     assert '<p class="lead">' in page
     if refusal.check:
         assert f"<dt>Check {[*Check].index(refusal.check) + 1} of {len(Check)}</dt>" in page
-    shown = text_of(page)
+    shown = " ".join(re.sub(r"<[^>]+>", " ", page).split())
     assert shown.index(refusal.staff_text) < shown.index("Who can fix it") < shown.index("Example")
     prose = re.sub(r"<pre.*?</pre>", "", page, flags=re.DOTALL)
     assert not {"{", "}"} & set(prose)  # no placeholder is left

@@ -42,11 +42,6 @@ def token(node: Service, erp: Erp) -> str:
     return str(answer.json()["access_token"])
 
 
-def revoke(node: Service, erp: Erp, access_token: str) -> None:
-    form = erp.credentials | {"token": access_token}
-    assert httpx.post(f"{node.url}/connect/revocation", data=form).status_code == 200
-
-
 def kids(node: Service) -> list[str]:
     return [key["kid"] for key in httpx.get(f"{node.url}/.well-known/jwks.json").json()["keys"]]
 
@@ -65,7 +60,8 @@ def test_a_restored_service_goes_on_where_the_dump_was_made(
 ) -> None:
     erp, blocked = new_client(node, *UNLIMITED), new_client(node, *UNLIMITED, tin="C1000000002")
     revoked = token(node, erp)
-    revoke(node, erp, revoked)  # and all that it got before
+    form = erp.credentials | {"token": revoked}  # and all that it got before
+    assert httpx.post(f"{node.url}/connect/revocation", data=form).status_code == 200
     valid = token(node, erp)
     node.manage("block_system_user", blocked.client_id, "--reason", "abuse")
     published = kids(node)

@@ -25,15 +25,11 @@ def program() -> str:
     return program_of("systemd", "systemd-analyze")
 
 
-@pytest.fixture
-def units(tmp_path: Path) -> list[str]:
+@pytest.mark.processes
+def test_systemd_finds_no_fault(program: str, tmp_path: Path) -> None:
     shutil.copytree(FOLDER, tmp_path, dirs_exist_ok=True)
     (tmp_path / "identity-login@.service").rename(tmp_path / "identity-login@8000.service")
-    return [str(path) for path in sorted(path for path in tmp_path.iterdir() if path.is_file())]
-
-
-@pytest.mark.processes
-def test_systemd_finds_no_fault(program: str, units: list[str]) -> None:
+    units = sorted(str(path) for path in tmp_path.iterdir() if path.is_file())
     done = completed([program, "verify", "--man=no", *units])
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 

@@ -54,10 +54,6 @@ def deactivate(user: SystemUser) -> None:
     Taxpayer.objects.filter(pk=user.taxpayer_id).update(is_active=False)
 
 
-def give_another_secret(user: SystemUser) -> None:
-    make.credential(system_user=user)
-
-
 expire_secret = set_secrets(expires_at=timezone.now() - timedelta(seconds=1))
 revoke = set_secrets(slot=None, revoked_at=timezone.now())
 block = set_user(blocked_at=timezone.now(), blocked_by="ravi", blocked_reason="leaked")
@@ -77,7 +73,7 @@ STATES: list[tuple[str, tuple[Step, ...], str]] = [
         (remove_scopes, deactivate, expire, block),
         "system_user_blocked",
     ),
-    ("Active", (revoke, give_another_secret), "secret_revoked"),
+    ("Active", (revoke, lambda user: make.credential(system_user=user)), "secret_revoked"),
 ]
 
 
