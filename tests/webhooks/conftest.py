@@ -1,5 +1,6 @@
 """Receivers on this machine: the loopback network is allowed."""
 
+import socket
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -21,3 +22,11 @@ def receiver() -> Iterator["Receiver"]:
 
     with receiving() as started:
         yield started
+
+
+@pytest.fixture
+def nowhere() -> Iterator[str]:
+    """The URL of a port that refuses connections, and that no other program can take meanwhile."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{bound.getsockname()[1]}/"
