@@ -17,6 +17,7 @@ from tokens.metrics import ISSUED
 from tokens.refusals.table import REFUSALS
 
 PROMETHEUS = CHECKOUT / "deploy" / "prometheus"
+TRIALS = sorted(PROMETHEUS.glob("*.test.yml"))
 DASHBOARD = json.loads((CHECKOUT / "deploy/grafana/token-service.json").read_text("utf-8"))
 ALERTS = yaml.safe_load((PROMETHEUS / "alerts.yml").read_text("utf-8"))["groups"][0]["rules"]
 _METRIC = re.compile(r"\b([a-z][a-z_]*_(?:total|bucket|seconds)|up)\b")
@@ -40,7 +41,7 @@ def promtool() -> str:
     [
         ("check", "rules", "--lint-fatal", "alerts.yml"),
         ("check", "config", "--lint-fatal", "--syntax-only", "prometheus.yml"),
-        ("test", "rules", "alerts.test.yml"),
+        ("test", "rules", *(file.name for file in TRIALS)),
     ],
     ids=lambda arguments: " ".join(arguments[:2]),
 )
@@ -60,7 +61,7 @@ def test_every_query_of_the_dashboard_can_be_asked(promtool: str, tmp_path: Path
 
 
 def test_each_alert_is_tried_and_on_a_quiet_day_as_well() -> None:
-    tests = yaml.safe_load((PROMETHEUS / "alerts.test.yml").read_text("utf-8"))["tests"]
+    tests = [test for file in TRIALS for test in yaml.safe_load(file.read_text("utf-8"))["tests"]]
     fired: set[str] = set()
     quiet: set[str] = set()
     for case in (case for test in tests for case in test["alert_rule_test"]):
