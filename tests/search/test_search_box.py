@@ -285,9 +285,10 @@ def test_logins_from_a_network_newest_first(officer: Client) -> None:
 
 
 def test_sign_ins_of_staff_from_a_network(auditor: Client) -> None:
-    for address in ("203.0.113.9", "203.0.112.9"):
+    for address in ("203.0.113.9", "203.0.113.8", "203.0.112.9"):
         StaffSignIn.objects.create(
             at=timezone.now(), outcome=StaffSignIn.SIGNED_IN, address=address
         )
-    listed = auditor.get(list_url(StaffSignIn), {"q": "203.0.113.0/24"}).context["cl"].result_list
-    assert [row.address for row in listed] == ["203.0.113.9"]
+    for typed in ("203.0.113.0/24", "203.0.113.8/31"):
+        listed = auditor.get(list_url(StaffSignIn), {"q": typed}).context["cl"].result_list
+        assert {row.address for row in listed} == {"203.0.113.8", "203.0.113.9"}

@@ -5,9 +5,11 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
-from django.test import Client
+from django.core.exceptions import PermissionDenied
+from django.test import Client, RequestFactory
 from pytest_django.fixtures import Settings
 
+from identity.staff.error_pages import permission_denied
 from taxpayers.models import Taxpayer
 from tests.support import make
 from tests.support.staff import list_url, text_of
@@ -62,6 +64,11 @@ def test_the_sign_in_has_the_frame(settings: Settings) -> None:
 
 def shown(client: Client, path: str) -> Any:
     return text_of(client.get(path))
+
+
+def test_only_pages_of_the_staff_have_it_when_they_are_refused() -> None:
+    answer = permission_denied(RequestFactory().get("/health"), PermissionDenied())
+    assert (answer.status_code, b"navigation" in answer.content) == (403, False)
 
 
 def test_a_search_without_a_result_names_the_term_and_leads_back(registrar: Client) -> None:

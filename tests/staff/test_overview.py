@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from html import unescape
 from typing import Any
 from uuid import UUID
@@ -11,7 +11,7 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 from django.db.models import Model
-from django.test import Client
+from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
@@ -23,6 +23,7 @@ from identity.staff.models import StaffSignIn
 from identity.staff.overview import logins, page as counting
 from identity.staff.overview.page import expiring
 from taxpayers.models import Change, SystemUser
+from taxpayers.moments import start_of_day
 from taxpayers.sandbox.clients import CREDENTIALS, SandboxName
 from tests.staff.test_admin_safety import ADMINS
 from tests.support import make
@@ -141,8 +142,19 @@ def test_the_latest_failing_client_comes_first() -> None:
         stored_login(NOW - (hours + 1) * HOUR, "", user)
         for minutes in (30, 31):
             stored_login(NOW - minutes * MINUTE, "secret_expired", user)
-    names = [client.system_user.name for client in logins.failing_clients(NOW)]
-    assert names == [f"after {hours:02}" for hours in range(1, 7)]
+    found = logins.failing_clients(NOW)
+    assert [one.system_user.name for one in found] == [f"after {hours:02}" for hours in range(1, 7)]
+    assert [one.failing_since for one in found] == [NOW - hours * HOUR for hours in range(2, 8)]
+
+
+@pytest.mark.parametrize(("today", "last"), [(30, 27), (27, 26)], ids=["Monday", "Friday"])
+def test_who_was_never_here_sees_what_changed_since_the_last_working_day(
+    today: int, last: int
+) -> None:
+    request = RequestFactory().get("/")
+    request.user = new_staff("viewer", "zul")
+    since = counting._last_here(request, datetime(2026, 11, today, 4, tzinfo=UTC))
+    assert since == start_of_day(date(2026, 11, last))
 
 
 def test_clients_of_the_sandbox_are_not_failing() -> None:
