@@ -164,7 +164,7 @@ def test_of_a_busy_client_only_the_latest_logins_are_read(
 ) -> None:
     monkeypatch.setattr(secret_use, "MAX_LOGINS", 3)
     at = timezone.now().replace(second=0, microsecond=0)
-    stored = at - 5 * DAY - timedelta(seconds=20)  # less than a minute before the login
+    stored = at - 5 * DAY - timedelta(seconds=65)  # a minute, by a clock that is behind
     quiet = make.credential(created_at=at - 9 * DAY, last_used_at=stored)
     user = quiet.system_user
     busy = make.credential(system_user=user, slot=2, last_used_at=at - HOUR)
