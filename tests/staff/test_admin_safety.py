@@ -30,6 +30,10 @@ pytestmark = pytest.mark.django_db
 ADMINS = [pages for pages in admin.site._registry.values() if isinstance(pages, RecordAdmin)]
 
 
+def test_each_list_has_a_title() -> None:
+    assert [pages for pages in ADMINS if not pages.list_title()] == []
+
+
 def test_no_admin_writes_and_those_of_django_and_the_toolkit_are_gone(rf: Any) -> None:
     request = rf.get("/")
     request.user = new_staff()
