@@ -117,6 +117,7 @@ PURE = {
     *("taxpayers.facts.status_triggers", "taxpayers.facts.token_binding"),
     *("taxpayers.credential_kind", "taxpayers.facts.source_networks"),
     *(f"identity.webhooks.{n}" for n in ("sending.attempts", "destination")),
+    "identity.webhooks.event_types",
     *(f"tokens.dpop.{n}" for n in ("nonce", "proof")),
 }
 OAUTH_LIBRARIES = (

@@ -1,4 +1,4 @@
-"""Why a login ended so, by its event alone: every check, and what to do next (contract 6)."""
+"""Why a login ended so, only by its event: every check, and what to do next (contract 6)."""
 
 from collections.abc import Callable, Set
 from dataclasses import dataclass

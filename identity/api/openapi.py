@@ -16,7 +16,7 @@ from identity.api.framework import problems
 from identity.api.framework.view import ManagementView
 from identity.developers.examples import REFERENCE
 from identity.management_api import SCOPES, base_url
-from identity.webhooks.publishing import EVENT_TYPES, TEST
+from identity.webhooks.event_types import EVENT_TYPES, TEST
 from identity.webhooks.subjects import KINDS
 
 _DESCRIPTION = (

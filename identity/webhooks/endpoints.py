@@ -12,9 +12,10 @@ from uuid_utils.compat import uuid7
 
 from identity.webhooks import actions
 from identity.webhooks.destination import NotAllowed, check_host, read_url
+from identity.webhooks.event_types import EVENT_TYPES, TEST
 from identity.webhooks.models import WebhookDelivery, WebhookEndpoint, WebhookEvent
 from identity.webhooks.owners import confirm_owner, was_stopped
-from identity.webhooks.publishing import EVENT_TYPES, TEST, publish_all_changes, sample_of
+from identity.webhooks.publishing import publish_all_changes, sample_of
 from identity.webhooks.secret_storage import encrypt, encrypt_anew, new_secret
 from taxpayers import operations
 from taxpayers.actions import Action

@@ -1,7 +1,7 @@
 """Changes become events: the history is the outbox, so no service knows of webhooks.
 
-What is committed gets its place in the feed here, and in the same transaction a delivery for each
-endpoint.
+A change and its line in the history are committed together or not at all. What is committed gets
+its place in the feed here, and in the same transaction a delivery for each endpoint.
 """
 
 import json
@@ -12,24 +12,12 @@ from typing import Any
 
 from django.db import transaction
 
+from identity.webhooks.event_types import ENDS_SOON, TEST, event_type_of
 from identity.webhooks.models import LONGEST_RECORD, WebhookDelivery, WebhookEndpoint, WebhookEvent
 from identity.webhooks.subjects import Subject, subjects_of
-from taxpayers.actions import ACTIONS
 from taxpayers.models import Change
 from taxpayers.moments import exact_text
 from taxpayers.services.feed.chain import is_numbered, number_changes
-
-_EVENTS = {(action.of, action.name): action.event for action in ACTIONS if action.event}
-TEST = "webhook.test"
-_WITH_END = ("credential", "system_user", "permission", "intermediary")
-ENDS_SOON = {kind: f"{kind}.ends_soon" for kind in _WITH_END}
-# What an endpoint can choose from; TEST is sent to every one.
-EVENT_TYPES = tuple(sorted({*_EVENTS.values(), *ENDS_SOON.values()}))
-
-
-def event_type_of(object_type: str, action: str) -> str:
-    """The type of the event; empty: the change is none."""
-    return _EVENTS.get((object_type, action), "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,9 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 
+from identity.webhooks.event_types import ENDS_SOON
 from identity.webhooks.models import EndReminder, WebhookDelivery, WebhookEndpoint, WebhookEvent
-from identity.webhooks.publishing import ENDS_SOON, NewEvent, active_endpoints, store_events
+from identity.webhooks.publishing import NewEvent, active_endpoints, store_events
 from identity.webhooks.secret_storage import encrypt_anew
 from identity.webhooks.subjects import subject_of
 from taxpayers.keyset import batches_of

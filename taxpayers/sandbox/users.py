@@ -9,6 +9,6 @@ from taxpayers.sandbox.clients import SANDBOX_CLIENT_IDS
 def sandbox_users() -> "QuerySet[SystemUser]":
     """Few, and found by the index of client ids; none where ENVIRONMENT is live.
 
-    As `exclude(system_user__in=sandbox_users())`, the list keeps the order of its own index.
+    As `exclude(system_user__in=sandbox_users())`, the index of the list still gives its order.
     """
     return SystemUser.objects.filter(client_id__in=SANDBOX_CLIENT_IDS).order_by()

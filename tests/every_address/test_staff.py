@@ -182,6 +182,8 @@ def test_each_role_opens_its_addresses_and_no_other(role: str, records: dict[str
             seen |= words_of(answer)
             offered |= {button.url for button in (answer.context or {}).get("buttons", ())}
     assert not wrong
+    opened = {url: client.get(url).status_code for url in offered if "/export." not in url}
+    assert [url for url, status in opened.items() if status not in (200, 302)] == []
     paths = (url.partition("?")[0] for url in offered)
     names = {resolve(path, "identity.staff.urls").url_name or "" for path in paths}
     assert [name for name in names if not NEEDED[name] <= held] == []

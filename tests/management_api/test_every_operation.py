@@ -22,7 +22,7 @@ from identity.api.framework.problems import PROBLEMS
 from identity.api.openapi import describe
 from identity.api.urls import records, urlpatterns
 from identity.webhooks.endpoints import send_test
-from identity.webhooks.publishing import EVENT_TYPES
+from identity.webhooks.event_types import EVENT_TYPES
 from taxpayers.duties import MANAGEMENT_SCOPES
 from taxpayers.models import Change
 from taxpayers.services import Author

@@ -9,7 +9,8 @@ import pytest
 from django.db import connection
 from pytest_django.fixtures import Settings
 
-from identity.traces.endpoint import Export, TracedEndpoint
+from identity.traces.endpoint import TracedEndpoint
+from identity.traces.export import Export
 from taxpayers.credentials import new_client_secret
 from tests.endpoint.test_event_loop import Answer, Sent, ask, login_of
 from tests.facts.test_confirmation import limit_changes_before_each_count

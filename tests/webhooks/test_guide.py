@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from identity.webhooks.event_types import EVENT_TYPES, TEST
 from identity.webhooks.models import WebhookDelivery
-from identity.webhooks.publishing import EVENT_TYPES, TEST
 from tests.servers.processes import (
     CHECKOUT,
     Process,

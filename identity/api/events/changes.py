@@ -11,7 +11,8 @@ from rest_framework.response import Response
 from identity.api.framework.fields import Moment, Text
 from identity.api.framework.query import Paged, bad_place, read_query
 from identity.api.framework.view import ManagementView
-from identity.webhooks.publishing import event_type_of, publish_changes
+from identity.webhooks.event_types import event_type_of
+from identity.webhooks.publishing import publish_changes
 from identity.webhooks.subjects import subjects_of
 from taxpayers.duties import Duty
 from taxpayers.models import Change

@@ -10,8 +10,8 @@ from identity.api.framework import fields, kinds
 from identity.api.framework.query import Filters
 from identity.webhooks import endpoints
 from identity.webhooks.destination import LONGEST_URL
+from identity.webhooks.event_types import EVENT_TYPES
 from identity.webhooks.models import WebhookDelivery, WebhookEndpoint
-from identity.webhooks.publishing import EVENT_TYPES
 from taxpayers.duties import Duty
 
 _NOTE = "Store the secret now: it is not shown again."

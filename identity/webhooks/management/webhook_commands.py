@@ -3,8 +3,8 @@
 from typing import Any, ClassVar
 
 from identity.webhooks import endpoints
+from identity.webhooks.event_types import EVENT_TYPES
 from identity.webhooks.models import WebhookDelivery, WebhookEndpoint
-from identity.webhooks.publishing import EVENT_TYPES
 from taxpayers.management.arguments import Field, parse_start
 from taxpayers.management.command import Output
 from taxpayers.management.operation_command import Named, OperationCommand, Options

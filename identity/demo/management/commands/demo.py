@@ -1,21 +1,14 @@
 """`demo`: the embedded start, from nothing to a service with sample data (contract 6)."""
 
-import errno
 import os
-import socket
 import sys
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
-from django.db import connections
 
 from identity.demo.preparation import (
     INTERMEDIARY,
@@ -25,14 +18,11 @@ from identity.demo.preparation import (
     SavedCredentials,
     prepare,
 )
+from identity.demo.server import HOST, refuse_busy_port, serve
 from identity.demo_address import save_demo_address
-from identity.metrics_files import is_running
 from taxpayers.management.command import Output, ServiceCommand
 from taxpayers.secret_once import login_example
 from taxpayers.services import Author
-
-_HOST = "127.0.0.1"
-_START_SECONDS = 60.0
 
 
 class Command(ServiceCommand):
@@ -46,7 +36,7 @@ class Command(ServiceCommand):
         if settings.ENVIRONMENT != "test":
             raise CommandError("The demo creates sample data: it runs with ENVIRONMENT=test only.")
         if not options["no_serve"]:
-            _refuse_busy_port(options["port"])
+            refuse_busy_port(options["port"])
         return _answer(prepare(at), options["port"])
 
     def write_answer(self, answer: Output, options: dict[str, Any]) -> None:
@@ -56,13 +46,13 @@ class Command(ServiceCommand):
         else:
             save_demo_address(settings.VAR_DIR, answer.data["auth_url"])
             # Once the server is ready: after its own first lines, so that these stay in view.
-            _serve(options["port"], on_ready=lambda: write(answer, options))
+            serve(options["port"], on_ready=lambda: write(answer, options))
 
 
 def _answer(credentials: SavedCredentials, port: int) -> Output:
     # The same values as in the settings, except for the port.
-    auth_url = os.environ.get("AUTH_URL") or f"http://{_HOST}:{port}"
-    staff_url = os.environ.get("STAFF_URL") or auth_url.replace(f"//{_HOST}", "//localhost", 1)
+    auth_url = os.environ.get("AUTH_URL") or f"http://{HOST}:{port}"
+    staff_url = os.environ.get("STAFF_URL") or auth_url.replace(f"//{HOST}", "//localhost", 1)
     sample, password = credentials.sample, credentials.staff_password
     endpoint = f"{auth_url}/connect/token"
     curl = {owner: login_example(sample[owner], endpoint) for owner in OWNERS}
@@ -102,71 +92,3 @@ Staff: {staff_url}/admin/  user {STAFF_USER}  password {shown_password}
 More commands on the same data, from another shell: {python} manage.py help
 """
     return Output(data, text)
-
-
-def _refuse_busy_port(port: int) -> None:
-    """Raises CommandError if nothing can listen on this port."""
-    try:
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind((_HOST, port))
-    except OverflowError:
-        raise CommandError(f"{port} is not a port: choose one from 1024 to 65535.") from None
-    except OSError as fault:
-        if fault.errno != errno.EADDRINUSE:
-            raise CommandError(f"Port {port} cannot be used: {fault.strerror}.") from None
-        raise CommandError(
-            f"Port {port} is in use, perhaps by this service already. Stop the program that uses"
-            f" it, or choose another port: PORT={port + 1} make run"
-        ) from None
-
-
-def _serve(port: int, on_ready: Callable[[], None]) -> NoReturn:
-    """Become the server on this port; `on_ready` is called once, in another process.
-
-    Signals then reach the server itself. Raises CommandError if its program is not installed.
-    """
-    program = Path(sys.executable).with_name("gunicorn")
-    if not program.exists():
-        raise CommandError(f"{program} is missing. Install requirements.txt, or run: make run")
-    connections.close_all()
-    sys.stdout.flush()
-    server = os.getpid()
-    _in_detached_process(lambda: _call_when_ready(port, server, on_ready))
-    environment = os.environ | {"PORT": str(port), "VAR_DIR": str(settings.VAR_DIR.resolve())}
-    os.chdir(settings.BASE_DIR)
-    # Its own lines about the start would push what `on_ready` prints out of sight.
-    quiet = ("--log-level", "warning")
-    command = [str(program), "--config", "deploy/gunicorn.conf.py", *quiet]
-    os.execve(program, command, environment)  # noqa: S606 - no shell is needed
-
-
-def _in_detached_process(run: Callable[[], None]) -> None:
-    # Forked twice: the server watches its children, so this must not be one of them.
-    child = os.fork()
-    if child:
-        os.waitpid(child, 0)
-        return
-    try:
-        if os.fork() == 0:
-            run()
-            sys.stdout.flush()
-    finally:
-        os._exit(0)
-
-
-def _call_when_ready(port: int, server: int, on_ready: Callable[[], None]) -> None:
-    deadline = time.monotonic() + _START_SECONDS
-    while time.monotonic() < deadline and is_running(server):
-        if _is_ready(port):
-            on_ready()
-            return
-        time.sleep(0.1)
-
-
-def _is_ready(port: int) -> bool:
-    try:
-        with urllib.request.urlopen(f"http://{_HOST}:{port}/health/ready", timeout=2):
-            return True
-    except (urllib.error.URLError, OSError):
-        return False
