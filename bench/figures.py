@@ -14,7 +14,6 @@ class Figures:
     per_second: float
     p50_ms: float
     p99_ms: float
-    worker_mb: float  # resident memory of the larger worker
 
     @property
     def cpu_ms(self) -> float:

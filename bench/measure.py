@@ -11,9 +11,9 @@ from bench.clients import Population
 from bench.figures import Figures, Rounds, percentile
 from bench.load import Outcome, WrongAnswer
 from bench.peers import Candidate
-from bench.processes import busiest, cpu_seconds, resident_bytes
+from bench.processes import cpu_seconds
 from bench.report import progress
-from bench.servers import WORKERS, Server
+from bench.servers import Server
 
 _WARM_UP_SECONDS, _WARM_UP_REQUESTS = 0.7, 2_000
 _CHANCE = Random(9)  # noqa: S311 - which client it is, is no secret
@@ -90,7 +90,6 @@ def measure(case: Case, seconds: float, rate: float | None = None) -> Figures:
         per_second=outcome.per_second,
         p50_ms=percentile(outcome.latencies, 0.50),
         p99_ms=percentile(outcome.latencies, 0.99),
-        worker_mb=max(map(resident_bytes, busiest(server.pid, WORKERS))) / 2**20,
     )
 
 

@@ -24,7 +24,9 @@ _LAST = Path(__file__).parents[1] / "var" / "statements.txt"
 ENOUGH = 1
 # Their subject is what a database does with our statements, of which each engine has its own.
 ABOUT_DATABASES = (
-    *("tests/facts/", "tests/proofs/", "tests/lanes/", "tests/registry/"),
+    *("tests/facts/", "tests/proofs/", "tests/lanes/"),
+    *(f"tests/registry/test_{name}" for name in ("epochs", "import_registry")),
+    *(f"tests/registry/test_services_{name}" for name in ("at_once", "registry")),
     *("tests/search/test_name_lookups.py", "tests/test_health.py"),
     *(f"tests/status_lists/test_{name}" for name in ("offline_blocks", "reserved", "status_lists")),
     *(f"tests/tokens/test_{name}.py" for name in ("batches", "prune_logins", "rate_limits")),

@@ -59,15 +59,15 @@ def run(
 
 def _table(measured: Rounds, note: str) -> Table:
     headings = (
-        *("who", "connections", f"x {BASELINE.name}", "CPU ms", "server", "database"),
-        *("per second", "p50 ms", "p99 ms", "MB a worker"),
+        *("who", "connections", f"x {BASELINE.name}", "CPU ms", "of it database"),
+        *("per second", "p50 ms", "p99 ms"),
     )
     lines = []
     for name, connections in dict.fromkeys(measured.cases):
         of = measured.medians(name, connections)
         ratio = measured.ratio(name, connections, BASELINE.name) or 0
-        cpu = (f"{ms:.3f}" for ms in (of.cpu_ms, of.server_cpu_ms, of.database_cpu_ms))
-        latency = (f"{of.p50_ms:.1f}", f"{of.p99_ms:.1f}", f"{of.worker_mb:.0f}")
+        cpu = (f"{ms:.3f}" for ms in (of.cpu_ms, of.database_cpu_ms))
+        latency = (f"{of.p50_ms:.1f}", f"{of.p99_ms:.1f}")
         first = (name, str(connections), f"{ratio:.2f}")
         lines.append((*first, *cpu, f"{of.per_second:.0f}", *latency))
     return Table("comparison", headings, lines, note)

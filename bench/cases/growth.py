@@ -35,7 +35,7 @@ def run(
     return [
         _table("growth by users", by_users, note),
         _table("growth by logins", by_logins, f"{users:,} system users. {note}"),
-        targets.table("growth targets", [*_targets(by_users), *_targets(by_logins)], note),
+        targets.table("growth targets", [*_targets(by_users, 1.08), *_targets(by_logins)], note),
     ]
 
 
@@ -67,12 +67,12 @@ def _table(name: str, measured: Rounds, note: str) -> Table:
     return Table(name, headings, lines, note)
 
 
-def _targets(measured: Rounds) -> list[tuple[Target, float | None]]:
+def _targets(measured: Rounds, must_cpu: float = 1.1) -> list[tuple[Target, float | None]]:
     first, last = measured.cases[0], measured.cases[-1]
     return [
         (
-            Target(f"{name} with {last[0]}, of that with {first[0]}", 1.1, 1.05),
+            Target(f"{name} with {last[0]}, of that with {first[0]}", must, 1.05),
             measured.ratio(*last, first[0], figure),
         )
-        for name, figure in (("CPU time", _cpu), ("p99", _p99))
+        for name, figure, must in (("CPU time", _cpu, must_cpu), ("p99", _p99, 1.1))
     ]

@@ -44,10 +44,10 @@ def run(
     for name in nodes:
         of = measured.medians(name, connections)
         ratio = measured.ratio(name, connections, _OFF) or 0
-        figures = (of.cpu_ms, of.p50_ms, of.p99_ms)
+        figures = (of.p50_ms, of.p99_ms)
         lines.append((name, f"{ratio:.3f}", *(f"{ms:.3f}" for ms in figures)))
     note = f"{users:,} system users, medians of {rounds} rounds of {seconds} s."
-    return [Table("traces", ("traces", f"x {_OFF}", "CPU ms", "p50 ms", "p99 ms"), lines, note)]
+    return [Table("traces", ("traces", f"x {_OFF}", "p50 ms", "p99 ms"), lines, note)]
 
 
 def _collector(session: Session) -> str:
