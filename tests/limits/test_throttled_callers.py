@@ -52,8 +52,9 @@ def test_a_caller_is_noted_once_an_hour_and_an_address_fills_no_table() -> None:
     assert noted(callers, once, once, (FAILURES, "a", "192.0.2.1", NOW)) == ["a", "a"]
     assert noted(callers, once) == []
     assert noted(callers, (LOGINS, "a", "", NOW + HOUR)) == ["a"]
-    many = [(FAILURES, f"c{n}", "192.0.2.9", NOW + HOUR) for n in range(50)]
-    assert len(noted(callers, *many)) == 10
+    for at in (NOW + HOUR, NOW + 2 * HOUR):
+        many = [(FAILURES, f"c{n}", "192.0.2.9", at) for n in range(50)]
+        assert len(noted(callers, *many)) == 10
     assert len(noted(callers, *((FAILURES, "", f"192.0.{n}.1", NOW) for n in range(2_000)))) == 1000
 
 
