@@ -4,6 +4,8 @@ import asyncio
 import json
 import socket
 from collections.abc import Awaitable, Callable
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,10 +14,11 @@ import pytest
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
-from identity.server import limits, worker
+from identity.server import connection, limits, worker
 from identity.server.answers import InvalidHeader, head
 from identity.server.connection import Connection
 from identity.server.fair_share import ConnectionCounts
+from identity.server.overload import LIVE, Beginnings
 from identity.server.worker import Process
 from tests.servers.nginx import CONFIGURATION
 from tests.servers.processes import run_python
@@ -83,7 +86,7 @@ def meet(scenario: Callable[[Peer], Awaitable[None]], application: Any = None) -
         loop = asyncio.get_running_loop()
         with its:
             _, connection = await loop.connect_accepted_socket(
-                lambda: Connection(config, ServerState(), {}), ours
+                lambda: Connection(Beginnings(loop, ()), config, ServerState(), {}), ours
             )
             await scenario(Peer(connection, its))
             connection.abort()
@@ -231,6 +234,38 @@ def test_an_application_that_does_not_answer_is_a_503() -> None:
         await asyncio.Event().wait()
 
     meet(scenario, silent)
+
+
+def test_a_crowd_begins_in_its_order_and_leaves_turns_to_those_in_progress() -> None:
+    async def run() -> list[list[int]]:
+        begun: list[int] = []
+        beginnings = Beginnings(asyncio.get_running_loop(), begun)
+        for number in range(75):
+            beginnings.add(partial(begun.append, number))
+        turns = [[*begun]]
+        while len(begun) < 75:
+            await asyncio.sleep(0)
+            turns.append(begun[len([*chain(*turns)]) :])
+        beginnings.add(partial(begun.append, 75))  # as many in progress as may be, none waits
+        assert len(begun) == 75
+        await asyncio.sleep(0)
+        return [*turns, begun[75:]]
+
+    numbers = [*range(76)]
+    parts = [numbers[:64], numbers[64:68], numbers[68:72], numbers[72:75], numbers[75:]]
+    assert asyncio.run(run()) == parts
+
+
+def test_who_had_to_wait_too_long_is_told_so_and_reaches_no_application(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario(peer: Peer) -> None:
+        await peer.send(GET)
+        await peer.send(GET.replace(b"/x", LIVE.encode()))
+        assert [answer.status for answer in await peer.after(0) or ()] == [503, 200]
+
+    monkeypatch.setattr(connection, "MAX_WAIT_SECONDS", 0)
+    meet(scenario)
 
 
 # --- What the application sends -------------------------------------------------------------------

@@ -1,18 +1,26 @@
 """One connection of a client: its answers in order, its deadlines and its end (RFC 9112)."""
 
 import asyncio
+from functools import partial
 from typing import Any
 
 from identity.server import answers, limits
 from identity.server.exchange import Exchange
-from identity.server.overload import LIVE, connection_limit, refuse_overload
+from identity.server.overload import (
+    LIVE,
+    MAX_WAIT_SECONDS,
+    Beginnings,
+    connection_limit,
+    refuse_overload,
+)
 from identity.server.request_reader import Awaited, RequestReader
 from tokens.answers.response import Answer
 
 
 class Connection(RequestReader):
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, beginnings: Beginnings, *args: Any) -> None:
+        super().__init__(*args)
+        self.beginnings = beginnings
         self.current: Exchange | None = None  # the one that the application works on
         self.waiting: list[Exchange] = []  # pipelined behind it
         self.last: Answer | None = None  # to be written after those
@@ -82,7 +90,11 @@ class Connection(RequestReader):
     def _start(self, exchange: Exchange) -> None:
         self.current = exchange
         exchange.started_at = self.loop.time()
-        is_admitted = self.has_place or exchange.scope["path"] == LIVE
+        self.beginnings.add(partial(self._begin, exchange))
+
+    def _begin(self, exchange: Exchange) -> None:
+        has_place = self.has_place and self.loop.time() < exchange.started_at + MAX_WAIT_SECONDS
+        is_admitted = has_place or exchange.scope["path"] == LIVE
         application = self.app if is_admitted else refuse_overload
         task = self.loop.create_task(exchange.run(application))
         task.add_done_callback(self.tasks.discard)

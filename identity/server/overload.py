@@ -5,9 +5,11 @@ are taken from known callers, a few at a time, in separate places: no slow one t
 login, and places and length together are a bound of the files that they fill.
 """
 
+import asyncio
 import resource
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -23,6 +25,38 @@ LIVE = "/health/live"  # answered always
 # Files that are no connections of clients: the database, metrics, modules that are being imported,
 # and connections that are being refused.
 _OTHER_FILES = 256
+# With fewer in progress, requests begin as they come; with more, so many in each turn of the loop.
+_IN_PROGRESS, _EACH_TURN = 64, 4
+# A login that began later would not be answered before its proxy gives up (deploy/nginx.conf).
+MAX_WAIT_SECONDS = 3.0
+
+
+class Beginnings:
+    """Begins the requests of this process in their order, and gives those in progress their turns.
+
+    Of thousands that come in one turn all would begin in the next one, and most be refused, while
+    the answer of the database for the others is not read: none would get a token.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, in_progress: Collection[object]) -> None:
+        self._loop, self._in_progress = loop, in_progress
+        self._waiting: deque[Callable[[], None]] = deque()
+
+    def add(self, begin: Callable[[], None]) -> None:
+        """Calls it now, or in one of the next turns."""
+        if not self._waiting and len(self._in_progress) < _IN_PROGRESS:
+            begin()
+            return
+        if not self._waiting:
+            self._loop.call_soon(self._next_turn)
+        self._waiting.append(begin)
+
+    def _next_turn(self) -> None:
+        following = [self._waiting.popleft() for _ in range(min(_EACH_TURN, len(self._waiting)))]
+        if self._waiting:
+            self._loop.call_soon(self._next_turn)
+        for begin in following:
+            begin()
 
 
 class NotTaken(Exception):

@@ -111,6 +111,8 @@ def _rush(stage: Stage, count: int) -> None:
         f"of the crowd {statuses[200]} got a token, the slowest after {slowest:.1f} s,"
         f" and {statuses[503]} a 503; all within {stage.ended_at - stage.began_at:.1f} s"
     )
+    if statuses[200] < count // 5:
+        raise AssertionError("a node refuses a crowd that it can serve")
 
 
 def _request(erp: Erp) -> bytes:
