@@ -7,14 +7,14 @@ real `Retry-After`. The habits are those of the field: when to renew a token, wh
 
 import heapq
 import random
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from identity.server.overload import MAX_WAIT_SECONDS
 from tokens.answers.pauses import Pauses
 from tokens.lifetime import TOKEN_LIFETIME, renew_at
-from tokens.store.lanes import CALL_SECONDS
 
 LIFE, HOUR = 3600.0, 3600.0
 
@@ -82,7 +82,6 @@ HABITS = (
           _fixed(20)),
 )  # fmt: skip
 
-PLACES = 256  # WEB_REQUESTS: logins in progress of a process
 MINUTE = 60.0
 _START = datetime(2027, 1, 1, tzinfo=UTC)
 
@@ -99,24 +98,20 @@ class Seen:
 
 
 class Process:
-    """One of the nodes' processes: its places, how fast it is, and which clients it knows."""
+    """One of the nodes' processes: how fast it is, and which clients it knows."""
 
     def __init__(self, per_second: float) -> None:
         self._takes, self._free_at = 1 / per_second, 0.0
-        self._ends: deque[float] = deque()
         self.pauses = Pauses(0.0)
         self.known: set[int] = set()
 
     def take(self, now: float, client: int) -> float | None:
-        """When the login is answered; None: there is no place."""
-        while self._ends and self._ends[0] <= now:
-            self._ends.popleft()
-        if len(self._ends) >= PLACES or self._free_at - now > CALL_SECONDS:
+        """When the login is answered; None: it would wait too long."""
+        if self._free_at - now > MAX_WAIT_SECONDS:
             return None
         # A client that it does not know costs another query.
         takes = self._takes * (1 if client in self.known else 2)
         self._free_at = max(self._free_at, now) + takes
-        self._ends.append(self._free_at)
         return self._free_at
 
 
