@@ -1,8 +1,9 @@
 """Who is let in when there is more to do than this process can: a bounded number of requests.
 
-What is beyond it is answered at once, so that the requests that were let in stay fast. Long bodies
-are taken from known callers, a few at a time, in separate places: no slow one takes the place of a
-login, and places and length together are a bound of the files that they fill.
+They begin in their order, and what is beyond the bound is answered at once, so that the requests
+that were let in stay fast. Long bodies are taken from known callers, a few at a time, in separate
+places: no slow one takes the place of a login, and places and length together are a bound of the
+files that they fill.
 """
 
 import asyncio
