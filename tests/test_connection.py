@@ -29,6 +29,7 @@ from tests.support.databases import MigratedSqlite
 GET = b"GET /x HTTP/1.1\r\nHost: x\r\n\r\n"
 POST = b"POST /x HTTP/1.1\r\nHost: x\r\n"
 CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n"
+UPLOAD = POST + b"Transfer-Encoding: chunked\r\n\r\n4e20\r\n" + b"a" * 20_000 + b"\r\n"
 START = {"type": "http.response.start", "status": 200, "headers": [(b"Content-Length", b"2")]}
 END = {"type": "http.response.body", "body": b"ok"}
 
@@ -186,10 +187,38 @@ def test_a_client_that_stops_sending_gets_the_answers_that_are_still_to_come(
     meet(scenario, late)
 
 
-def test_the_application_is_told_that_the_connection_has_ended() -> None:
+def test_a_connection_whose_last_answer_was_read_is_closed() -> None:
     async def scenario(peer: Peer) -> None:
-        await peer.send(GET)
-        peer.connection.abort()
+        await peer.send(b"\0")
+        assert not peer.connection.transport.is_closing()
+        peer.socket.shutdown(socket.SHUT_WR)
+        await settled()
+        assert peer.connection.transport.is_closing()
+
+    meet(scenario)
+
+
+@pytest.mark.parametrize(("asked", "told"), [(b"close", b"keep-alive"), (b"keep-alive", b"close")])
+def test_a_connection_stays_open_only_if_client_and_application_want_it(
+    asked: bytes, told: bytes
+) -> None:
+    async def scenario(peer: Peer) -> None:
+        await peer.send(GET[:-2] + b"Connection: %b\r\n\r\n" % asked)
+        assert b"\r\nConnection: close\r\n" in peer.socket.recv(1 << 16)
+        assert peer.socket.recv(1) == b""
+
+    async def telling(scope: Any, receive: Any, send: Any) -> None:
+        await send(START | {"headers": [(b"Content-Length", b"2"), (b"Connection", told)]})
+        await send(END)
+
+    meet(scenario, telling)
+
+
+@pytest.mark.parametrize("sent", [GET, UPLOAD], ids=["ended", "refused"])
+def test_the_application_is_told_that_nothing_more_of_the_request_comes(sent: bytes) -> None:
+    async def scenario(peer: Peer) -> None:
+        await peer.send(sent)
+        peer.connection.abort() if sent == GET else await peer.send(b"no length")
         await settled()
         assert received == ["http.request", "http.disconnect"]
 

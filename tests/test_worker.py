@@ -156,6 +156,20 @@ def test_the_queue_is_emptied_before_the_socket_is_closed() -> None:
         assert {client.recv(100) for client in clients} == {b"accepted"}
 
 
+def test_who_connects_while_it_closes_is_still_accepted() -> None:
+    async def connect(listening: socket.socket) -> bytes:
+        closing = asyncio.create_task(Listener(listening, Greeter, Share(always=False), 0).close())
+        await asyncio.sleep(0)
+        reader, writer = await asyncio.open_connection(*listening.getsockname())
+        greeting = await reader.read(100)
+        writer.close()
+        await closing
+        return greeting
+
+    with crowd(0) as (listening, _):
+        assert asyncio.run(connect(listening)) == b"accepted"
+
+
 @contextlib.contextmanager
 def crowd(size: int) -> Iterator[tuple[socket.socket, list[socket.socket]]]:
     """A listening socket, and so many clients in its queue."""

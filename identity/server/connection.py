@@ -27,7 +27,6 @@ class Connection(RequestReader):
         self.idle_deadline = self.close_deadline = self.write_deadline = 0.0
         self.unsent_bytes = 0  # when the deadlines were last enforced
         self.is_lingering = self.is_stopping = False
-        self.has_place = True
 
     # --- The connection ---------------------------------------------------------------------------
 

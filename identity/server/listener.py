@@ -134,7 +134,6 @@ class Listener:
         except OSError:
             self._pause(_PAUSE_SECONDS, self._resume)
             return False
-        connection.setblocking(False)
         if self.is_public:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         task = self._loop.create_task(self._begin(connection))
