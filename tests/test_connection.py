@@ -18,13 +18,14 @@ from identity.server import connection, limits, worker
 from identity.server.answers import InvalidHeader, head
 from identity.server.connection import Connection
 from identity.server.fair_share import ConnectionCounts
-from identity.server.overload import LIVE, Beginnings
+from identity.server.overload import LIVE, MAX_WAIT_SECONDS, Beginnings
 from identity.server.worker import Process
 from tests.servers.nginx import CONFIGURATION
 from tests.servers.processes import run_python
 from tests.servers.service import manage, service_environment
 from tests.servers.wire import WireAnswer, answers_in
 from tests.support.databases import MigratedSqlite
+from tokens.store.lanes import CALL_SECONDS
 
 GET = b"GET /x HTTP/1.1\r\nHost: x\r\n\r\n"
 POST = b"POST /x HTTP/1.1\r\nHost: x\r\n"
@@ -236,6 +237,11 @@ def test_the_proxy_closes_an_idle_connection_before_a_node_does() -> None:
     assert limits.IDLE_SECONDS > limits.IDLE_SECONDS_WHEN_STOPPING > 4
     assert "client_body_timeout 15s;" in text
     assert limits.BODY_SECONDS < 15  # so that a slow body is answered
+
+
+def test_a_login_that_had_to_wait_is_answered_before_its_proxy_gives_up() -> None:
+    assert "        proxy_read_timeout 5s;" in CONFIGURATION.read_text()
+    assert MAX_WAIT_SECONDS + CALL_SECONDS < 5
 
 
 def test_a_client_that_does_not_read_its_answers_is_cut_off() -> None:
