@@ -22,6 +22,7 @@ from bench.hostile import Address, Hostile
 from identity.asgi import application
 from identity.server.connection import Connection
 from identity.server.exchange import Exchange
+from identity.server.overload import Beginnings
 from identity.wsgi import application as pages
 from tests.support.queries import calls_of
 from tokens.answers.response import Ended
@@ -73,7 +74,8 @@ class Transport(asyncio.Transport):
 
 
 def read(received: bytes) -> tuple[dict[str, Any], bytes]:
-    reader = Reader(CONFIG, ServerState(), {}, cast("Any", SimpleNamespace(time=lambda: 0.0)))
+    loop: Any = SimpleNamespace(time=lambda: 0.0)
+    reader = Reader(Beginnings(loop, ()), CONFIG, ServerState(), {}, loop)
     reader.connection_made(Transport())
     reader.data_received(received)
     return dict(reader.offered.scope), bytes(reader.offered.body)
