@@ -18,7 +18,7 @@ from identity.server import connection, limits, worker
 from identity.server.answers import InvalidHeader, head
 from identity.server.connection import Connection
 from identity.server.fair_share import ConnectionCounts
-from identity.server.overload import LIVE, MAX_WAIT_SECONDS, Beginnings
+from identity.server.overload import LIVE, MAX_WAIT_SECONDS, StartQueue
 from identity.server.worker import Process
 from tests.servers.nginx import CONFIGURATION
 from tests.servers.processes import run_python
@@ -88,7 +88,7 @@ def meet(scenario: Callable[[Peer], Awaitable[None]], application: Any = None) -
         loop = asyncio.get_running_loop()
         with its:
             _, connection = await loop.connect_accepted_socket(
-                lambda: Connection(Beginnings(loop, ()), config, ServerState(), {}), ours
+                lambda: Connection(StartQueue(loop, ()), config, ServerState(), {}), ours
             )
             await scenario(Peer(connection, its))
             connection.abort()
@@ -274,14 +274,14 @@ def test_an_application_that_does_not_answer_is_a_503() -> None:
 def test_a_crowd_begins_in_its_order_and_leaves_turns_to_those_in_progress() -> None:
     async def run() -> list[list[int]]:
         begun: list[int] = []
-        beginnings = Beginnings(asyncio.get_running_loop(), begun)
+        queue = StartQueue(asyncio.get_running_loop(), begun)
         for number in range(75):
-            beginnings.add(partial(begun.append, number))
+            queue.add(partial(begun.append, number))
         turns = [[*begun]]
         while len(begun) < 75:
             await asyncio.sleep(0)
             turns.append(begun[len([*chain(*turns)]) :])
-        beginnings.add(partial(begun.append, 75))  # as many in progress as may be, none waits
+        queue.add(partial(begun.append, 75))  # as many in progress as may be, none waits
         assert len(begun) == 75
         await asyncio.sleep(0)
         return [*turns, begun[75:]]

@@ -19,7 +19,7 @@ from identity.server import readiness, worker
 from identity.server.connection import Connection
 from identity.server.fair_share import ConnectionCounts
 from identity.server.listener import Listener, refuse_handshakes
-from identity.server.overload import Beginnings
+from identity.server.overload import StartQueue
 from identity.server.readiness import Closing, Readiness
 from identity.server.worker import Process
 
@@ -98,8 +98,8 @@ def test_a_fault_of_one_connection_ends_that_one_and_no_deadline_of_the_others(
     async def run() -> None:
         process = Process(config, slot=0)
         monkeypatch.setattr(process.server_state, "connections", connections)
-        state, beginnings = process.server_state, Beginnings(asyncio.get_running_loop(), ())
-        connections.extend(kind(beginnings, config, state, {}) for kind in (Faulty, Right))
+        state, queue = process.server_state, StartQueue(asyncio.get_running_loop(), ())
+        connections.extend(kind(queue, config, state, {}) for kind in (Faulty, Right))
         tasks.append(asyncio.create_task(process._enforce_deadlines()))
         await asyncio.wait(tasks)
 

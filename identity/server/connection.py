@@ -9,7 +9,7 @@ from identity.server.exchange import Exchange
 from identity.server.overload import (
     LIVE,
     MAX_WAIT_SECONDS,
-    Beginnings,
+    StartQueue,
     connection_limit,
     refuse_overload,
 )
@@ -18,9 +18,9 @@ from tokens.answers.response import Answer
 
 
 class Connection(RequestReader):
-    def __init__(self, beginnings: Beginnings, *args: Any) -> None:
+    def __init__(self, queue: StartQueue, *args: Any) -> None:
         super().__init__(*args)
-        self.beginnings = beginnings
+        self.start_queue = queue
         self.current: Exchange | None = None  # the one that the application works on
         self.waiting: list[Exchange] = []  # pipelined behind it
         self.last: Answer | None = None  # to be written after those
@@ -81,17 +81,17 @@ class Connection(RequestReader):
         if self.current is exchange or exchange in self.waiting:
             return
         if self.current is None:
-            self._start(exchange)
+            self._enqueue(exchange)
         else:
             self.waiting.append(exchange)
             self.flow.pause_reading()
 
-    def _start(self, exchange: Exchange) -> None:
+    def _enqueue(self, exchange: Exchange) -> None:
         self.current = exchange
         exchange.started_at = self.loop.time()
-        self.beginnings.add(partial(self._begin, exchange))
+        self.start_queue.add(partial(self._start, exchange))
 
-    def _begin(self, exchange: Exchange) -> None:
+    def _start(self, exchange: Exchange) -> None:
         has_place = self.has_place and self.loop.time() < exchange.started_at + MAX_WAIT_SECONDS
         is_admitted = has_place or exchange.scope["path"] == LIVE
         application = self.app if is_admitted else refuse_overload
@@ -105,7 +105,7 @@ class Connection(RequestReader):
         if self.transport.is_closing():
             return
         if self.waiting and exchange.keep_alive:
-            self._start(self.waiting.pop(0))
+            self._enqueue(self.waiting.pop(0))
         elif self.last is not None:
             self.write_last(self.last)
         elif not exchange.keep_alive:

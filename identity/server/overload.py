@@ -1,6 +1,6 @@
 """Who is let in when there is more to do than this process can: a bounded number of requests.
 
-They begin in their order, and what is beyond the bound is answered at once, so that the requests
+They start in their order, and what is beyond the bound is answered at once, so that the requests
 that were let in stay fast. Long bodies are taken from known callers, a few at a time, in separate
 places: no slow one takes the place of a login, and places and length together are a bound of the
 files that they fill.
@@ -26,38 +26,38 @@ LIVE = "/health/live"  # answered always
 # Files that are no connections of clients: the database, metrics, modules that are being imported,
 # and connections that are being refused.
 _OTHER_FILES = 256
-# With fewer in progress, requests begin as they come; with more, so many in each turn of the loop.
+# With fewer in progress, requests start as they come; with more, so many in each turn of the loop.
 _IN_PROGRESS, _EACH_TURN = 64, 4
-# A login that began later would not be answered before its proxy gives up (deploy/nginx.conf).
+# A login that started later would not be answered before its proxy gives up (deploy/nginx.conf).
 MAX_WAIT_SECONDS = 3.0
 
 
-class Beginnings:
-    """Begins the requests of this process in their order, and gives those in progress their turns.
+class StartQueue:
+    """Starts the requests of this process in their order; those in progress go on in between.
 
-    Of thousands that come in one turn all would begin in the next one, and most be refused, while
-    the answer of the database for the others is not read: none would get a token.
+    Of thousands that come in one turn of the loop all would start in the next one, and most be
+    refused; until then nothing would read the database's answers for the others: no tokens.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, in_progress: Collection[object]) -> None:
         self._loop, self._in_progress = loop, in_progress
         self._waiting: deque[Callable[[], None]] = deque()
 
-    def add(self, begin: Callable[[], None]) -> None:
+    def add(self, start: Callable[[], None]) -> None:
         """Calls it now, or in one of the next turns."""
         if not self._waiting and len(self._in_progress) < _IN_PROGRESS:
-            begin()
+            start()
             return
         if not self._waiting:
             self._loop.call_soon(self._next_turn)
-        self._waiting.append(begin)
+        self._waiting.append(start)
 
     def _next_turn(self) -> None:
         following = [self._waiting.popleft() for _ in range(min(_EACH_TURN, len(self._waiting)))]
         if self._waiting:
             self._loop.call_soon(self._next_turn)
-        for begin in following:
-            begin()
+        for start in following:
+            start()
 
 
 class NotTaken(Exception):

@@ -22,7 +22,7 @@ from uvicorn_worker import UvicornWorker
 from identity.server.connection import Connection
 from identity.server.fair_share import counts
 from identity.server.listener import Listener, refuse_handshakes
-from identity.server.overload import Beginnings
+from identity.server.overload import StartQueue
 
 logger = logging.getLogger("identity.server")
 
@@ -89,7 +89,7 @@ class Process(Server):
             sys.exit(Arbiter.WORKER_BOOT_ERROR)
         await self.on_tick(0)  # the header Date is there for the first answer
         self.sockets = list(sockets or ())
-        self.beginnings = Beginnings(asyncio.get_running_loop(), self.server_state.tasks)
+        self.start_queue = StartQueue(asyncio.get_running_loop(), self.server_state.tasks)
         self.listeners = [
             Listener(sock, self._connection, counts, self.slot) for sock in self.sockets
         ]
@@ -108,7 +108,7 @@ class Process(Server):
             connection.shutdown()
 
     def _connection(self) -> Connection:
-        return Connection(self.beginnings, self.config, self.server_state, self.lifespan.state)
+        return Connection(self.start_queue, self.config, self.server_state, self.lifespan.state)
 
     async def on_tick(self, counter: int) -> bool:
         """Uvicorn measures the time between signs of life by the clock, which may be set back.

@@ -22,7 +22,7 @@ from bench.hostile import Address, Hostile
 from identity.asgi import application
 from identity.server.connection import Connection
 from identity.server.exchange import Exchange
-from identity.server.overload import Beginnings
+from identity.server.overload import StartQueue
 from identity.wsgi import application as pages
 from tests.support.queries import calls_of
 from tokens.answers.response import Ended
@@ -75,7 +75,7 @@ class Transport(asyncio.Transport):
 
 def read(received: bytes) -> tuple[dict[str, Any], bytes]:
     loop: Any = SimpleNamespace(time=lambda: 0.0)
-    reader = Reader(Beginnings(loop, ()), CONFIG, ServerState(), {}, loop)
+    reader = Reader(StartQueue(loop, ()), CONFIG, ServerState(), {}, loop)
     reader.connection_made(Transport())
     reader.data_received(received)
     return dict(reader.offered.scope), bytes(reader.offered.body)
