@@ -49,12 +49,10 @@ class RequestReader(HttpToolsProtocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.awaited = Awaited.NOTHING
-        self.read_deadline = 0.0
         self.fault = ""
         # Received of the headers, or since the last piece of the body.
         self.field_bytes = self.dropped_bytes = 0
         self.ignores_input = False  # nothing that arrives now is read
-        self.is_replaying = False
 
     # --- Bytes ------------------------------------------------------------------------------------
 
@@ -92,7 +90,7 @@ class RequestReader(HttpToolsProtocol):
                 # The client offers another protocol, as Java offers HTTP/2. We go on with HTTP/1.1,
                 # and with a new parser, because this one has stopped before the body.
                 request = framing.without_upgrade(self.parser.get_method(), self.url, self.headers)
-                self.is_replaying, self.field_bytes = False, 0
+                self.field_bytes = 0
                 self.parser = httptools.HttpRequestParser(self)
                 data = request + data[upgrade.args[0] :]
 
@@ -127,8 +125,7 @@ class RequestReader(HttpToolsProtocol):
         if self.parser.get_method() == b"CONNECT":
             self._stop_parser("CONNECT is not supported")
         if self.parser.should_upgrade():
-            self.is_replaying = True
-            return
+            return  # `_feed` gives it to another parser
         version = self.parser.get_http_version()
         if fault := framing.fault_of(self.headers, version):
             self._stop_parser(fault)
@@ -179,7 +176,7 @@ class RequestReader(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         exchange = self.cycle
-        if self.is_replaying or self.ignores_input or exchange is None:
+        if self.ignores_input or exchange is None:
             return
         self.awaited, self.dropped_bytes = Awaited.NOTHING, 0
         if exchange.response_complete:
