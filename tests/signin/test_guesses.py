@@ -121,10 +121,13 @@ def test_a_passkey_of_another_person_is_refused(officer: User) -> None:
 
 
 def test_in_a_known_browser_guesses_end_soon_too(own: Client, officer: User) -> None:
+    sign_in_with(Passkey(officer), other := at(OFFICE))
+    other.post(reverse("account_logout"))
     guess(own, officer.username, 5)
     assert is_refused(own, officer)
     own.defaults["REMOTE_ADDR"] = ELSEWHERE
     assert is_refused(own, officer)
+    assert not is_refused(other, officer)
 
 
 # --- The cookie of a known browser ----------------------------------------------------------------

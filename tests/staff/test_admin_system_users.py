@@ -9,6 +9,7 @@ from django.test import Client
 from django.utils import timezone
 
 from identity.staff.expiring.extend_tasks import ExtendSystemUser
+from identity.staff.framework.changes import _display
 from identity.staff.framework.records import pages_of
 from identity.staff.logins import impact
 from taxpayers.models import Change, GrantedPermission, SystemUser, Taxpayer
@@ -44,6 +45,14 @@ def test_of_a_client_of_the_management_api_no_form_gives_access(officer: Client)
         assert page.redirect_chain == [(page_url(client), 302)]
         assert why_only_operators(client) in text_of(page)
     assert officer.get(task_url(client, "block_system_user")).status_code == 200
+
+
+def test_who_may_not_change_a_secret_sees_it_without_buttons(
+    viewer: Client, officer: Client
+) -> None:
+    page = page_url(make.credential().system_user)
+    shown = [client.get(page).context["secrets"][0]["buttons"] for client in (viewer, officer)]
+    assert (shown[0], len(shown[1])) == ([], 3)
 
 
 def test_who_unblocks_sees_why_it_is_blocked_and_what_works_again(
@@ -289,6 +298,7 @@ def test_the_history_shows_before_and_after(registrar: Client) -> None:
     page = text_of(registrar.get(page_url(Change.objects.latest("pk"))))
     for shown in ("Renamed the taxpayer", "nurul", ADDRESS, "new register", "Before → After"):
         assert shown in page
+    assert ">1 Feb 2026, 00:00<" in _display("2026-01-31T16:00:00+00:00")
 
 
 TIN = "C77000999"

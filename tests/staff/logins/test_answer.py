@@ -268,6 +268,7 @@ def test_the_signing_key_is_rotated_by_a_security_officer(officer: Client) -> No
     assert response["Location"] == page_url(key)
     page = officer.get(page_url(key))
     assert "Published, not yet signing" in text_of(page)
+    assert f"The key {key.kid} is published and signs from" in text_of(page)
     assert "private" not in page.content.decode().lower().replace("private-", "")
     assert "is published already" in " ".join(
         officer.post(url, {"alg": "ES256"}).context["form"].non_field_errors()
