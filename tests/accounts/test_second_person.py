@@ -266,6 +266,8 @@ def test_an_operator_confirms_for_a_manager_who_has_no_colleague() -> None:
     assert "create_account (registrar), asked by mariam" in output_of("confirm_account")
     confirmed = output_of("confirm_account", "badrul")
     assert confirmed == "Confirmed: badrul is active, with the role registrar.\n"
+    PASSWORD_OF[0].ask(MARIAM)
+    assert json_output_of("confirm_account", "badrul")["is_active"]
     assert output_of("confirm_account") == "Nothing waits for a second person.\n"
     assert error_of("confirm_account", "badrul") == "Nothing waits for a second person."
 
