@@ -19,7 +19,7 @@ KEY = "system_user_id, secret_id, tin, rob, actor"
 # Its next check is that of the decision that needs it. The epoch confirms that the facts of that
 # decision are still true, and its lock makes a change wait, which then has the row checked. Nothing
 # is taken for a client that has changed, nor where another session has it locked: that call is sent
-# again, as that of a login (`tokens/store/postgresql.py`).
+# again, as that of a login (`tokens/store/postgresql_count.py`).
 _TAKE = f"""
 WITH sent AS MATERIALIZED (
     SELECT row_number() OVER () AS place, s.* FROM json_to_recordset(%s::json)
