@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from uuid import UUID
 
 from msgspec.structs import replace
 
@@ -25,7 +24,7 @@ from tokens.rate_limits.throttle import RateLimited, Throttle, ThrottleCause
 from tokens.refusals.table import NO_CREDENTIALS, REFUSALS, Check, ProtocolReason
 
 AT = datetime(2026, 11, 22, 2, 0, tzinfo=UTC)
-REFERENCE = UUID("01a3a0c4-9b1e-7c3a-8d52-0f6b1c2d3e4f")
+REFERENCE = "01a3a0c4-9b1e-7c3a-8d52-0f6b1c2d3e4f"
 TAXPAYER = TaxpayerId("C1234567890")
 ACCESS_TOKEN = "eyJhbGciOiJFUzI1NiIsImtpZCI6…"
 

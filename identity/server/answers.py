@@ -41,9 +41,9 @@ def server_error() -> Answer:
 
 
 def _answer(refused: Refused, status: int | None = None) -> Answer:
-    reference, now = uuid7(), datetime.now(UTC)
+    reference, now = str(uuid7()), datetime.now(UTC)
     answer = refused_answer(reference, now, refused)  # of the same shape as those of the login
-    about = {"reference": str(reference), "outcome": refused.reason, "detail": refused.detail}
+    about = {"reference": reference, "outcome": refused.reason, "detail": refused.detail}
     logger.info("answered by the server", extra=about)
     return replace(answer, status=status or answer.status)
 

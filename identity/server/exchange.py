@@ -34,7 +34,8 @@ class Client(Protocol):
 class Exchange:
     """Calls the application with one request, and writes what it sends.
 
-    `http.response.start` may have the key `reason`: the reason phrase, as bytes.
+    `http.response.start` may have the keys `reason`, the reason phrase as bytes, and `length`, that
+    of the body: then its headers are those of `Answer`, none of which is about the connection.
     """
 
     __slots__ = (
@@ -134,7 +135,11 @@ class Exchange:
 
     def _head(self, message: Message) -> bytes:
         status, headers = message["status"], [*self.connection.server_state.default_headers]
-        headers += self._end_to_end(message.get("headers", ()))
+        self.missing = message.get("length")
+        if self.missing is not None:
+            headers += message["headers"]
+        else:
+            headers += self._end_to_end(message.get("headers", ()))
         if self.scope["method"] == "HEAD" or status in _WITHOUT_BODY:
             self.missing = 0
         elif self.missing is None:

@@ -1,6 +1,7 @@
 """What makes a request unusable, whatever it asks for (RFC 9112). Pure."""
 
 from collections.abc import Sequence
+from itertools import chain
 
 from identity.server import limits
 from tokens.request.on_behalf_of import HEADER, spells_on_behalf_of
@@ -23,18 +24,18 @@ def fault_of(headers: Headers, version: str) -> str:
     """
     if len(headers) > limits.MAX_HEADERS:
         return f"it has more than {limits.MAX_HEADERS} headers"
-    if sum(len(name) + len(value) for name, value in headers) > limits.MAX_HEADER_BYTES:
+    if sum(map(len, chain.from_iterable(headers))) > limits.MAX_HEADER_BYTES:
         return HEADERS_TOO_LONG
-    hosts = 0
-    for name, value in headers:
-        if name == b"host":
-            hosts += 1
-        elif name == b"transfer-encoding" and (
-            version != "1.1" or value.strip(b" \t").lower() != b"chunked"
-        ):
-            return "its Transfer-Encoding is not chunked, or not of HTTP/1.1"
-        elif name == b"trailer" and spells_on_behalf_of(value):
-            return ON_BEHALF_OF_IN_TRAILER
+    names = [name for name, _value in headers]
+    if b"transfer-encoding" in names or b"trailer" in names:
+        for name, value in headers:
+            if name == b"transfer-encoding" and (
+                version != "1.1" or value.strip(b" \t").lower() != b"chunked"
+            ):
+                return "its Transfer-Encoding is not chunked, or not of HTTP/1.1"
+            if name == b"trailer" and spells_on_behalf_of(value):
+                return ON_BEHALF_OF_IN_TRAILER
+    hosts = names.count(b"host")
     if hosts > 1 or (not hosts and version == "1.1"):
         return "it must have one Host header"
     return ""

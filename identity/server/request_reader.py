@@ -111,7 +111,10 @@ class RequestReader(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self.awaited is not Awaited.BODY:
-            super().on_header(name, value)
+            name = name.lower()
+            if name == b"expect":
+                self.expect_100_continue = value.lower() == b"100-continue"
+            self.headers.append((name, value))
         # A trailer is dropped: it is none of the headers (RFC 9110 section 6.5.1), and a proxy that
         # replaces a header does not look for it here. A request that has its answer already gets no
         # second one: the connection would be closed under the requests behind it.

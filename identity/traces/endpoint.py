@@ -86,7 +86,7 @@ def _traced(operation: Operation, export: Export) -> Operation:
         status, outcome = ended.answer.status, str(ended.outcome)
         span.set_attribute("http.response.status_code", status)
         span.set_attribute("identity.outcome", outcome)
-        span.set_attribute("identity.correlation_id", str(arrival.id))
+        span.set_attribute("identity.correlation_id", arrival.reference)
         if status >= 500:
             mark_as_error(span, outcome)
 

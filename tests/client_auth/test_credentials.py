@@ -151,7 +151,7 @@ def test_a_certificate_that_has_ended_since_the_connection_began_proves_nothing(
 
 
 def arrival(address: str = "192.0.2.1", at: datetime = AT) -> Arrival:
-    return Arrival(uuid4(), at, address, "")
+    return Arrival(uuid4(), "", at, address, "")
 
 
 def counted(

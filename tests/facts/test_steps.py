@@ -1,5 +1,6 @@
 """The steps of a login, driven by hand: what each asks of the database, in which order. Pure."""
 
+import gc
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -304,6 +305,17 @@ def test_nothing_is_answered_before_its_record_and_nothing_is_recorded_twice(cas
 
 
 @each_case
+def test_nothing_of_a_login_waits_for_the_garbage_collector(case: Case) -> None:
+    """As the traceback of a refusal would, with the frames that hold the request and its secret."""
+    drive(case.begin()[2], case.results)  # what is made once
+    steps = case.begin()[2]
+    gc.collect()
+    drive(steps, case.results)
+    del steps
+    assert gc.collect() == 0
+
+
+@each_case
 def test_a_login_is_decided_by_the_facts_that_were_known_or_read_last(case: Case) -> None:
     _node, _arrival, steps = case.begin()
     calls, _ended = drive(steps, case.results)
@@ -532,7 +544,7 @@ def test_a_rejected_request_counts_for_its_address_whatever_it_sends() -> None:
 
 
 def test_of_what_a_stranger_wrote_so_much_is_recorded() -> None:
-    arrival = Arrival(uuid4(), NOW, "192.0.2.1", "u." * 150)
+    arrival = Arrival(uuid4(), "", NOW, "192.0.2.1", "u." * 150)
     refused = Refused(ProtocolReason.MALFORMED_REQUEST, parameter="scope", detail="d." * 150)
     event = unreadable_call(arrival, UnreadableRequest("x", OTHER), refused).event
     assert (event.client_id, event.subject) == ("x", str(OTHER))

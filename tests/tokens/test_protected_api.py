@@ -3,7 +3,6 @@
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import UUID
 
 import pytest
 from django.db import OperationalError, connection, transaction
@@ -29,7 +28,7 @@ from tokens.access_tokens.issuing import issue_access_token
 
 pytestmark = pytest.mark.django_db
 
-JTI = UUID("01a3a0c4-9b1e-7c3a-8d52-0f6b1c2d3e4f")
+JTI = "01a3a0c4-9b1e-7c3a-8d52-0f6b1c2d3e4f"
 FOREIGN = (
     "The token was not issued by this service, or was changed on the way, or belongs to the other"
     " environment. Log in again."

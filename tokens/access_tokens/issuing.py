@@ -1,7 +1,6 @@
 """An `Authorization`, and nothing else, becomes an access token (contract 2, RFC 9068)."""
 
 from datetime import timedelta
-from uuid import UUID
 
 from taxpayers.rules import Authorization
 from taxpayers.value import Hidden, Value
@@ -22,7 +21,7 @@ class SignedToken(Value):
 def issue_access_token(
     authorization: Authorization | None,
     *,
-    jti: UUID,
+    jti: str,
     status_index: int,
     lifetime: timedelta = TOKEN_LIFETIME,
 ) -> SignedToken:
@@ -34,7 +33,7 @@ def issue_access_token(
     claims = access_token_claims(
         authorization,
         issuer=own.issuer,
-        jti=str(jti),
+        jti=jti,
         status_index=status_index,
         audiences=own.audiences,
         lifetime=lifetime,

@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Any
-from uuid import UUID
 
 from msgspec.json import encode as encode_json, format as format_json
 
@@ -62,6 +61,7 @@ async def send_answer(
         "status": answer.status,
         "reason": answer.reason.encode(),
         "headers": answer.encoded_headers,
+        "length": len(answer.body),
     }
     await send(start)
     await send({"type": "http.response.body", "body": b"" if is_head else answer.body})
@@ -75,7 +75,7 @@ class Ended(Value):
 
 
 def issued_answer(
-    reference: UUID,
+    reference: str,
     at: datetime,
     body: str,
     represented: TaxpayerId,
@@ -91,9 +91,9 @@ def issued_answer(
     return answer
 
 
-def accepted_answer(reference: UUID, body: str, media_type: str = "application/json") -> Answer:
+def accepted_answer(reference: str, body: str, media_type: str = "application/json") -> Answer:
     """200 with this body."""
-    return _answer(str(reference), 200, "OK", body, media_type)
+    return _answer(reference, 200, "OK", body, media_type)
 
 
 def json_text(value: dict[str, Any]) -> str:
@@ -101,16 +101,15 @@ def json_text(value: dict[str, Any]) -> str:
     return format_json(encode_json(value), indent=0).decode()
 
 
-def error_answer(reference: UUID, status: int, error: str, description: str) -> Answer:
+def error_answer(reference: str, status: int, error: str, description: str) -> Answer:
     """An error by its code, with a description that ends with the reference."""
-    shown = str(reference)
-    body = {"error": error, "error_description": f"{description} Reference: {shown}"}
+    body = {"error": error, "error_description": f"{description} Reference: {reference}"}
     # Many ERP systems show nothing but the status line, so it names the error.
-    return _answer(shown, status, error, json_text(body))
+    return _answer(reference, status, error, json_text(body))
 
 
 def refused_answer(
-    reference: UUID,
+    reference: str,
     at: datetime,
     refused: Refused,
     client: AuthenticatedClient | None = None,
@@ -184,7 +183,7 @@ _INVALID_CLIENT = "invalid_client"
 _CHALLENGE = 'Basic realm="identity", charset="UTF-8"'
 
 
-def refused_by(reference: UUID, at: datetime, refused: Refused, caller: str) -> Answer:
+def refused_by(reference: str, at: datetime, refused: Refused, caller: str) -> Answer:
     """As at the login; who is not authenticated gets 401 (RFC 6749 5.2, RFC 7662 2.3)."""
     answer = refused_answer(reference, at, refused, caller=caller)
     if REFUSALS[refused.reason].error != _INVALID_CLIENT:

@@ -24,8 +24,12 @@ Send = Callable[[Message], Awaitable[None]]
 
 _START_SECONDS = 5.0
 # Named as in CGI, as Django does it; a header that comes twice is joined with a comma. Of all other
-# headers only those count that were meant as `onbehalfof`.
+# headers only those count that were meant as `onbehalfof`: not those that are empty here.
 _META = {
+    b"host": "",
+    b"content-length": "",
+    b"connection": "",
+    b"accept-encoding": "",
     b"content-type": "CONTENT_TYPE",
     b"authorization": "HTTP_AUTHORIZATION",
     b"onbehalfof": "HTTP_ONBEHALFOF",
@@ -100,7 +104,7 @@ def _meta(scope: Message) -> dict[str, str]:
         key = _META.get(name)
         if key is None and spells_on_behalf_of(name):
             key = f"HTTP_{name.decode('latin-1').upper()}"
-        if key is not None:
+        if key:
             text = value.decode("latin-1")
             meta[key] = f"{meta[key]},{text}" if key in meta else text
     return meta

@@ -62,7 +62,9 @@ def introspect(
         yield from _note_use(node, arrival, api, at)
         media_type = choose_media_type(raw.accept, _MEDIA_TYPES)
         if media_type is None:
-            answer = response.error_answer(arrival.id, 406, "invalid_request", _NOT_ACCEPTABLE_TEXT)
+            answer = response.error_answer(
+                arrival.reference, 406, "invalid_request", _NOT_ACCEPTABLE_TEXT
+            )
             return EndedRequest(NOT_ACCEPTABLE, answer, client_id)
         status, found = _status(token, reading, api)
         answer = _answer(arrival, found if status == ACTIVE else None, api, media_type, at)
@@ -70,7 +72,7 @@ def introspect(
         return EndedRequest(outcome, answer, client_id, found.jti if found else "", status)
     except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets an answer
         refused = refusal_of(arrival, error, "introspection failed")
-        answer = response.refused_by(arrival.id, at, refused, response.PROTECTED_API)
+        answer = response.refused_by(arrival.reference, at, refused, response.PROTECTED_API)
         return EndedRequest(refused.reason, answer, client_id)
 
 
@@ -97,7 +99,7 @@ def _note_use(
     try:
         yield ApiSecretUse(api.secret.id)
     except DatabaseError:
-        logger.warning("use of a secret not stored", extra={"reference": str(arrival.id)})
+        logger.warning("use of a secret not stored", extra={"reference": arrival.reference})
 
 
 def _status(token: str, reading: TokenReading, api: ApiFacts) -> tuple[str, AccessToken | None]:
@@ -118,7 +120,7 @@ def _answer(
     if token is not None:
         members |= {"token_type": token_type(token.confirmation), **token.claims}
     if media_type == JSON:
-        return response.accepted_answer(arrival.id, response.json_text(members))
+        return response.accepted_answer(arrival.reference, response.json_text(members))
     signed = {
         "iss": login_settings().issuer,
         "aud": api.client_id,
@@ -126,4 +128,4 @@ def _answer(
         "token_introspection": members,
     }
     key = current_key_ring(at).signer(at)
-    return response.accepted_answer(arrival.id, sign(signed, key, _TYP), SIGNED)
+    return response.accepted_answer(arrival.reference, sign(signed, key, _TYP), SIGNED)

@@ -164,7 +164,7 @@ def _answer(login: Login, recorded: Recorded) -> EndedLogin:
         return _refuse(arrival, login.asked, decision, outcome, recorded.quota)
     assert outcome is not None  # noqa: S101 - or it was not recorded
     answer = issued_answer(
-        arrival.id,
+        arrival.reference,
         decision.reading.at,
         outcome.body,
         outcome.token.authorization.subject,
@@ -184,7 +184,7 @@ def _refuse(
 ) -> EndedLogin:
     """The end of a login that gets no token, with what is known of its client by then."""
     at, client = (decision.reading.at, decision.client) if decision else (arrival.at, None)
-    answer = refused_answer(arrival.id, at, refused, client, quota)
+    answer = refused_answer(arrival.reference, at, refused, client, quota)
     cause = refused.cause if isinstance(refused, RateLimited) else None
     return EndedLogin(refused.reason, answer, sent, cause)
 

@@ -44,7 +44,7 @@ def report_login(arrival: Arrival, ended: EndedLogin, seconds: float) -> None:
     logger.info(
         "login",
         extra={
-            "reference": str(arrival.id),
+            "reference": arrival.reference,
             "outcome": ended.outcome,
             "client_id": Shown(ended.sent.client_id),
             "source_address": arrival.source_address,

@@ -60,15 +60,17 @@ def revoke(
         yield from _authenticate(node, arrival, credentials, reading)
         token = _verified(sent, at)
         if token is None:  # it ends nothing, and that is no error (RFC 7009 section 2.2)
-            return EndedRequest(NOTHING_TO_REVOKE, accepted_answer(arrival.id, ""), client_id)
+            return EndedRequest(
+                NOTHING_TO_REVOKE, accepted_answer(arrival.reference, ""), client_id
+            )
         if token.client_id != client_id:
-            answer = error_answer(arrival.id, 400, "invalid_grant", _OTHER_CLIENT_TEXT)
+            answer = error_answer(arrival.reference, 400, "invalid_grant", _OTHER_CLIENT_TEXT)
             return EndedRequest(OTHER_CLIENT, answer, client_id, token.jti)
         yield TokenRevocation(UUID(token.jti), token.expires_at, index_of_claims(token.claims))
-        return EndedRequest(REVOKED, accepted_answer(arrival.id, ""), client_id, token.jti)
+        return EndedRequest(REVOKED, accepted_answer(arrival.reference, ""), client_id, token.jti)
     except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
         refused = refusal_of(arrival, error, "revocation failed")
-        answer = refused_by(arrival.id, at, refused, ERP_SYSTEM)
+        answer = refused_by(arrival.reference, at, refused, ERP_SYSTEM)
         return EndedRequest(refused.reason, answer, client_id)
 
 

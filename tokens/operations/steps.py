@@ -99,7 +99,7 @@ def reporter(
         if ended.outcome == ProtocolReason.RATE_LIMITED:
             return
         extra: dict[str, Any] = {
-            "reference": str(arrival.id),
+            "reference": arrival.reference,
             "outcome": ended.outcome,
             **{name: getattr(ended, name) for name in about},
             "source_address": arrival.source_address,
@@ -113,12 +113,13 @@ def reporter(
 def refusal_of(arrival: Arrival, error: Exception, message: str = "login failed") -> Refused:
     """What the caller is told of an error: the refusal itself, or a 503 or 500 without detail."""
     if isinstance(error, Refused):
-        return error
+        # Its traceback holds the frame that holds it: only the garbage collector would end them.
+        return error.with_traceback(None)
     recent_writes.failed(error)
     # While the database is out of reach each login fails: many tracebacks would say nothing more.
     exc_info = None if isinstance(error, OperationalError) else error
     cause = f"{type(error).__module__}.{type(error).__qualname__}: {error}"
-    extra = {"reference": str(arrival.id), "error": cause}
+    extra = {"reference": arrival.reference, "error": cause}
     logger.error(message, exc_info=exc_info, extra=extra)
     is_outage = isinstance(error, Error)
     reason = ProtocolReason.TEMPORARILY_UNAVAILABLE if is_outage else ProtocolReason.SERVER_ERROR

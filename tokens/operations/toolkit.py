@@ -41,7 +41,9 @@ class LoginRequest(Request):
     are not among them: the decision reads those in `asked`.
     """
 
-    # Both were checked when the request was read; oauthlib would work them out again several times.
+    # All were checked when the request was read; oauthlib would look them up several times.
+    grant_type = GRANT_TYPE
+    scope = ""  # the decision reads those in `asked`
     uri_query = ""
     duplicate_params: Sequence[str] = ()
 
@@ -122,7 +124,7 @@ def _sign(request: LoginRequest) -> str:
     request.index = token_index(request.client.facts, request.authorization, request.start.reserved)
     request.token = issue_access_token(
         request.authorization,
-        jti=request.login.arrival.id,
+        jti=request.login.arrival.reference,
         status_index=request.index.status.index,
         lifetime=request.login.terms.lifetime,
     )

@@ -18,7 +18,8 @@ from tokens.request.token_request import RawTokenRequest
 class Arrival(Value):
     """When and from where one login came."""
 
-    id: UUID  # the correlation id, the key of the login event, the `jti` of the token
+    id: UUID  # the key of the login event
+    reference: str  # the same as text: the correlation id, the `jti` of the token
     at: datetime
     source_address: str | None
     user_agent: str
@@ -33,8 +34,10 @@ def receive(
     """
     own = login_settings()
     proxies = _trusted(own.trusted_proxies)
+    id_ = uuid7()
     arrival = Arrival(
-        id=uuid7(),
+        id=id_,
+        reference=str(id_),
         at=at,
         source_address=proxies.source_address(meta),
         user_agent=meta.get("HTTP_USER_AGENT", ""),

@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from functools import lru_cache
 from hmac import compare_digest
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
-from socket import AF_INET, inet_pton
+from ipaddress import IPv6Address, ip_network
+from socket import AF_INET, inet_ntop, inet_pton
 
 from tokens.client_auth.certificate import CertificateHeaders
 
@@ -14,8 +13,7 @@ SECRET_IN_META = "HTTP_X_PROXY_SECRET"
 _LONGEST = 64  # of an address; the name of an interface may follow it
 # Some proxies write the port of the client as well (as RFC 7239 section 6 does), or only brackets.
 _WITH_PORT = re.compile(r"\[([^]]+)\](?::[0-9]{1,5})?|([0-9.]+):[0-9]{1,5}", re.ASCII)
-Address = IPv4Address | IPv6Address
-Network = IPv4Network | IPv6Network
+_IPV4_BYTES = 4
 
 
 class TrustedProxies:
@@ -24,7 +22,8 @@ class TrustedProxies:
     def __init__(self, networks: Iterable[str], secrets: Iterable[str] = ()) -> None:
         """`secrets`: with any, a certificate counts only with one of them."""
         self._secrets = tuple(secret.encode() for secret in secrets)
-        self._networks: tuple[Network, ...] = tuple(ip_network(n, strict=False) for n in networks)
+        parsed = [ip_network(network, strict=False) for network in networks]
+        self._networks = [(n.version, int(n.netmask), int(n.network_address)) for n in parsed]
         self._read_hop = lru_cache(maxsize=1024)(self._hop_of)
 
     def trust(self, address: str) -> bool:
@@ -78,16 +77,25 @@ class TrustedProxies:
         address = _address(text)
         if address is None:
             return None, False
-        return str(address), any(address in network for network in self._networks)
+        shown, packed = address
+        version, number = (4 if len(packed) == _IPV4_BYTES else 6), int.from_bytes(packed)
+        is_trusted = any(v == version and number & mask == n for v, mask, n in self._networks)
+        return shown, is_trusted
 
 
-def _address(text: str) -> Address | None:
+def _address(text: str) -> tuple[str, bytes] | None:
+    """As it is shown and stored, and its bytes; None if it is none."""
     match = _WITH_PORT.fullmatch(text)
     # Without the zone, the name of an interface here (fe80::1%eth0): no database stores it.
     bare = (match[1] or match[2] if match else text).partition("%")[0]
-    with suppress(OSError, ValueError):  # most are one, and so it is read in a fifth of the time
-        return IPv4Address(inet_pton(AF_INET, bare))
-    with suppress(ValueError):
-        address = IPv6Address(bare)
-        return address.ipv4_mapped or address
-    return None
+    try:  # most are one, and so it is read in a tenth of the time
+        packed = inet_pton(AF_INET, bare)
+        return inet_ntop(AF_INET, packed), packed
+    except (OSError, ValueError):
+        pass
+    try:
+        ipv6 = IPv6Address(bare)
+    except ValueError:
+        return None
+    address = ipv6.ipv4_mapped or ipv6
+    return str(address), address.packed
