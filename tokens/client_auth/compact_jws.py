@@ -3,8 +3,8 @@
 RFC 7515; by ES256, PS256 or EdDSA (RFC 7518, RFC 8037). The caller decides who may sign with what.
 """
 
-import base64
 import re
+from binascii import a2b_base64
 from typing import Any, TypeVar
 
 import msgspec
@@ -21,6 +21,7 @@ Part = TypeVar("Part", bound=msgspec.Struct)
 
 _PARTS = 3
 _BASE64URL = re.compile("[A-Za-z0-9_-]*")  # RFC 7515 section 2
+_STANDARD_ALPHABET = bytes.maketrans(b"-_", b"+/")
 
 
 class UnreadableJws(ValueError):
@@ -57,7 +58,8 @@ def read_bytes(part: str) -> bytes:
     if not _BASE64URL.fullmatch(part):  # Python's decoder also takes base64 and padding
         raise UnreadableJws
     try:
-        return base64.urlsafe_b64decode(part + "==")  # it ignores what is more than needed
+        # It ignores what is more than needed. (The module base64 takes as long again to call it.)
+        return a2b_base64(part.encode().translate(_STANDARD_ALPHABET) + b"==")
     except ValueError:
         raise UnreadableJws from None
 
