@@ -89,10 +89,11 @@ def test_in_a_batch_each_login_has_its_own_result() -> None:
         first_login(other, INDEX),  # the same number, as after a backup was restored
         counted(known)._replace(status_index=INDEX + 9, status_version=VERSION),
         first_login(late, INDEX + 2)._replace(epoch=7),
+        counted(known)._replace(status_index=INDEX + 9, status_version=VERSION + 1),
     ]
     found = with_store(lambda store: results(store, calls))
     assert sorted(type(result).__name__ for result in found[:2]) == ["NoneType", "Quota"]
-    assert [type(result) for result in found[2:]] == [Quota, type(None)]
+    assert [type(result) for result in found[2:]] == [Quota, type(None), type(None)]
     assert StatusIndex.objects.count() == 2
 
 
