@@ -451,17 +451,18 @@ def test_the_window_of_each_secrets_last_use_is_stored() -> None:
 
 
 @pytest.mark.django_db
-def test_a_refused_login_counts_and_is_no_use_of_its_secret() -> None:
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_a_refused_login_counts_and_is_no_use_of_its_secret(at_once: int) -> None:
     add_counter()
 
     def log_in(reason: str) -> datetime | None:
-        decided = login(secret_id=5)
-        decided = decided._replace(event=decided.event._replace(reason=reason))
-        assert perform(decided) is not None
+        logins = [login(secret_id=5) for _ in range(at_once)]
+        logins = [one._replace(event=one.event._replace(reason=reason)) for one in logins]
+        assert None not in perform_together(logins)
         return RateLimitCounter.objects.get().last_use_of(5)
 
     assert log_in("system_user_blocked") is None
-    assert used() == 1
+    assert used() == at_once
     first = log_in("")
     assert first is not None
     RateLimitCounter.objects.update(window_started_at=first - 2 * MINUTE)
