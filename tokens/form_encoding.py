@@ -36,18 +36,18 @@ def read_pairs(text: str, charset: str, where: str) -> list[tuple[str, str]]:
     fields = text.split("&", MAX_FIELDS)
     if len(fields) > MAX_FIELDS:
         raise malformed(f"the {where} has more than {MAX_FIELDS} parameters")
-    if text.isascii() and "%" not in text and "+" not in text:  # most: the same in each charset
-        pairs = [field.partition("=") for field in fields if field]
-        return [(name, value) for name, _, value in pairs]
     try:
-        # As WSGI names bytes.
-        return [_read_pair(field.encode("latin-1"), charset) for field in fields if field]
+        return [_read_pair(field, charset) for field in fields if field]
     except UnicodeError:
         raise malformed(f"the {where} is not percent-encoded {charset.upper()}") from None
     except ValueError as fault:
         raise malformed(f"the {where} has {fault}") from None
 
 
-def _read_pair(field: bytes, charset: str) -> tuple[str, str]:
-    name, _, value = field.replace(b"+", b" ").partition(b"=")
+def _read_pair(field: str, charset: str) -> tuple[str, str]:
+    if field.isascii() and "%" not in field and "+" not in field:  # most: the same in each charset
+        plain, _, text = field.partition("=")
+        return plain, text
+    # As WSGI names bytes.
+    name, _, value = field.encode("latin-1").replace(b"+", b" ").partition(b"=")
     return percent_decoded(name).decode(charset), percent_decoded(value).decode(charset)

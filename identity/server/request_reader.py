@@ -112,8 +112,8 @@ class RequestReader(HttpToolsProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         if self.awaited is not Awaited.BODY:
             name = name.lower()
-            if name == b"expect":
-                self.expect_100_continue = value.lower() == b"100-continue"
+            if name == b"expect" and value.lower() == b"100-continue":
+                self.expect_100_continue = True
             self.headers.append((name, value))
         # A trailer is dropped: it is none of the headers (RFC 9110 section 6.5.1), and a proxy that
         # replaces a header does not look for it here. A request that has its answer already gets no

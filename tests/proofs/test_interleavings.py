@@ -41,5 +41,5 @@ def test_a_decision_about_a_request_as_it_was_shown_is_found(
 ) -> None:
     """Several persons decide, each about the request as they saw it when it was asked for."""
     monkeypatch.setattr(history, "lock_for_update", lambda request: request)
-    with pytest.raises(RunFailed, match="is not approved afterwards"):
-        run(8, STEPS // 2, tmp_path)
+    with pytest.raises(RunFailed, match="what was declined is not approved afterwards"):
+        run(9, STEPS // 2, tmp_path)
