@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
@@ -25,6 +26,7 @@ from tests.servers.processes import run_python
 from tests.servers.service import manage, service_environment
 from tests.servers.wire import WireAnswer, answers_in
 from tests.support.databases import MigratedSqlite
+from tokens.answers.response import WHOLE_ANSWER, Answer
 from tokens.store.lanes import CALL_SECONDS
 
 GET = b"GET /x HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -332,15 +334,44 @@ def test_a_body_has_its_length_or_comes_in_chunks(headers: Any, sent: bytes) -> 
     meet(scenario, in_parts)
 
 
-def test_an_answer_that_cannot_be_written_is_a_500_and_nothing_of_it_is_sent() -> None:
+WHOLE = Answer(200, "OK", {"Content-Length": "2", "Link": "<https://例.example.org>"}, b"ok")
+AS_MESSAGE = {"type": WHOLE_ANSWER, "answer": WHOLE}
+
+
+@pytest.mark.parametrize(("method", "body"), [(b"GET", b"ok"), (b"HEAD", b"")])
+def test_a_whole_answer_has_its_headers_in_any_letters(method: bytes, body: bytes) -> None:
+    head = f"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nLink: {WHOLE.headers['Link']}\r\n".encode()
+
+    async def scenario(peer: Peer) -> None:
+        request = GET.replace(b"GET", method)
+        await peer.send(request + request[:-2] + b"Connection: close\r\n\r\n")
+        closing = head + b"Connection: close\r\n\r\n" + body
+        assert peer.socket.recv(1 << 16) == head + b"\r\n" + body + closing
+
+    async def whole(scope: Any, receive: Any, send: Any) -> None:
+        await send(AS_MESSAGE)
+
+    meet(scenario, whole)
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        START | {"headers": [(b"A", b"\0")]},
+        AS_MESSAGE | {"answer": replace(WHOLE, headers={"A": "\n"})},
+        AS_MESSAGE | {"answer": replace(WHOLE, reason="\r")},
+        START,
+    ],
+)
+def test_an_answer_that_cannot_be_written_is_a_500_and_nothing_of_it_is_sent(first: Any) -> None:
     async def scenario(peer: Peer) -> None:
         await peer.send(GET)
         answer = await peer.answer_after(0)
         assert (answer.status, answer.json["error"]) == (500, "server_error")
 
     async def wrong(scope: Any, receive: Any, send: Any) -> None:
-        await send(START | {"headers": [(b"A", b"\0")]})
-        await send(END)
+        await send(first)
+        await send(AS_MESSAGE)
 
     meet(scenario, wrong)
 

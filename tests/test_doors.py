@@ -48,6 +48,8 @@ async def answer(
     messages = await messages_of(application, sent, *parts, ends=ends)
     if not messages:
         return 0, {}, b""
+    if whole := messages[0].get("answer"):
+        return whole.status, {n.lower(): text for n, text in whole.headers.items()}, whole.body
     headers = {name.decode().lower(): value.decode() for name, value in messages[0]["headers"]}
     return messages[0]["status"], headers, b"".join(m["body"] for m in messages[1:])
 

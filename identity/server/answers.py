@@ -60,18 +60,28 @@ class InvalidHeader(Exception):
 def head(status: int, reason: bytes | None, headers: HeaderItems) -> bytes:
     """Status line and headers, with the empty line after them. Raises InvalidHeader."""
     phrase = _PHRASES.get(status, b"") if reason is None else reason
-    lines = [b"HTTP/1.1 %d %b" % (status, phrase)]
-    lines += [b"%b: %b" % item for item in headers]
-    lines += (b"", b"")
-    block = b"\r\n".join(lines)
+    return _block([b"HTTP/1.1 %d %b" % (status, phrase), *_lines(headers)])
+
+
+def head_of(answer: Answer, default_headers: HeaderItems, *, closes: bool) -> bytes:
+    """The same of a whole answer; `closes`: the connection ends after it. Raises InvalidHeader."""
+    # All in one text: AUTH_URL, which is in some of them, may have any letter.
+    own = "\r\n".join(map(": ".join, answer.headers.items())).encode()
+    lines = [b"HTTP/1.1 %d %b" % (answer.status, answer.reason.encode())]
+    lines += [*_lines(default_headers), own]
+    if closes:
+        lines.append(b"Connection: close")
+    return _block(lines, len(answer.headers) - 1)
+
+
+def _lines(headers: HeaderItems) -> list[bytes]:
+    return [b"%b: %b" % item for item in headers]
+
+
+def _block(lines: list[bytes], more_breaks: int = 0) -> bytes:
+    block = b"\r\n".join((*lines, b"", b""))
     # One pass over the block, instead of one over each name and value.
-    breaks = len(lines) - 1
+    breaks = len(lines) + 1 + more_breaks
     if block.count(b"\n") != breaks or block.count(b"\r") != breaks or b"\0" in block:
         raise InvalidHeader
     return block
-
-
-def last_answer(answer: Answer, default_headers: HeaderItems) -> bytes:
-    """The whole answer, after which the connection is closed."""
-    headers = [*default_headers, *answer.encoded_headers, (b"Connection", b"close")]
-    return head(answer.status, answer.reason.encode(), headers) + answer.body

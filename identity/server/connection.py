@@ -134,8 +134,13 @@ class Connection(RequestReader):
 
     def write_last(self, answer: Answer) -> None:
         """Write this answer, and nothing after it."""
-        self.transport.write(answers.last_answer(answer, self.server_state.default_headers))
+        self.write(answer, closes=True)
         self.linger()
+
+    def write(self, answer: Answer, *, closes: bool, has_body: bool = True) -> None:
+        """Write this answer, at once with its head."""
+        head = answers.head_of(answer, self.server_state.default_headers, closes=closes)
+        self.transport.write(head + answer.body if has_body else head)
 
     def linger(self) -> None:
         """Close, but let the client read the last answer first."""

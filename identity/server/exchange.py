@@ -9,7 +9,7 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.server import ServerState
 
 from identity.server.answers import Headers, head, server_error, unavailable
-from tokens.answers.response import Answer
+from tokens.answers.response import WHOLE_ANSWER, Answer
 
 logger = logging.getLogger("identity.server")
 
@@ -26,6 +26,7 @@ class Client(Protocol):
     server_state: ServerState
 
     def may_stay_open(self) -> bool: ...
+    def write(self, answer: Answer, *, closes: bool, has_body: bool) -> None: ...
     def write_last(self, answer: Answer) -> None: ...
     def abort(self) -> None: ...
     def on_exchange_complete(self, exchange: "Exchange") -> None: ...
@@ -34,8 +35,8 @@ class Client(Protocol):
 class Exchange:
     """Calls the application with one request, and writes what it sends.
 
-    `http.response.start` may have the keys `reason`, the reason phrase as bytes, and `length`, that
-    of the body: then its headers are those of `Answer`, none of which is about the connection.
+    `http.response.start` may have the key `reason`, the reason phrase as bytes. A WHOLE_ANSWER is
+    instead of all messages of ASGI; none of its headers is about the connection.
     """
 
     __slots__ = (
@@ -123,6 +124,9 @@ class Exchange:
         if self.disconnected:
             return
         kind = message["type"]
+        if kind == WHOLE_ANSWER and not self.response_started:
+            self._write_whole(message["answer"])
+            return
         if self.response_complete or kind != (
             "http.response.body" if self.response_started else "http.response.start"
         ):
@@ -133,13 +137,16 @@ class Exchange:
             self.pending_head = self._head(message)
             self.response_started = True
 
+    def _write_whole(self, answer: Answer) -> None:
+        self.keep_alive = self.keep_alive and self.connection.may_stay_open()
+        has_body = self.scope["method"] != "HEAD"
+        self.connection.write(answer, closes=not self.keep_alive, has_body=has_body)
+        self.response_started = self.response_complete = True
+        self.connection.on_exchange_complete(self)
+
     def _head(self, message: Message) -> bytes:
         status, headers = message["status"], [*self.connection.server_state.default_headers]
-        self.missing = message.get("length")
-        if self.missing is not None:
-            headers += message["headers"]
-        else:
-            headers += self._end_to_end(message.get("headers", ()))
+        headers += self._end_to_end(message.get("headers", ()))
         if self.scope["method"] == "HEAD" or status in _WITHOUT_BODY:
             self.missing = 0
         elif self.missing is None:

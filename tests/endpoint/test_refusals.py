@@ -14,12 +14,13 @@ from pytest_django import Settings
 
 from taxpayers.credentials import new_client_id, new_client_secret
 from taxpayers.rules import Refused, RegistryReason
-from tests.endpoint.test_event_loop import Answer, Sent, login_of
+from tests.endpoint.test_event_loop import Sent, login_of
 from tests.support import make
 from tests.support.erp import Erp, assert_refused, new_erp
 from tests.support.factories import SUBMIT, VIEW
 from tests.wire.test_answers import Send, both, committed
 from tokens.answers.description import describe
+from tokens.answers.response import Answer
 from tokens.http import error_body
 from tokens.models import FailureBucket, LoginEvent
 from tokens.operations import toolkit

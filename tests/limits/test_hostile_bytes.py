@@ -100,7 +100,7 @@ def page_status(hostile: Hostile) -> int:
     statuses: list[int] = []
 
     async def send(message: Any) -> None:
-        statuses.append(message.get("status"))
+        statuses.append(message["answer"].status)
 
     if hostile.place == "path":  # too long for any thread: it would wait for ever without one
         asyncio.run(application(scope, None, send))

@@ -308,6 +308,7 @@ def test_a_login_of_http_1_0_is_answered_without_a_100_and_closed(
     head, _, body = request.partition(b"\r\n\r\n")
     (answer,) = send_all(node.url, head + b"\r\n\r\n", body)
     assert (answer.status, answer.headers["connection"]) == (200, "close")
+    assert "date" in answer.headers  # RFC 9110 section 6.6.1
 
 
 def test_offers_of_http_2_are_passed_over_also_in_the_same_bytes(

@@ -12,12 +12,13 @@ from pytest_django.fixtures import Settings
 from identity.traces.endpoint import TracedEndpoint
 from identity.traces.export import Export
 from taxpayers.credentials import new_client_secret
-from tests.endpoint.test_event_loop import Answer, Sent, ask, login_of
+from tests.endpoint.test_event_loop import Sent, ask, login_of
 from tests.facts.test_confirmation import limit_changes_before_each_count
 from tests.servers.processes import until
 from tests.support.erp import Erp, new_erp
 from tests.support.outages import writing_fails
 from tests.traces.conftest import Collector, Span
+from tokens.answers.response import Answer
 from tokens.keys.signer import current_key_ring
 
 # The connections of the event loop see only what is committed.

@@ -13,17 +13,11 @@ from django.test import Client
 from hypothesis import given, strategies as st
 
 from taxpayers.credentials import new_client_secret
-from tests.endpoint.test_event_loop import (
-    Answer,
-    Sent,
-    acting,
-    answers_to,
-    login_of,
-    through_django,
-)
+from tests.endpoint.test_event_loop import Sent, acting, answers_to, login_of, through_django
 from tests.introspection.api import claims_of
 from tests.support import make
 from tests.support.erp import FORM, PATH, Erp, assert_every_answer, new_erp
+from tokens.answers.response import Answer
 from tokens.models import LoginEvent
 from tokens.request.on_behalf_of import has_misspelled_header, spells_on_behalf_of
 
@@ -218,9 +212,10 @@ def test_a_login_needs_no_csrf_token_and_looks_at_no_cookie(erp: Erp) -> None:
 
 
 @committed
-def test_head_is_refused_without_a_body_on_the_event_loop() -> None:
+def test_head_is_refused_as_get_is_on_the_event_loop() -> None:
+    """Its body is left out by the server: `tests/test_connection.py`."""
     answer = through_event_loop(Sent(b"", method="HEAD"))
-    assert (answer.status, answer.reason, answer.body) == (405, "invalid_request", b"")
+    assert (answer.status, answer.reason) == (405, "invalid_request")
     of_get = through_django(Sent(b"", method="GET"))
     same = set(of_get.headers) - {"correlationId"}
     assert {n: answer.headers[n] for n in same} == {n: of_get.headers[n] for n in same}

@@ -232,5 +232,5 @@ def describe_in_general(reason: str, translate: Callable[[str], str] = str) -> l
 
 def format_moment_with_offset(moment: datetime) -> str:
     """A moment in the authority's time zone, as `2026-11-21 18:00:00 (UTC+0800)`."""
-    local = timezone.localtime(moment)
+    local = moment.astimezone(timezone.get_default_timezone())
     return f"{local:%Y-%m-%d %H:%M:%S} (UTC{local:%z})"

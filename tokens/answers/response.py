@@ -46,25 +46,13 @@ class Answer(Value):
     headers: dict[str, str]
     body: Hidden[bytes]
 
-    @property
-    def encoded_headers(self) -> list[tuple[bytes, bytes]]:
-        """As they are sent: AUTH_URL, which is in some of them, may have any letter."""
-        return [(name.encode(), text.encode()) for name, text in self.headers.items()]
+
+WHOLE_ANSWER = "answer"  # the type of our own ASGI message, beside those of ASGI
 
 
-async def send_answer(
-    answer: Answer, send: Callable[..., Awaitable[None]], *, is_head: bool = False
-) -> None:
-    """The answer as the messages of ASGI."""
-    start = {
-        "type": "http.response.start",
-        "status": answer.status,
-        "reason": answer.reason.encode(),
-        "headers": answer.encoded_headers,
-        "length": len(answer.body),
-    }
-    await send(start)
-    await send({"type": "http.response.body", "body": b"" if is_head else answer.body})
+async def send_answer(answer: Answer, send: Callable[..., Awaitable[None]]) -> None:
+    """The whole answer in one message, which `identity.server.exchange` writes at once."""
+    await send({"type": WHOLE_ANSWER, "answer": answer})
 
 
 class Ended(Value):

@@ -67,7 +67,7 @@ class TokenEndpoint:
         operation = self._operations[scope["path"]]
         ended = await run(operation.begin(self._node, arrival, raw), self._store, ends_at)
         operation.report(arrival, ended, time.perf_counter() - started)
-        await send_answer(ended.answer, send, is_head=scope["method"] == "HEAD")
+        await send_answer(ended.answer, send)
 
     async def open(self) -> None:
         """Reads the signing keys; if the database is out of reach, logins are a 503 for now."""
