@@ -139,7 +139,7 @@ class Exchange:
 
     def _write_whole(self, answer: Answer) -> None:
         self.keep_alive = self.keep_alive and self.connection.may_stay_open()
-        has_body = self.scope["method"] != "HEAD"
+        has_body = self._may_have_body(answer.status)
         self.connection.write(answer, closes=not self.keep_alive, has_body=has_body)
         self.response_started = self.response_complete = True
         self.connection.on_exchange_complete(self)
@@ -147,7 +147,7 @@ class Exchange:
     def _head(self, message: Message) -> bytes:
         status, headers = message["status"], [*self.connection.server_state.default_headers]
         headers += self._end_to_end(message.get("headers", ()))
-        if self.scope["method"] == "HEAD" or status in _WITHOUT_BODY:
+        if not self._may_have_body(status):
             self.missing = 0
         elif self.missing is None:
             headers += self._frame_unknown_length()
@@ -155,6 +155,9 @@ class Exchange:
         if not self.keep_alive:
             headers.append((b"Connection", b"close"))
         return head(status, message.get("reason"), headers)
+
+    def _may_have_body(self, status: int) -> bool:
+        return self.scope["method"] != "HEAD" and status not in _WITHOUT_BODY
 
     def _end_to_end(self, headers: Headers) -> Iterator[tuple[bytes, bytes]]:
         """The headers of the application, without those about the connection: they are ours."""
