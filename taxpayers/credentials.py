@@ -96,16 +96,17 @@ def fault_of(text: str, kind: Prefix, environment: Environment) -> Fault | None:
     match = _FORM.fullmatch(text)
     if match is None:
         return _fault_of_shape(text, kind)
-    if match["kind"] != kind:
-        return Fault.SWAPPED if match["kind"] == _PAIRED[kind] else Fault.OTHER_PARTY
-    missing = _LENGTH[kind] + _CHECKSUM_LENGTH - len(match["body"])
+    sent_kind, sent_environment, body = match.groups()
+    if sent_kind != kind:
+        return Fault.SWAPPED if sent_kind == _PAIRED[kind] else Fault.OTHER_PARTY
+    missing = _LENGTH[kind] + _CHECKSUM_LENGTH - len(body)
     if missing > 0:
-        return Fault.PLACEHOLDER if _is_placeholder_body(match["body"]) else Fault.CUT_OFF
+        return Fault.PLACEHOLDER if _is_placeholder_body(body) else Fault.CUT_OFF
     if missing < 0:
         return Fault.MISTYPED
     if _checksum(text[:-_CHECKSUM_LENGTH]) != text[-_CHECKSUM_LENGTH:]:
-        return Fault.PLACEHOLDER if _is_placeholder_body(match["body"]) else Fault.MISTYPED
-    if match["environment"] != environment:
+        return Fault.PLACEHOLDER if _is_placeholder_body(body) else Fault.MISTYPED
+    if sent_environment != environment:
         return Fault.OTHER_ENVIRONMENT
     return None
 

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from uuid_utils.compat import uuid7
 
 from taxpayers.async_sql import _OWN_SESSION
+from taxpayers.facts.values import FactsQuery
 from taxpayers.models import RateLimitCounter
 from tests.lanes.calls import (
     clients,
@@ -82,16 +83,17 @@ def test_what_gathers_while_a_statement_is_under_way_goes_next(sizes: list[int])
 
 
 @pytest.mark.postgresql
-@pytest.mark.parametrize("refused", [failed, rejected])
-def test_those_that_are_refused_wait_a_moment_for_others(
-    refused: Callable[[int], Call], sizes: list[int], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("call", [failed, rejected, lambda n: FactsQuery(f"ci{n}", "-", None)])
+def test_what_is_refused_or_read_waits_a_moment_for_others(
+    call: Callable[[int], Call], sizes: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(async_store, "_REFUSED_PAUSE_SECONDS", 0.3)
+    paused = dict.fromkeys(async_store._PAUSE_SECONDS, 0.3)
+    monkeypatch.setattr(async_store, "_PAUSE_SECONDS", paused)
 
     async def one_after_the_other(store: AsyncStore) -> None:
-        one = asyncio.ensure_future(results(store, [refused(1)]))
+        one = asyncio.ensure_future(results(store, [call(1)]))
         await asyncio.sleep(0.01)
-        await results(store, [refused(2)])
+        await results(store, [call(2)])
         await one
 
     with_store(one_after_the_other)

@@ -45,7 +45,7 @@ def read_form(body: bytes, content_type: str, query_string: str) -> Form:
             parameter = f"the parameter {name}" if name in _KNOWN_NAMES else "a parameter"
             raise malformed(f"{parameter} is sent more than once")
         values[name] = value
-    return Form(values, frozenset(name for name, _ in (*pairs, *query)))
+    return Form(values, frozenset(dict([*pairs, *query])))
 
 
 def _check_lengths(body: bytes, content_type: str, query_string: str) -> None:
