@@ -12,7 +12,8 @@ const API = "https://127.0.0.1/api";
 // Where it finds its clients and stores its tokens: the only two models of this grant. Each
 // statement commits by itself, and is prepared once on each connection.
 class Adapter {
-  static pool = new pg.Pool({ connectionString: DATABASE_URL, max: 32 });
+  // Without an end for idle ones: PostgreSQL would end them while another server is measured.
+  static pool = new pg.Pool({ connectionString: DATABASE_URL, max: 32, idleTimeoutMillis: 0 });
 
   constructor(model) {
     this.table = model === "Client" ? "clients" : "tokens";
