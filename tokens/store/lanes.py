@@ -1,7 +1,7 @@
 """Many logins at once on an event loop: those that wait go together, in one statement, one commit.
 
-What gathers while a statement is under way is sent next; only what is refused, or read for a first
-login, waits for a timer. Nothing waits without an end: a call that cannot be sent in time, or that
+What gathers while a statement is under way is sent next; only refusals, and facts that are to be
+read, wait for a timer. Nothing waits without an end: a call that cannot be sent in time, or that
 finds too many waiting, fails.
 """
 
